@@ -1,0 +1,303 @@
+"""Files beneath a root that no symlink can lead out of, replaced whole; and a lock between processes.
+
+This is the one seam to the operating system: everything POSIX-only is here. On POSIX every step from
+the root down is opened by directory descriptor with O_NOFOLLOW, so that a symlink swapped in at the
+wrong moment gets nowhere. On Windows, which has no directory descriptors, each step is checked by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final, Literal, NamedTuple
+
+if sys.platform != "win32":
+    import fcntl
+
+_NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
+_FILE_FLAGS: Final = _NOFOLLOW | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
+_HAS_DIR_FDS: Final = os.open in os.supports_dir_fd
+_RENAME_EXCHANGE: Final = 2
+
+Parts = tuple[str, ...]
+EntryKind = Literal["file", "folder", "symlink", "other"]
+
+
+class Entry(NamedTuple):
+    """Something found beneath a root, by its parts from there."""
+
+    parts: Parts
+    kind: EntryKind
+
+
+class NotAFile(OSError):
+    """Something other than a regular file stands at the path: a symlink, a folder, a pipe, a device."""
+
+
+class Folder:
+    """Reads, replaces and removes files beneath ``root``. ``scratch`` is a folder on the same file system
+    where half-written files live until they are whole. Every method may raise OSError."""
+
+    def __init__(self, root: str, scratch: str) -> None:
+        self.root = root
+        self.scratch = scratch
+        self._numbers = itertools.count(time.time_ns())
+        os.makedirs(root, exist_ok=True)
+        os.makedirs(scratch, exist_ok=True)
+        self._root_fd = os.open(root, _FOLDER_FLAGS & ~_NOFOLLOW) if _HAS_DIR_FDS else None
+        self._scratch_fd = os.open(scratch, _FOLDER_FLAGS) if _HAS_DIR_FDS else None
+
+    def close(self) -> None:
+        for fd in (self._root_fd, self._scratch_fd):
+            if fd is not None:
+                os.close(fd)
+        self._root_fd = self._scratch_fd = None
+
+    def read(self, parts: Parts, limit: int | None = None) -> bytes | None:
+        """The file's bytes (at most ``limit`` + 1), None where there is none. Raises `NotAFile`."""
+        try:
+            with self._place(parts) as (fd, name):
+                file = os.open(name, os.O_RDONLY | _NONBLOCK | _FILE_FLAGS, dir_fd=fd)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise NotAFile(errno.ELOOP, "a symlink", "/".join(parts)) from error
+            raise
+        with os.fdopen(file, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise NotAFile(errno.EINVAL, "not a regular file", "/".join(parts))
+            return stream.read(-1 if limit is None else limit + 1)
+
+    def write(self, parts: Parts, data: bytes) -> bytes | None:
+        """Put ``data`` at ``parts``, making folders as needed. A reader sees the old file or the new one.
+
+        Returns what it replaced, None if there was no file. Raises `NotAFile` where something else stands.
+        """
+        temporary = f"{os.getpid():x}-{next(self._numbers):x}"
+        source = temporary if _HAS_DIR_FDS else os.path.join(self.scratch, temporary)
+        file = os.open(
+            source, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o666, dir_fd=self._scratch_fd
+        )
+        try:
+            try:
+                _write_all(file, data)
+            finally:
+                os.close(file)
+            with self._place(parts, make=True) as (fd, name):
+                return _replace(self._scratch_fd, source, fd, name)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(source, dir_fd=self._scratch_fd)
+            raise
+
+    def remove(self, parts: Parts) -> None:
+        """Remove the file, if it is there, and the folders below the second level that it leaves empty."""
+        try:
+            with self._place(parts) as (fd, name):
+                os.unlink(name, dir_fd=fd)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for depth in range(len(parts) - 1, 2, -1):
+            try:
+                with self._place(parts[:depth]) as (fd, name):
+                    os.rmdir(name, dir_fd=fd)
+            except OSError as error:
+                if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                    return
+                raise
+
+    def make(self, parts: Parts) -> None:
+        """Make the folder ``parts`` and those above it."""
+        with self._place((*parts, "."), make=True):
+            pass
+
+    def walk(self, parts: Parts = ()) -> Iterator[Entry]:
+        """Everything beneath the folder ``parts`` that is not a folder, in no order, following no symlink."""
+        try:
+            with self._place((*parts, ".")) as (fd, name), os.scandir(name if fd is None else fd) as found:
+                entries = [(entry.name, _kind(entry)) for entry in found]
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for name, kind in entries:
+            if kind == "folder":
+                yield from self.walk((*parts, name))
+            else:
+                yield Entry((*parts, name), kind)
+
+    def clear_scratch(self, older_than: float) -> None:
+        """Remove what writers that died left behind more than ``older_than`` seconds ago."""
+        horizon = time.time() - older_than
+        with os.scandir(self.scratch) as found:
+            for entry in found:
+                with contextlib.suppress(FileNotFoundError):
+                    if entry.stat(follow_symlinks=False).st_mtime < horizon:
+                        os.unlink(entry.path)
+
+    @contextlib.contextmanager
+    def _place(self, parts: Parts, *, make: bool = False) -> Iterator[tuple[int | None, str]]:
+        """Where ``parts`` is: a descriptor of its folder and its name there, or None and its full path."""
+        if self._root_fd is None:
+            yield None, self._checked_by_name(parts, make=make)
+            return
+        fd = self._root_fd
+        try:
+            for part in parts[:-1]:
+                below = _step(fd, part, make=make)
+                if fd != self._root_fd:
+                    os.close(fd)
+                fd = below
+            yield fd, parts[-1]
+        finally:
+            if fd != self._root_fd:
+                os.close(fd)
+
+    def _checked_by_name(self, parts: Parts, *, make: bool) -> str:
+        path = self.root
+        for part in parts[:-1]:
+            path = os.path.join(path, part)
+            if make and not os.path.lexists(path):
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(path)
+            if not stat.S_ISDIR(os.lstat(path).st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, "not a folder", path)
+        return os.path.join(path, parts[-1])
+
+
+def _step(fd: int, part: str, *, make: bool) -> int:
+    try:
+        return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
+    except FileNotFoundError:
+        if not make:
+            raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotADirectoryError(errno.ENOTDIR, "a symlink, not a folder", part) from error
+        raise
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(part, dir_fd=fd)
+    return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
+
+
+def _kind(entry: os.DirEntry[str]) -> EntryKind:
+    if entry.is_symlink():
+        return "symlink"
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"
+
+
+def _write_all(file: int, data: bytes) -> None:
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(file, remaining) :]
+
+
+def _replace(source_fd: int | None, source: str, target_fd: int | None, target: str) -> bytes | None:
+    """Move ``source`` over ``target`` atomically and return what was there.
+
+    Renaming over an existing file makes ext4 flush the new file's data at once (auto_da_alloc), which
+    costs over a millisecond. Exchanging the two does not, is as atomic, and leaves in our hands exactly
+    what was replaced, so that a change made by someone else a moment ago cannot slip away unread.
+    """
+    if not _occupied(target_fd, target):
+        os.replace(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
+        return None
+    exchange = _exchange()
+    if (
+        exchange
+        and source_fd is not None
+        and target_fd is not None
+        and exchange(source_fd, os.fsencode(source), target_fd, os.fsencode(target), _RENAME_EXCHANGE) == 0
+    ):
+        previous = _read_file(source_fd, source)
+        os.unlink(source, dir_fd=source_fd)
+        return previous
+    previous = _read_file(target_fd, target)
+    os.replace(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
+    return previous
+
+
+def _occupied(fd: int | None, name: str) -> bool:
+    try:
+        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(found.st_mode):
+        raise NotAFile(errno.EEXIST, "not a regular file", name)
+    return True
+
+
+def _read_file(fd: int | None, name: str) -> bytes:
+    file = os.open(name, os.O_RDONLY | _FILE_FLAGS, dir_fd=fd)
+    try:
+        chunks = []
+        while chunk := os.read(file, 1 << 20):
+            chunks.append(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(file)
+
+
+@cache
+def _exchange() -> Callable[[int, bytes, int, bytes, int], int] | None:
+    """renameat2(2), where the C library has it."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is None:
+        return None
+    function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    function.restype = ctypes.c_int
+    return function  # type: ignore[no-any-return]
+
+
+def boot_id() -> str:
+    """What tells one run of this machine from the next; empty where the system does not say."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+class ProcessLock:
+    """Held by one process of a machine at a time, and let go by the kernel when its holder dies.
+
+    The lock's file carries a short text that only the holder reads and writes. Not re-entrant, not for
+    threads. Where there are no file locks (Windows) it always is free, and SQLite's own lock remains.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+
+    def acquire(self) -> None:
+        """Wait for the lock."""
+        if sys.platform != "win32":
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        if sys.platform != "win32":
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def text(self) -> str:
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        return os.read(self._fd, 200).decode("ascii", "replace").partition("\n")[0].rstrip()
+
+    def set_text(self, text: str) -> None:
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        os.write(self._fd, text.ljust(80).encode("ascii") + b"\n")
+
+    def close(self) -> None:
+        os.close(self._fd)

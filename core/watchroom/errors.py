@@ -1,0 +1,173 @@
+"""One hierarchy of errors. Each has a stable ``code`` and says in words what happened and what to do."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from watchroom.model import Outcome, Row
+from watchroom.texts import Language, catalogue
+
+
+class WatchroomError(Exception):
+    """Base of all. ``values`` fill the placeholders of the texts under ``error.{code}``."""
+
+    code: ClassVar[str] = "internal_error"
+    outcome: ClassVar[Outcome] = "failed"
+
+    def __init__(self, **values: object) -> None:
+        super().__init__()
+        self.values = values
+
+    def message(self, language: Language = "en") -> str:
+        """What happened."""
+        return self._text("message", language)
+
+    def suggestion(self, language: Language = "en") -> str:
+        """What to do next."""
+        return self._text("suggestion", language)
+
+    def _text(self, part: str, language: Language) -> str:
+        texts = catalogue(language)
+        values = dict(self.values)
+        if "rule" in values:
+            values["rule"] = texts(f"rule.{values['rule']}")
+        return texts(f"error.{self.code}.{part}", **values)
+
+    def __str__(self) -> str:
+        return f"{self.message()} {self.suggestion()}"
+
+
+class InvalidName(WatchroomError):
+    """An agent id or a path breaks a rule; ``rule`` names it. Values: given, rule."""
+
+    code = "invalid_name"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class InvalidPath(InvalidName):
+    code = "invalid_path"
+
+
+class InvalidAgentId(InvalidName):
+    code = "invalid_agent_id"
+
+
+class PermissionDenied(WatchroomError):
+    """A write to a place that is not the writer's. Values: owner."""
+
+    code = "permission_denied"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class UnknownAgent(WatchroomError):
+    """Values: agent, known."""
+
+    code = "unknown_agent"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class TooLarge(WatchroomError):
+    """Values: size, limit (bytes)."""
+
+    code = "too_large"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class NotText(WatchroomError):
+    """Values: rule (not_utf8, binary, not_a_file)."""
+
+    code = "not_text"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class NotFound(WatchroomError):
+    """Values: path, zone."""
+
+    code = "file_not_found"
+
+
+class VersionNotFound(WatchroomError):
+    """Values: path, version, current."""
+
+    code = "version_not_found"
+
+
+class PathBlocked(WatchroomError):
+    """A file stands where a folder is needed, or the other way round. Values: path, by."""
+
+    code = "path_blocked"
+
+
+class InvalidArguments(WatchroomError):
+    """Values: tool, problems."""
+
+    code = "invalid_arguments"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class UnknownTool(WatchroomError):
+    """Values: tool, known."""
+
+    code = "unknown_tool"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class Conflict(WatchroomError):
+    """A write that started from a version which is no longer the current one. Nothing was overwritten.
+
+    ``row`` is the refused write in the journal; ``current`` and ``current_content`` are what stands
+    (None where nothing does: the expected version never existed).
+    """
+
+    code = "version_conflict"
+    outcome: ClassVar[Outcome] = "conflict"
+
+    def __init__(
+        self, row: Row, current: Row | None, current_content: str | None, your_content: str | None
+    ) -> None:
+        super().__init__(
+            path=row.path,
+            base_version=row.base,
+            current_version=current.version if current else 0,
+            current_author=current.actor if current else "-",
+        )
+        self.row = row
+        self.current = current
+        self.current_content = current_content
+        self.your_content = your_content
+
+
+class WorkspaceNotFound(WatchroomError):
+    """Values: root."""
+
+    code = "workspace_not_found"
+
+
+class ConfigInvalid(WatchroomError):
+    """Values: problem."""
+
+    code = "config_invalid"
+
+
+class JournalError(WatchroomError):
+    """The journal could not do what was asked. Values: reason."""
+
+    code = "journal_failed"
+
+
+class JournalTooNew(JournalError):
+    """Values: found, supported."""
+
+    code = "journal_too_new"
+
+
+class JournalBusy(JournalError):
+    """Values: seconds."""
+
+    code = "journal_busy"
+
+
+class DiskFailed(WatchroomError):
+    """The file system refused. Values: reason."""
+
+    code = "disk_failed"

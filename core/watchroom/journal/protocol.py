@@ -1,0 +1,90 @@
+"""What every journal offers, embedded or on a server. No SQL and no file shows through here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from watchroom.model import Appended, Draft, Outcome, Row, Zone
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Which rows to give; a field that is None lets all pass. ``path`` matches anywhere in the path."""
+
+    actor: str | None = None
+    zone: Zone | None = None
+    path: str | None = None
+    tool: str | None = None
+    outcome: Outcome | None = None
+    since: int | None = None
+    """Nanoseconds since the epoch."""
+
+
+class Journal(Protocol):
+    """Rows in an order that all readers agree on.
+
+    A reader that has seen row N will never be shown a new row below N: an implementation whose
+    transactions may commit out of order holds rows back until that is certain.
+    """
+
+    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+        """Make all drafts rows in one atomic commit, synced to disk if any of them is durable.
+
+        A `Write` whose expected version is not the current one becomes a row of outcome ``conflict``
+        that carries the refused content; one whose path is blocked by another file, of outcome
+        ``failed``. Raises `JournalError`: then no draft became a row.
+        """
+        ...
+
+    def last_seq(self) -> int:
+        """The newest row's number, 0 in an empty journal."""
+        ...
+
+    def seq_at(self, time_ns: int) -> int:
+        """The number of the last row that is not younger than ``time_ns``, 0 if there is none."""
+        ...
+
+    def rows(self, after: int = 0, *, until: int | None = None, limit: int = 1000) -> list[Row]:
+        """Rows with after < seq ≤ until, oldest first."""
+        ...
+
+    def rows_before(self, before: int, *, limit: int = 1000, only: RowFilter | None = None) -> list[Row]:
+        """Rows with seq < before that pass ``only``, newest first."""
+        ...
+
+    def head(self, zone: Zone, path: str, *, as_of: int | None = None) -> Row | None:
+        """The row of the path's current version, or of the one that was current at row ``as_of``."""
+        ...
+
+    def version(self, zone: Zone, path: str, version: int) -> Row | None: ...
+
+    def heads(self, zone: Zone, prefix: str = "", *, as_of: int | None = None) -> Iterator[Row]:
+        """The head of every path that starts with ``prefix`` (deleted ones too), in order of path."""
+        ...
+
+    def history(
+        self, zone: Zone, path: str, *, after_version: int = 0, limit: int | None = None
+    ) -> list[Row]:
+        """The rows of the path's versions after ``after_version``, in order."""
+        ...
+
+    def refused(self, zone: Zone, path: str, *, before: int | None = None, limit: int = 1000) -> list[Row]:
+        """The rows of what was refused or failed on the path, newest first, with seq < before."""
+        ...
+
+    def last_note(self, zone: Zone, path: str, actor: str, tool: str) -> Row | None:
+        """The newest successful row of ``tool`` by ``actor`` on the path that made no version."""
+        ...
+
+    def content(self, seq: int) -> str | None:
+        """The content that row ``seq`` carries, accepted or refused; None if it carries none."""
+        ...
+
+    def problems(self) -> list[str]:
+        """What is broken in the journal itself: damaged pages, gaps in versions, contents that do not
+        match their checksum. Reads everything."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,148 @@
+"""The vocabulary: a row of the journal, and the drafts that become rows.
+
+Rows are read by the hundred thousand and must load before anything is painted, so they are named
+tuples: immutable, typed, and cheap. What comes from outside is validated before it gets here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+Zone: TypeAlias = Literal["private", "handoff", "collab", "config", "workspace"]
+Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]
+ActorKind: TypeAlias = Literal["agent", "human", "outside", "system"]
+
+OUTCOMES: Final[tuple[Outcome, ...]] = ("ok", "conflict", "denied", "failed")
+UNCHECKED: Final = -1
+"""As an expected version: write whatever the current version is."""
+
+OUTSIDE: Final = "outside"
+"""The actor of a change that was made to the files behind the journal's back."""
+SYSTEM: Final = "system"
+"""The actor of what Watchroom itself records."""
+HUMAN_PREFIX: Final = "human:"
+
+MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
+
+
+class Row(NamedTuple):
+    """One operation, as the journal keeps it. Its content is fetched apart, with `Journal.content`.
+
+    ``time`` is nanoseconds since the epoch, UTC. ``version`` is the version that the row made: only
+    rows that changed something have one. ``base`` is the version that the actor started from or
+    read (-1: it did not say). ``sha256`` and ``size`` (bytes of UTF-8) describe the content that the
+    row carries, whether it was accepted or refused; both are None where it carries none.
+    """
+
+    seq: int
+    time: int
+    actor: str
+    tool: str
+    zone: Zone
+    path: str
+    version: int | None
+    base: int | None
+    outcome: Outcome
+    error: str
+    message: str
+    sha256: str | None
+    size: int | None
+    detail_json: str
+
+    @property
+    def detail(self) -> Mapping[str, Json]:
+        """What else the operation wants remembered, as JSON."""
+        return json.loads(self.detail_json) if self.detail_json else {}
+
+    @property
+    def kind(self) -> ActorKind:
+        return actor_kind(self.actor)
+
+    @property
+    def deleted(self) -> bool:
+        """Whether this version of the path is its absence."""
+        return self.version is not None and self.sha256 is None
+
+    @property
+    def timestamp(self) -> str:
+        """The time as ISO 8601 in UTC, to the millisecond."""
+        return timestamp(self.time)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A draft of a row that makes the next version of a path, if ``expected`` still is the current one.
+
+    ``content`` None deletes. ``expected`` 0 means that the path must not exist yet, `UNCHECKED` that
+    any current version will do.
+    """
+
+    actor: str
+    tool: str
+    zone: Zone
+    path: str
+    content: str | None
+    message: str = ""
+    expected: int = UNCHECKED
+    detail: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A draft of a row that changes no version: a reading, a refusal, an acknowledgement.
+
+    A note that is not ``durable`` is not worth a disk sync of its own: it rides with the next commit.
+    """
+
+    actor: str
+    tool: str
+    zone: Zone
+    path: str
+    outcome: Outcome = "ok"
+    error: str = ""
+    message: str = ""
+    content: str | None = None
+    base: int | None = None
+    sha256: str | None = None
+    size: int | None = None
+    detail: Mapping[str, Json] | None = None
+    durable: bool = True
+
+
+Draft: TypeAlias = Write | Note
+
+
+class Appended(NamedTuple):
+    """What became of a draft: its row, and for a `Write` the head of the path just before it."""
+
+    row: Row
+    head: Row | None
+
+
+def actor_kind(actor: str) -> ActorKind:
+    if actor.startswith(HUMAN_PREFIX):
+        return "human"
+    if actor == OUTSIDE:
+        return "outside"
+    return "system" if actor == SYSTEM else "agent"
+
+
+def timestamp(time_ns: int) -> str:
+    """``time_ns`` (nanoseconds since the epoch) as ISO 8601 in UTC, to the millisecond."""
+    moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def row_as_json(row: Row) -> dict[str, Json]:
+    """The row as the CLI prints it: without empty fields, the time as ISO 8601."""
+    fields: dict[str, Json] = {**row._asdict(), "time": row.timestamp, "kind": row.kind}
+    del fields["detail_json"]
+    if row.detail_json:
+        fields["detail"] = row.detail
+    return {name: value for name, value in fields.items() if value not in (None, "")}

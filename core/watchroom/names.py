@@ -1,0 +1,158 @@
+"""The door: agent ids, paths and texts are checked here, once, before anything else sees them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+from watchroom.errors import InvalidAgentId, InvalidPath, NotText, TooLarge
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, SYSTEM
+
+MAX_PART_BYTES: Final = 200
+MAX_PATH_BYTES: Final = 1000
+RESERVED_PARTS: Final = frozenset({".watchroom", ".versions", ".crdt_state", ".locks", ".git"})
+RESERVED_IDS: Final = frozenset({OUTSIDE, SYSTEM, "human", "user"})
+META_SUFFIX: Final = ".meta.json"
+
+_AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+_HUMAN_NAME = re.compile(r"[\w][\w .@-]{0,63}")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_DEVICE_NAMES: Final = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+)
+# Characters that look like a separator or a dot without being one: some fold to it under NFKC, these do not.
+_LOOK_ALIKES: Final = frozenset("∕⁄⧸⧹∖⧵╱╲⟋⟍․‥…")
+_HIDDEN_CATEGORIES: Final = frozenset({"Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+@lru_cache(maxsize=4096)
+def agent_id(given: str) -> str:
+    """``given``, if it is a valid agent id (DESIGN §3); else `InvalidAgentId`."""
+    if not _AGENT_ID.fullmatch(given):
+        raise InvalidAgentId(given=_shown(given), rule="id_characters")
+    if "_to_" in given:
+        raise InvalidAgentId(given=given, rule="id_separator")
+    if given in RESERVED_IDS or given in _DEVICE_NAMES:
+        raise InvalidAgentId(given=given, rule="reserved")
+    return given
+
+
+def human_name(given: str) -> str:
+    """``given``, if a person may go by it: letters, digits, spaces and ``. @ - _``, at most 64."""
+    if not _HUMAN_NAME.fullmatch(given):
+        raise InvalidAgentId(given=_shown(given), rule="human_characters")
+    return given
+
+
+@lru_cache(maxsize=4096)
+def relative_path(given: str) -> str:
+    """``given``, if it is a safe relative path of plain parts (DESIGN §3); else `InvalidPath`."""
+    broken = _broken_rule(given)
+    if broken:
+        raise InvalidPath(given=_shown(given), rule=broken)
+    return given
+
+
+def _broken_rule(path: str) -> str | None:
+    broken = _broken_character_rule(path)
+    if broken:
+        return broken
+    if path.startswith("/"):
+        return "absolute"
+    if "\\" in path:
+        return "backslash"
+    if _DRIVE.match(path):
+        return "drive"
+    if len(path.encode()) > MAX_PATH_BYTES:
+        return "path_length"
+    for part in path.split("/"):
+        broken = _broken_part_rule(part)
+        if broken:
+            return broken
+    return None
+
+
+def _broken_character_rule(path: str) -> str | None:
+    if not path:
+        return "empty"
+    for character in path:
+        category = unicodedata.category(character)
+        if category == "Cc":
+            return "control_character"
+        if category in _HIDDEN_CATEGORIES:
+            return "hidden_character"
+        if not character.isascii() and (
+            character in _LOOK_ALIKES or set(unicodedata.normalize("NFKC", character)) & set("./\\:")
+        ):
+            return "look_alike"
+    if not unicodedata.is_normalized("NFC", path):
+        return "not_nfc"
+    return None
+
+
+def _broken_part_rule(part: str) -> str | None:
+    if not part:
+        return "empty_part"
+    if part in (".", ".."):
+        return "dot_part"
+    if part.casefold() in RESERVED_PARTS or part.casefold().split(".")[0] in _DEVICE_NAMES:
+        return "reserved"
+    if part != part.strip() or part.endswith("."):
+        return "part_edges"
+    if len(part.encode()) > MAX_PART_BYTES:
+        return "part_length"
+    return None
+
+
+def handoff_name(given: str) -> str:
+    """A relative path that cannot be taken for another handoff's metadata file."""
+    path = relative_path(given)
+    if path.casefold().endswith(META_SUFFIX):
+        raise InvalidPath(given=_shown(given), rule="meta_suffix")
+    return path
+
+
+def text(given: str) -> bytes:
+    """``given`` as UTF-8, if it is text that can be kept: no lone surrogates, no NUL, at most 10 MB."""
+    if len(given) > MAX_TEXT_BYTES:
+        raise TooLarge(size=len(given), limit=MAX_TEXT_BYTES)
+    try:
+        data = given.encode()
+    except UnicodeEncodeError as error:
+        raise NotText(rule="not_utf8") from error
+    _check_bytes(data)
+    return data
+
+
+def decoded(data: bytes) -> str:
+    """The text in ``data``, under the same rules as `text`."""
+    _check_bytes(data)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise NotText(rule="not_utf8") from error
+
+
+def _check_bytes(data: bytes) -> None:
+    if len(data) > MAX_TEXT_BYTES:
+        raise TooLarge(size=len(data), limit=MAX_TEXT_BYTES)
+    if b"\0" in data:
+        raise NotText(rule="binary")
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def storable(given: str, limit: int = 500) -> str:
+    """``given`` cut to ``limit`` characters, with what UTF-8 cannot hold written out: for a refusal's row."""
+    cut = given if len(given) <= limit else given[:limit] + "…"
+    return cut.encode("utf-8", "backslashreplace").decode()
+
+
+def _shown(given: str) -> str:
+    """``given`` as a refusal may quote it: short, every invisible character spelled out."""
+    return repr(given[:120])[1:-1] + ("…" if len(given) > 120 else "")

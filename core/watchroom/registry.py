@@ -1,0 +1,154 @@
+"""Who works here: agents with their role, layer and supervisor, kept in ``.watchroom/config.toml``.
+
+The file is a view of the journal like any other: registering is a row, and an edit made by hand is
+taken in as one.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias, cast, get_args
+
+from watchroom import names
+from watchroom.errors import ConfigInvalid, InvalidAgentId, UnknownAgent
+from watchroom.journal import Journal
+from watchroom.texts import LANGUAGES, Language
+from watchroom.tree.layout import CONFIG_PATH
+
+Layer: TypeAlias = Literal["top", "mid", "bottom"]
+LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A registered agent. ``supervisor`` is another agent's id, or empty."""
+
+    id: str
+    role: str = ""
+    layer: Layer = "bottom"
+    supervisor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What ``config.toml`` says."""
+
+    agents: Mapping[str, Agent] = field(default_factory=lambda: MappingProxyType({}))
+    language: Language = "en"
+
+    def with_agents(self, new: Iterable[Agent]) -> Config:
+        return replace(self, agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
+
+
+def parse(text: str) -> Config:
+    """Read a config. Raises `ConfigInvalid`, which says which entry is wrong."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigInvalid(problem=str(error)) from error
+    language = table.get("language", "en")
+    if language not in LANGUAGES:
+        raise ConfigInvalid(problem=f"language = {language!r} ({', '.join(LANGUAGES)})")
+    agents = table.get("agents", {})
+    if not isinstance(agents, dict):
+        raise ConfigInvalid(problem="agents")
+    config = Config(language=cast("Language", language)).with_agents(
+        _agent(name, fields) for name, fields in agents.items()
+    )
+    _check_supervisors(config)
+    return config
+
+
+def _agent(name: str, fields: object) -> Agent:
+    try:
+        names.agent_id(name)
+    except InvalidAgentId as error:
+        raise ConfigInvalid(problem=error.message()) from error
+    if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
+        raise ConfigInvalid(problem=f"agents.{name}")
+    unknown = set(fields) - {"role", "layer", "supervisor"}
+    if unknown:
+        raise ConfigInvalid(problem=f"agents.{name}: {', '.join(sorted(unknown))}")
+    layer = fields.get("layer", "bottom")
+    if layer not in LAYERS:
+        raise ConfigInvalid(problem=f"agents.{name}.layer = {layer!r} ({', '.join(LAYERS)})")
+    return Agent(name, fields.get("role", ""), cast("Layer", layer), fields.get("supervisor", ""))
+
+
+def _check_supervisors(config: Config) -> None:
+    for agent in config.agents.values():
+        chain = [agent.id]
+        while supervisor := config.agents[chain[-1]].supervisor:
+            if supervisor not in config.agents:
+                raise ConfigInvalid(problem=f"agents.{chain[-1]}.supervisor = {supervisor!r}")
+            if supervisor in chain:
+                raise ConfigInvalid(problem=" → ".join([*chain, supervisor]))
+            chain.append(supervisor)
+
+
+def render(config: Config) -> str:
+    """The config as TOML, fields that have their default left out."""
+    import tomli_w
+
+    agents = {
+        agent.id: {
+            name: value
+            for name, value in (
+                ("role", agent.role),
+                ("layer", agent.layer),
+                ("supervisor", agent.supervisor),
+            )
+            if value
+        }
+        for agent in config.agents.values()
+    }
+    return tomli_w.dumps({"language": config.language, "agents": agents})
+
+
+class Registry:
+    """The config as the journal has it now. May be used from any thread."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._version = 0
+        self._config = Config()
+
+    def current(self) -> Config:
+        """The newest valid config: one that was broken by hand does not count until it is mended."""
+        head = self._journal.head("config", CONFIG_PATH)
+        if head is not None and head.version != self._version:
+            self._config = self._newest_valid(head.version or 0)
+            self._version = head.version or 0
+        return self._config
+
+    def _newest_valid(self, version: int) -> Config:
+        while version > 0:
+            row = self._journal.version("config", CONFIG_PATH, version)
+            try:
+                return parse(self._journal.content(row.seq) or "" if row else "")
+            except ConfigInvalid:
+                version -= 1
+        return Config()
+
+    def agent(self, agent_id: str) -> Agent:
+        """The agent of that id. Raises `InvalidAgentId`, `UnknownAgent`."""
+        names.agent_id(agent_id)
+        agent = self._config.agents.get(agent_id) or self.current().agents.get(agent_id)
+        if agent is None:
+            raise UnknownAgent(agent=agent_id, known=", ".join(self._config.agents) or "-")
+        return agent
+
+    def add(self, agents: Iterable[Agent], write: Callable[[str, int], None]) -> None:
+        """Register agents by handing the new config and the version it follows to ``write``."""
+        config = self.current()
+        new = [agent for agent in agents if config.agents.get(agent.id) != agent]
+        if new:
+            changed = config.with_agents(new)
+            _check_supervisors(changed)
+            write(render(changed), self._version)
+
+
+__all__ = ["LAYERS", "Agent", "Config", "Layer", "Registry", "parse", "render"]

@@ -1,0 +1,53 @@
+"""Every sentence that an agent or a person reads, in each language, by key.
+
+Catalogues are TOML files beside this one. A key is the dotted path of a string, a text may hold
+``{placeholders}``. Both languages have exactly the same keys and placeholders; a test enforces it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Literal, TypeAlias, get_args
+
+Language: TypeAlias = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+class Catalogue:
+    """The texts of one language of one package."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = dict(texts)
+
+    def __call__(self, key: str, **values: object) -> str:
+        """The text under ``key`` with its placeholders filled in. An unknown key is a KeyError."""
+        text = self._texts[key]
+        return text.format(**values) if values else text
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._texts
+
+    def keys(self) -> frozenset[str]:
+        return frozenset(self._texts)
+
+
+@cache
+def catalogue(language: Language = "en", package: str = "watchroom.texts") -> Catalogue:
+    """The catalogue of ``package`` (a package that holds ``en.toml`` and ``zh.toml``)."""
+    source = files(package).joinpath(f"{language}.toml").read_text(encoding="utf-8")
+    return Catalogue(dict(_flat(tomllib.loads(source))))
+
+
+def _flat(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
+    texts: list[tuple[str, str]] = []
+    for key, value in table.items():
+        if isinstance(value, str):
+            texts.append((prefix + key, value.strip("\n")))
+        elif isinstance(value, dict):
+            texts.extend(_flat(value, f"{prefix}{key}."))
+        else:
+            raise TypeError(f"catalogue entry {prefix}{key} is neither a text nor a table")
+    return texts

@@ -1,0 +1,85 @@
+"""What each tool takes. Descriptions stand in the catalogues, under ``tool.{tool}`` and ``argument``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Message = Annotated[str, Field(max_length=2000)]
+Name = Annotated[str, Field(max_length=2000)]
+Version = Annotated[int, Field(ge=1)]
+
+
+class Arguments(BaseModel):
+    """Base of all: frozen, nothing unknown is accepted, built when first used."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class NoArguments(Arguments):
+    pass
+
+
+class SaveToMyWorkspace(Arguments):
+    filename: Name
+    content: str
+    message: Message | None = None
+
+
+class ReadFromWorkspace(Arguments):
+    agent_id: Name
+    filename: Name
+
+
+class ListWorkspaceFiles(Arguments):
+    agent_id: Name
+
+
+class DeleteFromMyWorkspace(Arguments):
+    filename: Name
+
+
+class HandoffFile(Arguments):
+    to_agent: Name
+    filename: Name
+    content: str
+    message: Message
+
+
+class CheckMyHandoffs(Arguments):
+    include_acknowledged: bool | None = None
+
+
+class ReadHandoff(Arguments):
+    from_agent: Name
+    filename: Name
+
+
+class AcknowledgeHandoff(Arguments):
+    from_agent: Name
+    filename: Name
+    message: Message | None = None
+
+
+class CollabWrite(Arguments):
+    filepath: Name
+    content: str
+    message: Message
+    expected_version: Annotated[int, Field(ge=-1)] | None = None
+
+
+class CollabRead(Arguments):
+    filepath: Name
+    version: Version | None = None
+
+
+class CollabHistory(Arguments):
+    filepath: Name
+    limit: Annotated[int, Field(ge=1)] | None = None
+
+
+class CollabRollback(Arguments):
+    filepath: Name
+    to_version: Version
+    message: Message | None = None

@@ -1,0 +1,177 @@
+"""Every tool: its name, where it belongs, what it takes and gives, how it may be treated, what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, TypeVar, cast
+
+from watchroom.model import Zone
+from watchroom.toolbox import arguments as take
+from watchroom.toolbox import collab, handoff, private
+from watchroom.toolbox import results as give
+from watchroom.toolbox.caller import Caller
+
+Toolset: TypeAlias = Literal["private", "handoff", "collab"]
+A = TypeVar("A", bound=take.Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """The annotations of the Model Context Protocol. ``destroys``: may replace or remove what was there."""
+
+    reads_only: bool = False
+    destroys: bool = False
+    idempotent: bool = False
+
+
+READS: Final = Hints(reads_only=True, idempotent=True)
+ADDS: Final = Hints()
+REPLACES: Final = Hints(destroys=True, idempotent=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. ``path`` names the arguments that make up the path of a refused call's row."""
+
+    name: str
+    toolset: Toolset
+    takes: type[take.Arguments]
+    gives: type[give.Result]
+    hints: Hints
+    run: Callable[[Caller, take.Arguments], give.Result]
+    path: tuple[str, ...]
+    for_humans: bool
+
+    @property
+    def zone(self) -> Zone:
+        return self.toolset
+
+
+def _tool(
+    name: str,
+    toolset: Toolset,
+    takes: type[A],
+    gives: type[give.Result],
+    hints: Hints,
+    run: Callable[[Caller, A], give.Result],
+    path: tuple[str, ...] = (),
+    *,
+    for_humans: bool = True,
+) -> Tool:
+    """Ties a tool's arguments to what runs on them: the dispatcher hands ``run`` only what ``takes`` made."""
+    general = cast("Callable[[Caller, take.Arguments], give.Result]", run)
+    return Tool(name, toolset, takes, gives, hints, general, path, for_humans)
+
+
+_ALL: Final = (
+    _tool(
+        "save_to_my_workspace",
+        "private",
+        take.SaveToMyWorkspace,
+        give.Saved,
+        REPLACES,
+        private.save,
+        ("filename",),
+        for_humans=False,
+    ),
+    _tool(
+        "read_from_workspace",
+        "private",
+        take.ReadFromWorkspace,
+        give.Content,
+        READS,
+        private.read,
+        ("agent_id", "filename"),
+    ),
+    _tool(
+        "list_workspace_files",
+        "private",
+        take.ListWorkspaceFiles,
+        give.Files,
+        READS,
+        private.list_files,
+        ("agent_id",),
+    ),
+    _tool(
+        "delete_from_my_workspace",
+        "private",
+        take.DeleteFromMyWorkspace,
+        give.Deleted,
+        REPLACES,
+        private.delete,
+        ("filename",),
+        for_humans=False,
+    ),
+    _tool(
+        "handoff_file",
+        "handoff",
+        take.HandoffFile,
+        give.Delivered,
+        ADDS,
+        handoff.deliver,
+        ("to_agent", "filename"),
+        for_humans=False,
+    ),
+    _tool(
+        "check_my_handoffs",
+        "handoff",
+        take.CheckMyHandoffs,
+        give.Inbox,
+        READS,
+        handoff.check,
+        for_humans=False,
+    ),
+    _tool(
+        "read_handoff",
+        "handoff",
+        take.ReadHandoff,
+        give.HandoffContent,
+        READS,
+        handoff.read,
+        ("from_agent", "filename"),
+        for_humans=False,
+    ),
+    _tool(
+        "acknowledge_handoff",
+        "handoff",
+        take.AcknowledgeHandoff,
+        give.Acknowledged,
+        Hints(idempotent=True),
+        handoff.acknowledge,
+        ("from_agent", "filename"),
+        for_humans=False,
+    ),
+    _tool(
+        "collab_write",
+        "collab",
+        take.CollabWrite,
+        give.CollabWritten,
+        Hints(destroys=True),
+        collab.write,
+        ("filepath",),
+    ),
+    _tool("collab_read", "collab", take.CollabRead, give.CollabContent, READS, collab.read, ("filepath",)),
+    _tool("collab_list", "collab", take.NoArguments, give.CollabFiles, READS, collab.list_files),
+    _tool(
+        "collab_history",
+        "collab",
+        take.CollabHistory,
+        give.CollabHistoryResult,
+        READS,
+        collab.history,
+        ("filepath",),
+    ),
+    _tool(
+        "collab_rollback",
+        "collab",
+        take.CollabRollback,
+        give.RolledBack,
+        ADDS,
+        collab.rollback,
+        ("filepath",),
+    ),
+)
+
+TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in _ALL}
+"""All tools by name, in the order in which they are offered."""

@@ -1,0 +1,156 @@
+"""What each tool gives back. Failures have the shape of `Failure`, conflicts that of `ConflictFailure`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Sender = Annotated[str, Field(serialization_alias="from")]
+
+
+class Result(BaseModel):
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    success: Literal[True] = True
+
+
+class Failure(BaseModel):
+    """A refusal: a stable code, what happened, and what to do next."""
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    success: Literal[False] = False
+    error: str
+    message: str
+    suggestion: str
+
+
+class ConflictFailure(Failure):
+    """A write that came too late, with everything needed to recover (spec 1 FR-3.5)."""
+
+    is_conflict: Literal[True] = True
+    conflict_id: int
+    base_version: int
+    current_version: int
+    current_content: str | None
+    current_author: str | None
+    your_content: str | None
+
+
+class Saved(Result):
+    filename: str
+    version: int
+    size: int
+
+
+class Content(Result):
+    agent_id: str
+    filename: str
+    content: str
+    size: int
+
+
+class Files(Result):
+    agent_id: str
+    files: list[str]
+    count: int
+
+
+class Deleted(Result):
+    filename: str
+
+
+class Delivered(Result):
+    to: str
+    filename: str
+    delivery: int
+
+
+class InboxEntry(BaseModel):
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    sender: Sender
+    filename: str
+    message: str
+    timestamp: str
+    size: int
+    delivery: int
+    read: bool
+    acknowledged: bool
+
+
+class Inbox(Result):
+    count: int
+    handoffs: list[InboxEntry]
+
+
+class HandoffContent(Result):
+    sender: Sender
+    filename: str
+    content: str
+    message: str
+    timestamp: str
+    delivery: int
+
+
+class Acknowledged(Result):
+    sender: Sender
+    filename: str
+    delivery: int
+
+
+class CollabWritten(Result):
+    filepath: str
+    version: int
+    overwrote_version: int | None = None
+    overwrote_author: str | None = None
+
+
+class CollabContent(Result):
+    filepath: str
+    content: str
+    version: int
+    current_version: int
+    author: str
+    message: str
+    timestamp: str
+    checksum: str
+
+
+class CollabFile(BaseModel):
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    filepath: str
+    version: int
+    author: str
+    timestamp: str
+    size: int
+
+
+class CollabFiles(Result):
+    files: list[CollabFile]
+    count: int
+
+
+class HistoryEntry(BaseModel):
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    version: int
+    author: str
+    message: str
+    timestamp: str
+    checksum: str
+    size: int
+
+
+class CollabHistoryResult(Result):
+    filepath: str
+    history: list[HistoryEntry]
+    count: int
+
+
+class RolledBack(Result):
+    filepath: str
+    new_version: int
+    restored_version: int

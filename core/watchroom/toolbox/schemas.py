@@ -1,0 +1,129 @@
+"""Tool definitions in the dialects of those who call them.
+
+All start from the JSON Schema that pydantic makes of a tool's arguments, with the titles taken out and the
+descriptions put in from the catalogue. They differ in how an optional argument is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal, TypeAlias, cast
+
+from pydantic import BaseModel
+
+from watchroom.model import Json
+from watchroom.texts import Catalogue, Language, catalogue
+from watchroom.toolbox.definitions import TOOLS, Tool
+from watchroom.toolbox.results import ConflictFailure, Failure
+
+Format: TypeAlias = Literal["plain", "openai", "anthropic", "mcp"]
+Definition: TypeAlias = dict[str, Json]
+
+_LIMITS = ("maxLength", "minLength", "minimum", "maximum")
+
+
+def definition(tool: Tool, style: Format, language: Language) -> Definition:
+    """One tool in the dialect ``style``: ``plain`` (name, description, parameters: spec 1 J-4), ``openai``
+    (strict function), ``anthropic`` (input_schema), ``mcp`` (with annotations and outputSchema)."""
+    texts = catalogue(language)
+    description = texts(f"tool.{tool.name}.description")
+    parameters = _parameters(tool, texts)
+    if style == "openai":
+        function: Definition = {
+            "name": tool.name,
+            "description": description,
+            "strict": True,
+            "parameters": _strict(parameters),
+        }
+        return {"type": "function", "function": function}
+    if style == "anthropic":
+        return {"name": tool.name, "description": description, "input_schema": parameters}
+    if style == "mcp":
+        return {
+            "name": tool.name,
+            "title": texts(f"tool.{tool.name}.title"),
+            "description": description,
+            "inputSchema": parameters,
+            "outputSchema": _output(tool),
+            "annotations": {
+                "readOnlyHint": tool.hints.reads_only,
+                "destructiveHint": tool.hints.destroys,
+                "idempotentHint": tool.hints.idempotent,
+                "openWorldHint": False,
+            },
+        }
+    return {"name": tool.name, "description": description, "parameters": parameters}
+
+
+def _parameters(tool: Tool, texts: Catalogue) -> dict[str, Json]:
+    schema = _plain_schema(tool.name)
+    properties = {
+        name: {**shape, "description": _argument_text(tool, name, texts)}
+        for name, shape in cast("Mapping[str, Mapping[str, Json]]", schema["properties"]).items()
+    }
+    return {**schema, "properties": properties}
+
+
+def _argument_text(tool: Tool, name: str, texts: Catalogue) -> str:
+    own = f"tool.{tool.name}.{name}"
+    return texts(own if own in texts else f"argument.{name}")
+
+
+@cache
+def _plain_schema(tool_name: str) -> dict[str, Json]:
+    raw = TOOLS[tool_name].takes.model_json_schema()
+    properties = {name: _without_null(shape) for name, shape in raw.get("properties", {}).items()}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name in raw.get("required", [])],
+        "additionalProperties": False,
+    }
+
+
+def _without_null(shape: dict[str, Any]) -> dict[str, Json]:
+    """An optional argument is one that may be left out: simpler for a model than a union with null."""
+    kinds = [kind for kind in shape.get("anyOf", [shape]) if kind.get("type") != "null"]
+    return {key: value for key, value in kinds[0].items() if key not in ("title", "default")}
+
+
+def _strict(parameters: Mapping[str, Json]) -> dict[str, Json]:
+    """OpenAI's strict mode: every argument is required, optional ones may be null, no limits."""
+    required = cast("list[str]", parameters["required"])
+    properties: dict[str, Json] = {}
+    for name, shape in cast("Mapping[str, Mapping[str, Json]]", parameters["properties"]).items():
+        kept = {key: value for key, value in shape.items() if key not in _LIMITS}
+        if name not in required:
+            kept["type"] = [cast("str", kept["type"]), "null"]
+        properties[name] = kept
+    return {**parameters, "properties": properties, "required": list(properties)}
+
+
+def _output(tool: Tool) -> dict[str, Json]:
+    """One object for success and failure: only ``success`` is always there."""
+    properties: dict[str, Json] = {"success": {"type": "boolean"}}
+    definitions: dict[str, Json] = {}
+    shapes: tuple[type[BaseModel], ...] = (
+        tool.gives,
+        ConflictFailure if tool.name == "collab_write" else Failure,
+    )
+    for shape in shapes:
+        schema = _untitled(shape.model_json_schema(by_alias=True, mode="serialization"))
+        definitions.update(schema.pop("$defs", {}))
+        properties.update({name: each for name, each in schema["properties"].items() if name != "success"})
+    output: dict[str, Json] = {"type": "object", "properties": properties, "required": ["success"]}
+    return {**output, "$defs": definitions} if definitions else output
+
+
+def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
+    def clean(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {
+                key: clean(value)
+                for key, value in node.items()
+                if not (key in ("title", "description") and isinstance(value, str))
+            }
+        return [clean(each) for each in node] if isinstance(node, list) else node
+
+    return cast("dict[str, Any]", clean(schema))

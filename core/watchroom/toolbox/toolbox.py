@@ -1,0 +1,203 @@
+"""The toolbox of one actor: definitions out, calls in, never an exception."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from pydantic import ValidationError
+
+from watchroom import names
+from watchroom.errors import (
+    Conflict,
+    DiskFailed,
+    InvalidArguments,
+    JournalError,
+    NotText,
+    PathBlocked,
+    PermissionDenied,
+    TooLarge,
+    UnknownTool,
+    WatchroomError,
+)
+from watchroom.model import HUMAN_PREFIX, Json, Note
+from watchroom.texts import Language
+from watchroom.toolbox.arguments import Arguments
+from watchroom.toolbox.caller import Caller
+from watchroom.toolbox.definitions import TOOLS, Tool
+from watchroom.toolbox.results import ConflictFailure, Failure
+from watchroom.toolbox.schemas import Definition, Format, definition
+from watchroom.zones import CollabZone, HandoffZone, PrivateZone, Store
+
+ToolResult = dict[str, Json]
+
+_ARGUMENT_PROBLEMS = frozenset(
+    {
+        "missing",
+        "extra_forbidden",
+        "string_type",
+        "string_unicode",
+        "string_too_long",
+        "int_type",
+        "int_parsing",
+    }
+)
+
+
+class Toolbox:
+    """What ``actor`` may call, under its own identity: no tool takes one. May be used from any thread."""
+
+    def __init__(
+        self,
+        actor: str,
+        store: Store,
+        private: PrivateZone,
+        handoff: HandoffZone,
+        collab: CollabZone,
+        language: Language,
+    ) -> None:
+        self.actor = actor
+        self.language: Language = language
+        self._store = store
+        self._caller = Caller(actor, private, handoff, collab, language)
+        self._is_human = actor.startswith(HUMAN_PREFIX)
+
+    def get_tool_definitions(
+        self,
+        format: Format = "plain",  # noqa: A002
+        *,
+        toolsets: Iterable[str] | None = None,
+    ) -> list[Definition]:
+        """The tools that this actor has, in a fixed order, in the given dialect (spec 1 FR-5.1)."""
+        wanted = None if toolsets is None else set(toolsets)
+        return [
+            definition(tool, format, self.language)
+            for tool in self._tools()
+            if wanted is None or tool.toolset in wanted
+        ]
+
+    def system_prompt(self) -> str:
+        """What to tell a model about the file system and how to choose within it (spec 1 FR-5.5)."""
+        texts = self._caller.texts
+        agents = self._store.registry.current().agents.values()
+        team = "\n".join(
+            f"- {agent.id}" + (f" — {agent.role}" if agent.role else "")
+            for agent in agents
+            if agent.id != self.actor
+        )
+        tools = "\n".join(f"- {tool.name}: {texts(f'tool.{tool.name}.title')}" for tool in self._tools())
+        return texts("prompt.system", agent=self.actor, team=team or "-", tools=tools)
+
+    def dispatch_tool_call(self, tool_name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
+        """Run one call (spec 1 FR-5.2); ``arguments`` is an object or its JSON text.
+
+        The result has ``success``; a failure also ``error``, ``message`` and ``suggestion``; a conflict
+        what is needed to recover. Nothing that a caller sends raises.
+        """
+        given: Mapping[str, Json] = {}
+        try:
+            tool = self._tool(tool_name)
+            given = self._object(tool, arguments)
+            result = tool.run(self._caller, self._validated(tool, given))
+        except Conflict as conflict:
+            return self._conflict(conflict)
+        except PathBlocked as error:
+            return self._failure(error)
+        except WatchroomError as error:
+            return self._refusal(tool_name, given, error)
+        except OSError as error:
+            reason = names.storable(error.strerror or str(error))
+            return self._refusal(tool_name, given, DiskFailed(reason=reason))
+        return result.model_dump(by_alias=True, exclude_none=True)
+
+    def _refusal(self, tool_name: str, given: Mapping[str, Json], error: WatchroomError) -> ToolResult:
+        try:
+            self._note_refusal(tool_name, given, error)
+        except JournalError as worse:
+            return self._failure(worse)
+        return self._failure(error)
+
+    def _tools(self) -> list[Tool]:
+        return [tool for tool in TOOLS.values() if tool.for_humans or not self._is_human]
+
+    def _tool(self, name: str) -> Tool:
+        tool = TOOLS.get(name)
+        if tool is None:
+            raise UnknownTool(
+                tool=names.storable(str(name), 100), known=", ".join(tool.name for tool in self._tools())
+            )
+        if self._is_human and not tool.for_humans:
+            raise PermissionDenied(owner="agents")
+        return tool
+
+    def _object(self, tool: Tool, arguments: Mapping[str, Json] | str) -> Mapping[str, Json]:
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except (ValueError, RecursionError) as error:
+                problem = self._caller.texts("arguments.not_json", problem=names.storable(str(error), 200))
+                raise InvalidArguments(tool=tool.name, problems=problem) from error
+        if not isinstance(arguments, Mapping):
+            raise InvalidArguments(tool=tool.name, problems=self._caller.texts("arguments.not_an_object"))
+        return arguments
+
+    def _validated(self, tool: Tool, given: Mapping[str, Json]) -> Arguments:
+        try:
+            return tool.takes.model_validate(given)
+        except ValidationError as error:
+            texts = self._caller.texts
+            problems = []
+            for problem in error.errors(include_url=False, include_context=False, include_input=False)[:8]:
+                name = names.storable(".".join(str(step) for step in problem["loc"]), 100)
+                kind = problem["type"]
+                known = texts(f"arguments.{kind}") if kind in _ARGUMENT_PROBLEMS else problem["msg"]
+                problems.append(f"{name}: {known}")
+            raise InvalidArguments(tool=tool.name, problems="; ".join(problems)) from error
+
+    def _failure(self, error: WatchroomError) -> ToolResult:
+        return Failure(
+            error=error.code, message=error.message(self.language), suggestion=error.suggestion(self.language)
+        ).model_dump()
+
+    def _conflict(self, conflict: Conflict) -> ToolResult:
+        current = conflict.current
+        return ConflictFailure(
+            error=conflict.code,
+            message=conflict.message(self.language),
+            suggestion=conflict.suggestion(self.language),
+            conflict_id=conflict.row.seq,
+            base_version=conflict.row.base or 0,
+            current_version=(current.version or 0) if current else 0,
+            current_content=conflict.current_content,
+            current_author=current.actor if current else None,
+            your_content=conflict.your_content,
+        ).model_dump()
+
+    def _note_refusal(self, tool_name: str, given: Mapping[str, Json], error: WatchroomError) -> None:
+        """A refused call is a row too, with what it wanted to write."""
+        tool = TOOLS.get(tool_name)
+        path = "/".join(
+            str(given[name]) for name in (tool.path if tool else ()) if isinstance(given.get(name), str)
+        )
+        content = given.get("content")
+        size = None
+        if isinstance(content, str):
+            size = len(content)
+            try:
+                names.text(content)
+            except (NotText, TooLarge):
+                content = None
+        message = given.get("message")
+        self._store.committer.commit(
+            Note(
+                actor=self.actor,
+                tool=tool.name if tool else names.storable(str(tool_name), 100),
+                zone=tool.zone if tool else "workspace",
+                path=names.storable(path),
+                outcome=error.outcome,
+                error=error.code,
+                message=names.storable(message, 2000) if isinstance(message, str) else "",
+                content=content if isinstance(content, str) else None,
+                size=size,
+            )
+        )

@@ -1,0 +1,182 @@
+"""Lays rows out as files after their commit, and lays out any earlier state elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from watchroom import names
+from watchroom.disk import Folder, Parts
+from watchroom.journal import Journal
+from watchroom.model import Row, Zone
+from watchroom.tree.histories import Histories
+from watchroom.tree.layout import (
+    CONTROL,
+    REALTIME,
+    ROOTS,
+    VERSIONS,
+    history_line,
+    history_place,
+    history_text,
+    meta_place,
+    meta_text,
+    place,
+    version_place,
+)
+
+
+class Overwritten(NamedTuple):
+    """A file that was not as the journal had laid it, when a newer version replaced it."""
+
+    zone: Zone
+    path: str
+    data: bytes
+    base: int
+
+
+class Laid(NamedTuple):
+    """What happened while rows were laid out: strange files replaced, and rows that could not be laid."""
+
+    overwritten: list[Overwritten]
+    failed: list[tuple[Row, OSError]]
+
+
+class Tree:
+    """The files of the workspace at ``root``. Not for two threads at a time, except to read."""
+
+    def __init__(self, root: str, journal: Journal) -> None:
+        control = os.path.join(root, CONTROL)
+        self.folder = Folder(root, os.path.join(control, "tmp"))
+        self._journal = journal
+        self._histories = Histories(self.folder, journal, control)
+
+    def make_folders(self, agents: Iterable[str]) -> None:
+        """The folders of spec 1 §8, one for each agent among them."""
+        for parts in (*ROOTS.values(), VERSIONS, REALTIME):
+            self.folder.make(parts)
+        for agent in agents:
+            self.folder.make((*ROOTS["private"], agent))
+
+    def lay(self, rows: list[tuple[Row, str | None, Row | None]]) -> Laid:
+        """Lay out new versions: each row, its content, and the head that it followed (None: it is the first).
+
+        Where one path comes several times, only its last version is written as the current file.
+        """
+        laid = Laid([], [])
+        first_heads: dict[tuple[Zone, str], Row | None] = {}
+        newest: dict[tuple[Zone, str], Row] = {}
+        for row, _, head in rows:
+            first_heads.setdefault((row.zone, row.path), head)
+            newest[row.zone, row.path] = row
+        for row, content, _ in rows:
+            key = (row.zone, row.path)
+            try:
+                if row.zone == "collab":
+                    self._lay_version(row, content or "")
+                if newest[key] is row:
+                    self._lay_current(row, content, first_heads[key], laid)
+            except OSError as error:
+                laid.failed.append((row, error))
+        return laid
+
+    def finish(self, after: int, until: int) -> Laid:
+        """Lay out the rows with after < seq ≤ until, of which a writer that died may have laid some."""
+        laid = Laid([], [])
+        known: dict[tuple[Zone, str], set[str | None]] = {}
+        while after < until:
+            for row in self._journal.rows(after, until=until):
+                after = row.seq
+                if row.version is None:
+                    continue
+                if (row.zone, row.path) not in known:
+                    before = self._journal.version(row.zone, row.path, row.version - 1)
+                    known[row.zone, row.path] = {before.sha256} if before else set()
+                known[row.zone, row.path].add(row.sha256)
+        for (zone, path), checksums in known.items():
+            head = self._journal.head(zone, path)
+            if head is None:
+                continue
+            try:
+                previous = self.folder.read(place(zone, path))
+                if previous is not None and names.sha256(previous) not in checksums:
+                    laid.overwritten.append(Overwritten(zone, path, previous, head.version or 0))
+                self.lay_again(zone, path)
+            except OSError as error:
+                laid.failed.append((head, error))
+        return laid
+
+    def _lay_version(self, row: Row, content: str) -> None:
+        self.folder.write(version_place(row.path, row.version or 0), content.encode())
+        self._histories.add(row)
+
+    def _lay_current(self, row: Row, content: str | None, head: Row | None, laid: Laid) -> None:
+        parts = place(row.zone, row.path)
+        if content is None:
+            previous = self.folder.read(parts)
+            self.folder.remove(parts)
+        else:
+            previous = self.folder.write(parts, content.encode())
+        if row.zone == "handoff":
+            self.folder.write(meta_place(row.path), meta_text(row))
+        if previous is not None and names.sha256(previous) not in {head and head.sha256, row.sha256}:
+            base = (head.version or 0) if head else 0
+            laid.overwritten.append(Overwritten(row.zone, row.path, previous, base))
+
+    def lay_again(self, zone: Zone, path: str) -> None:
+        """Put the current version of one path back as the journal has it, with all that belongs to it."""
+        head = self._journal.head(zone, path)
+        if head is None or head.deleted:
+            self.folder.remove(place(zone, path))
+            return
+        for parts, data in _views(self._journal, head, None):
+            if self.folder.read(parts) != data:
+                self.folder.write(parts, data)
+        if zone == "collab":
+            self._histories.rewrite(path)
+
+    def history_is_behind(self, path: str) -> bool:
+        """Whether ``history.json`` of a collaborative file is still to be written, behind its commits."""
+        return self._histories.is_behind(path)
+
+    def catch_up_after_crash(self) -> None:
+        """Finish what a writer that died had begun."""
+        self.folder.clear_scratch(older_than=3600.0)
+        self._histories.catch_up_after_crash()
+
+    def close(self) -> None:
+        """Write what is still behind, and close."""
+        self._histories.close()
+        self.folder.close()
+
+
+def export(journal: Journal, as_of: int, target: str) -> int:
+    """Lay the tree out under ``target`` as it stood at row ``as_of``. Returns how many files that is."""
+    folder = Folder(target, os.path.join(target, CONTROL, "tmp"))
+    count = 0
+    try:
+        for zone in ROOTS:
+            for head in journal.heads(zone, as_of=as_of):
+                if head.deleted:
+                    continue
+                for parts, data in _views(journal, head, as_of):
+                    folder.write(parts, data)
+                    count += 1
+                if zone == "collab":
+                    rows = journal.history("collab", head.path, limit=head.version)
+                    folder.write(history_place(head.path), history_text([history_line(row) for row in rows]))
+                    count += 1
+    finally:
+        folder.close()
+    return count
+
+
+def _views(journal: Journal, head: Row, as_of: int | None) -> Iterator[tuple[Parts, bytes]]:
+    """Every file of a live path but its history."""
+    current = (journal.content(head.seq) or "").encode()
+    yield place(head.zone, head.path), current
+    if head.zone == "handoff":
+        yield meta_place(head.path), meta_text(head)
+    if head.zone == "collab":
+        for row in journal.history("collab", head.path, limit=head.version):
+            yield version_place(row.path, row.version or 0), (journal.content(row.seq) or "").encode()

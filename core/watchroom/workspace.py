@@ -1,0 +1,158 @@
+"""The public face: opens a shared file system, hands out toolboxes, verifies, repairs, exports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+from watchroom import names
+from watchroom.committer import Committer
+from watchroom.errors import Conflict, WorkspaceNotFound
+from watchroom.journal import Journal, SqliteJournal
+from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
+from watchroom.registry import Agent, Config, Registry, render
+from watchroom.texts import Language
+from watchroom.toolbox import Toolbox
+from watchroom.tree import Tree
+from watchroom.tree.layout import CONFIG_PATH, CONTROL
+from watchroom.tree.tree import export
+from watchroom.verify import Problem, repair, verify
+from watchroom.zones import CollabZone, HandoffZone, OutsideEdits, PrivateZone, Store
+
+JOURNAL_NAME = "journal.db"
+
+
+class Workspace:
+    """A shared file system on disk. Everything public may be called from any thread.
+
+    Use `open` to make one, and close it (it is a context manager).
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.abspath(root)
+        control = os.path.join(self.root, CONTROL)
+        os.makedirs(control, exist_ok=True)
+        self.journal: Journal = SqliteJournal(os.path.join(control, JOURNAL_NAME))
+        self._tree = Tree(self.root, self.journal)
+        self._committer = Committer(self.journal, self._tree, control)
+        self._registry = Registry(self.journal)
+        self._store = Store(self.journal, self._committer, self._tree, self._registry)
+        self._outside = OutsideEdits(self._store)
+        self.private = PrivateZone(self._store, self._outside)
+        self.handoff = HandoffZone(self._store)
+        self.collab = CollabZone(self._store)
+
+    @classmethod
+    def open(
+        cls,
+        root: str | os.PathLike[str],
+        agents: Iterable[str | Agent] = (),
+        *,
+        language: Language | None = None,
+        create: bool = True,
+        scan: bool = True,
+    ) -> Self:
+        """Open the workspace at ``root``, making it on first use, and register ``agents``.
+
+        A crash of an earlier writer is repaired first. ``scan`` compares every file with the journal and
+        records edits made behind its back; without it only what is touched is compared. With
+        ``create=False`` a folder that is no workspace raises `WorkspaceNotFound`.
+        """
+        path = os.fspath(root)
+        if not create and not os.path.exists(os.path.join(path, CONTROL, JOURNAL_NAME)):
+            raise WorkspaceNotFound(root=path)
+        workspace = cls(path)
+        try:
+            workspace._prepare(agents, language, scan)
+        except BaseException:
+            workspace.close()
+            raise
+        return workspace
+
+    def _prepare(self, agents: Iterable[str | Agent], language: Language | None, scan: bool) -> None:
+        restarted = self._committer.machine_restarted()
+        self._committer.finish_dead_writer()
+        self._tree.catch_up_after_crash()
+        if self.journal.head("config", CONFIG_PATH) is None:
+            self._write_config(render(Config(language=language or "en")), 0)
+        if scan or restarted:
+            self._outside.scan(after_restart=restarted)
+        self.register(Agent(each) if isinstance(each, str) else each for each in agents)
+
+    def register(self, agents: Iterable[Agent]) -> None:
+        """Add agents, or change what is known of them. Raises `InvalidAgentId`, `ConfigInvalid`."""
+        given = list(agents)
+        for agent in given:
+            names.agent_id(agent.id)
+        known = self.config.agents
+        # An id alone registers an unknown agent; it does not take a known one's role away.
+        wanted = [agent for agent in given if agent.id not in known or agent != Agent(agent.id)]
+        while True:
+            try:
+                self._registry.add(wanted, self._write_config)
+                break
+            except Conflict:
+                continue
+        self._tree.make_folders(self.config.agents)
+
+    def _write_config(self, text: str, expected: int) -> None:
+        draft = Write(SYSTEM, "register", "config", CONFIG_PATH, text, expected=expected)
+        row, head = self._store.write(draft)
+        if row.outcome == "conflict" and expected:
+            raise Conflict(row, head, None, text)
+
+    @property
+    def config(self) -> Config:
+        return self._registry.current()
+
+    def tools(self, agent: str, *, language: Language | None = None) -> Toolbox:
+        """The toolbox of a registered agent. Raises `UnknownAgent`."""
+        return self._toolbox(self._registry.agent(agent).id, language)
+
+    def tools_for_human(self, name: str, *, language: Language | None = None) -> Toolbox:
+        """The toolbox of a person, who acts as ``human:NAME``."""
+        return self._toolbox(HUMAN_PREFIX + names.human_name(name), language)
+
+    def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
+        return Toolbox(
+            actor, self._store, self.private, self.handoff, self.collab, language or self.config.language
+        )
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have ``listener`` called, on the committing thread, after each commit made by this process."""
+        return self._committer.subscribe(listener)
+
+    def flush(self) -> None:
+        """Wait until every reading so far is a row."""
+        self._committer.flush()
+
+    def scan(self) -> list[Row]:
+        """Compare all files with the journal; returns the rows of outside edits that were new."""
+        return self._outside.scan()
+
+    def verify(self) -> list[Problem]:
+        """Compare journal and files, whole; empty if both agree."""
+        return verify(self._store, self._outside)
+
+    def repair(self) -> list[Problem]:
+        """Lay out again what differs, after recording it; returns what remains wrong."""
+        return repair(self._store, self._outside)
+
+    def export(self, as_of: int, target: str | os.PathLike[str]) -> int:
+        """Lay the tree out under ``target`` as it stood at row ``as_of``; returns the number of files."""
+        return export(self.journal, as_of, os.fspath(target))
+
+    def close(self) -> None:
+        self._committer.close()
+        self._tree.close()
+        self.journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,91 @@
+"""The collaborative zone: versioned files, where a write from a stale version is refused (spec 1 FR-3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from watchroom import names
+from watchroom.errors import Conflict, VersionNotFound
+from watchroom.model import UNCHECKED, Row, Write
+from watchroom.zones.store import Store
+
+READ_TOOL = "collab_read"
+READ_OLD_TOOL = "collab_read_version"
+"""Reading an earlier version does not bring the reader up to date."""
+
+
+class FileVersion(NamedTuple):
+    """A version with its content, and which version is the current one."""
+
+    row: Row
+    content: str
+    current: int
+
+
+class Written(NamedTuple):
+    """An accepted version, and the one that it replaced unchecked, if it did."""
+
+    row: Row
+    overwrote: Row | None
+
+
+class CollabZone:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def write(
+        self, actor: str, path: str, content: str, expected: int, *, tool: str, message: str = ""
+    ) -> Written:
+        """Commit the next version if ``expected`` is the current one. Raises `Conflict`, `PathBlocked`."""
+        names.relative_path(path)
+        names.text(content)
+        row, head = self._store.write(Write(actor, tool, "collab", path, content, message, expected))
+        if row.outcome == "conflict":
+            raise Conflict(row, head, self._store.content(head) if head else None, content)
+        return Written(row, head if expected == UNCHECKED else None)
+
+    def read(self, actor: str, path: str, version: int | None = None) -> FileVersion:
+        """The current version or an earlier one. Raises `NotFound`, `VersionNotFound`."""
+        head, row = self._version(names.relative_path(path), version)
+        self._store.note_reading(
+            actor, READ_TOOL if row is head else READ_OLD_TOOL, "collab", path, row.version
+        )
+        return FileVersion(row, self._store.content(row), head.version or 0)
+
+    def files(self, actor: str, *, tool: str) -> list[Row]:
+        """The head of every collaborative file, by path."""
+        self._store.note_reading(actor, tool, "collab", "", None)
+        return [head for head in self._store.journal.heads("collab") if not head.deleted]
+
+    def history(self, actor: str, path: str, *, tool: str, limit: int | None = None) -> list[Row]:
+        """All versions of a file, or the newest ``limit``, oldest first. Raises `NotFound`."""
+        head = self._store.live_head("collab", names.relative_path(path))
+        after = 0 if limit is None else max(0, (head.version or 0) - limit)
+        self._store.note_reading(actor, tool, "collab", path, None)
+        return self._store.journal.history("collab", path, after_version=after)
+
+    def rollback(self, actor: str, path: str, version: int, message: str, *, tool: str) -> Row:
+        """Make a new version with the content of ``version``. `Conflict` if the file moves meanwhile."""
+        head, target = self._version(names.relative_path(path), version)
+        content = self._store.content(target)
+        return self.write(actor, path, content, head.version or 0, tool=tool, message=message).row
+
+    def last_seen(self, actor: str, path: str) -> int:
+        """The version that the actor last read or wrote, 0 if it never did."""
+        self._store.committer.flush()
+        note = self._store.journal.last_note("collab", path, actor, READ_TOOL)
+        read = (note.base or 0) if note else 0
+        head = self._store.journal.head("collab", path)
+        # If the current version is not the actor's own, an older one of its own would be refused as well.
+        wrote = (head.version or 0) if head and head.actor == actor else 0
+        return max(read, wrote)
+
+    def _version(self, path: str, version: int | None) -> tuple[Row, Row]:
+        """The current version, and the wanted one."""
+        head = self._store.live_head("collab", path)
+        if version is None or version == head.version:
+            return head, head
+        row = self._store.journal.version("collab", path, version)
+        if row is None:
+            raise VersionNotFound(path=path, version=version, current=head.version)
+        return head, row

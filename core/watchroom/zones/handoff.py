@@ -1,0 +1,89 @@
+"""The handoff zone: formal deliveries from one agent to another (spec 1 FR-2).
+
+A later delivery of the same file replaces the earlier one on disk; the journal keeps them all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from watchroom import names
+from watchroom.errors import NotFound
+from watchroom.model import Note, Row, Write
+from watchroom.tree.layout import handoff_path, split_handoff
+from watchroom.zones.store import Store
+
+READ_TOOL = "read_handoff"
+ACKNOWLEDGE_TOOL = "acknowledge_handoff"
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """A delivery as its receiver sees it."""
+
+    row: Row
+    sender: str
+    receiver: str
+    filename: str
+    read: bool
+    acknowledged: bool
+
+
+class HandoffZone:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def deliver(
+        self, actor: str, receiver: str, filename: str, content: str, *, tool: str, message: str = ""
+    ) -> Row:
+        """Put a file into ``receiver``'s inbox. Raises `UnknownAgent`."""
+        self._store.registry.agent(receiver)
+        path = handoff_path(actor, receiver, names.handoff_name(filename))
+        names.text(content)
+        return self._store.write(Write(actor, tool, "handoff", path, content, message)).row
+
+    def inbox(self, actor: str, *, tool: str, acknowledged: bool = False) -> list[Handoff]:
+        """What was delivered to the actor, oldest first; the acknowledged only if asked for."""
+        found = []
+        for sender in self._store.registry.current().agents:
+            for row in self._store.journal.heads("handoff", handoff_path(sender, actor)):
+                handoff = self._as_seen(row, actor)
+                if acknowledged or not handoff.acknowledged:
+                    found.append(handoff)
+        self._store.note_reading(actor, tool, "handoff", "", None)
+        return sorted(found, key=lambda each: each.row.seq)
+
+    def read(self, actor: str, sender: str, filename: str) -> tuple[str, Row]:
+        """A delivery's content and row. Raises `NotFound`."""
+        row = self._delivery(actor, sender, filename)
+        self._store.note_reading(actor, READ_TOOL, "handoff", row.path, row.version)
+        return self._store.content(row), row
+
+    def acknowledge(self, actor: str, sender: str, filename: str, message: str = "") -> Row:
+        """Confirm a delivery; a later one of the same file is unconfirmed again. Raises `NotFound`."""
+        row = self._delivery(actor, sender, filename)
+        note = Note(actor, ACKNOWLEDGE_TOOL, "handoff", row.path, message=message, base=row.version)
+        return self._store.committer.commit(note).row
+
+    def _delivery(self, actor: str, sender: str, filename: str) -> Row:
+        self._store.registry.agent(sender)
+        path = handoff_path(sender, actor, names.handoff_name(filename))
+        head = self._store.journal.head("handoff", path)
+        if head is None:
+            raise NotFound(path=filename, zone=path.partition("/")[0])
+        return head
+
+    def _as_seen(self, row: Row, actor: str) -> Handoff:
+        sender, receiver, filename = split_handoff(row.path)
+        return Handoff(
+            row=row,
+            sender=sender,
+            receiver=receiver,
+            filename=filename,
+            read=self._noted(row, actor, READ_TOOL),
+            acknowledged=self._noted(row, actor, ACKNOWLEDGE_TOOL),
+        )
+
+    def _noted(self, row: Row, actor: str, tool: str) -> bool:
+        note = self._store.journal.last_note("handoff", row.path, actor, tool)
+        return note is not None and (note.base or 0) >= (row.version or 0)

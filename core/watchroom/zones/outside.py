@@ -1,0 +1,179 @@
+"""Edits made to the files behind the journal's back: noticed by content, kept as rows, never lost.
+
+In a private zone, whose owner's commands write there too, such an edit is the next version. In the
+zones that are versioned or delivered it is a conflict for a person to settle: the journal's version
+stays the current one until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from watchroom import names
+from watchroom.disk import NotAFile, Parts
+from watchroom.errors import ConfigInvalid, NotText, TooLarge, WatchroomError
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
+from watchroom.names import META_SUFFIX
+from watchroom.registry import parse
+from watchroom.tree.layout import CONFIG_PATH, ROOTS, place
+from watchroom.zones.store import Store
+
+EDIT_TOOL: Final = "outside_edit"
+SCANNED: Final[tuple[Zone, ...]] = ("private", "handoff", "collab")
+
+
+class OutsideEdits:
+    """Compares files with the journal and records what differs."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def scan(self, *, after_restart: bool = False) -> list[Row]:
+        """Compare every file of every zone; returns the rows of the edits that were found.
+
+        ``after_restart``: the machine went down meanwhile, so a file that is missing, empty or an older
+        version was never synced; it is laid out again instead of taken for an edit.
+        """
+        suspects = list(self._suspects())
+        if not suspects:
+            return []
+        found: list[Row] = []
+        with self._store.committer.exclusively() as commit:
+            for zone, path in suspects:
+                if after_restart and self._was_never_synced(zone, path):
+                    self._store.tree.lay_again(zone, path)
+                else:
+                    found.extend(self._record(zone, path, commit))
+        return found
+
+    def check(self, zone: Zone, path: str, data: bytes | None) -> Row | None:
+        """Compare one path, whose file was just read as ``data``; returns the row of an edit."""
+        head = self._store.journal.head(zone, path)
+        if not self._differs(head, data):
+            return None
+        with self._store.committer.exclusively() as commit:
+            return next(iter(self._record(zone, path, commit)), None)
+
+    def differing(self) -> list[tuple[Zone, str]]:
+        """The paths whose file is not what the journal says, without recording anything."""
+        with self._store.committer.exclusively():
+            return [(zone, path) for zone, path in self._suspects() if self._differs_now(zone, path)]
+
+    def _differs_now(self, zone: Zone, path: str) -> bool:
+        try:
+            data = self._store.tree.folder.read(place(zone, path))
+        except OSError:
+            return True
+        return self._differs(self._store.journal.head(zone, path), data)
+
+    def _suspects(self) -> Iterator[tuple[Zone, str]]:
+        for zone in SCANNED:
+            yield from self._suspects_in(zone)
+        if self._differs_now("config", CONFIG_PATH):
+            yield "config", CONFIG_PATH
+
+    def _suspects_in(self, zone: Zone) -> Iterator[tuple[Zone, str]]:
+        heads = {head.path: head for head in self._store.journal.heads(zone)}
+        for entry in self._store.tree.folder.walk(ROOTS[zone]):
+            path = "/".join(entry.parts[len(ROOTS[zone]) :])
+            if zone == "handoff" and path.endswith(META_SUFFIX):
+                continue
+            head = heads.pop(path, None)
+            if entry.kind != "file" or head is None or head.sha256 != self._checksum(entry.parts):
+                yield zone, path
+        for path, head in heads.items():
+            if not head.deleted:
+                yield zone, path
+
+    def _checksum(self, parts: Parts) -> str | None:
+        try:
+            data = self._store.tree.folder.read(parts)
+        except OSError:
+            return None
+        return None if data is None else names.sha256(data)
+
+    @staticmethod
+    def _differs(head: Row | None, data: bytes | None) -> bool:
+        expected = None if head is None else head.sha256
+        return expected != (None if data is None else names.sha256(data))
+
+    def _was_never_synced(self, zone: Zone, path: str) -> bool:
+        head = self._store.journal.head(zone, path)
+        if head is None or head.deleted:
+            return False
+        try:
+            data = self._store.tree.folder.read(place(zone, path))
+        except OSError:
+            return False
+        if not data or not data.strip(b"\0"):
+            return True
+        before = self._store.journal.version(zone, path, (head.version or 0) - 1)
+        return before is not None and before.sha256 == names.sha256(data)
+
+    def _record(self, zone: Zone, path: str, commit: Callable[[Draft], Appended]) -> Iterator[Row]:
+        """Look again, now that nobody else writes, and journal what is found."""
+        head = self._store.journal.head(zone, path)
+        draft = self._draft(zone, path, head)
+        if draft is None or (isinstance(draft, Note) and self._is_known(draft)):
+            return
+        yield commit(draft).row
+
+    def _draft(self, zone: Zone, path: str, head: Row | None) -> Draft | None:
+        data: bytes | None = None
+        content: str | None = None
+        refusal = ""
+        try:
+            data = self._store.tree.folder.read(place(zone, path), MAX_TEXT_BYTES)
+            if not self._differs(head, data):
+                return None
+            content = None if data is None else names.decoded(data)
+            self._check_name(zone, path)
+            if zone == "config":
+                parse(content or "")
+        except (NotText, TooLarge) as error:
+            refusal = error.code
+        except NotAFile:
+            refusal = "not_text"
+        except ConfigInvalid as error:
+            refusal = error.code
+        except WatchroomError as error:
+            refusal, content = error.code, None
+        base = head.version if head else 0
+        if not refusal and zone in ("private", "config"):
+            if zone == "config" and content is None:
+                return None
+            return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base or 0)
+        return Note(
+            actor=OUTSIDE,
+            tool=EDIT_TOOL,
+            zone=zone,
+            path=names.storable(path),
+            outcome="failed" if refusal else "conflict",
+            error=refusal or "outside_edit",
+            content=content,
+            base=base,
+            sha256=None if data is None else names.sha256(data),
+            size=None if data is None else len(data),
+        )
+
+    def _check_name(self, zone: Zone, path: str) -> None:
+        if zone == "config":
+            return
+        names.relative_path(path)
+        if zone == "private":
+            owner, _, filename = path.partition("/")
+            if filename:
+                self._store.registry.agent(owner)
+                names.relative_path(filename)
+
+    def _is_known(self, draft: Note) -> bool:
+        """Whether the last thing noted about this path is this very edit."""
+        known = self._store.journal.refused(draft.zone, draft.path, limit=20)
+        return any(
+            row.actor == OUTSIDE
+            and row.sha256 == draft.sha256
+            and row.base == draft.base
+            and row.error == draft.error
+            for row in known
+        )

@@ -1,0 +1,69 @@
+"""The private zone: an agent's own desk. Only its owner writes there, everyone may read (spec 1 FR-1)."""
+
+from __future__ import annotations
+
+from watchroom import names
+from watchroom.disk import NotAFile
+from watchroom.errors import NotFound, NotText, PermissionDenied
+from watchroom.model import MAX_TEXT_BYTES, Row, Write
+from watchroom.tree.layout import ROOTS, place
+from watchroom.zones.outside import OutsideEdits
+from watchroom.zones.store import Store
+
+
+class PrivateZone:
+    """Private files are read from disk as they are: their owner's commands write there too."""
+
+    def __init__(self, store: Store, outside: OutsideEdits) -> None:
+        self._store = store
+        self._outside = outside
+
+    def write(
+        self, actor: str, owner: str, filename: str, content: str, *, tool: str, message: str = ""
+    ) -> Row:
+        """Create or replace ``owner``'s file. Raises `PermissionDenied` unless the actor is the owner."""
+        path = self._own_path(actor, owner, filename)
+        names.text(content)
+        return self._store.write(Write(actor, tool, "private", path, content, message)).row
+
+    def delete(self, actor: str, owner: str, filename: str, *, tool: str) -> Row:
+        path = self._own_path(actor, owner, filename)
+        self._outside.check("private", path, self._bytes(path))
+        self._store.live_head("private", path)
+        return self._store.write(Write(actor, tool, "private", path, None)).row
+
+    def read(self, actor: str, owner: str, filename: str, *, tool: str) -> tuple[str, Row]:
+        """The file as it is on disk, and the row of that version. Raises `NotFound`, `NotText`."""
+        path = f"{self._store.registry.agent(owner).id}/{names.relative_path(filename)}"
+        data = self._bytes(path)
+        edit = self._outside.check("private", path, data)
+        if data is None:
+            raise NotFound(path=filename, zone=f"agents/{owner}")
+        content = names.decoded(data)
+        head = edit or self._store.live_head("private", path)
+        self._store.note_reading(actor, tool, "private", path, head.version)
+        return content, head
+
+    def files(self, actor: str, owner: str, *, tool: str) -> list[str]:
+        """The names of an agent's files, sorted."""
+        self._store.registry.agent(owner)
+        root = (*ROOTS["private"], owner)
+        found = sorted(
+            "/".join(entry.parts[len(root) :])
+            for entry in self._store.tree.folder.walk(root)
+            if entry.kind == "file"
+        )
+        self._store.note_reading(actor, tool, "private", f"{owner}/", None)
+        return found
+
+    def _own_path(self, actor: str, owner: str, filename: str) -> str:
+        self._store.registry.agent(owner)
+        if actor != owner:
+            raise PermissionDenied(owner=owner)
+        return f"{owner}/{names.relative_path(filename)}"
+
+    def _bytes(self, path: str) -> bytes | None:
+        try:
+            return self._store.tree.folder.read(place("private", path), MAX_TEXT_BYTES)
+        except (NotAFile, IsADirectoryError) as error:
+            raise NotText(rule="not_a_file") from error

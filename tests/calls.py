@@ -1,0 +1,24 @@
+"""Calls tools as an agent would, and insists on the outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchroom import Toolbox
+
+
+def ok(toolbox: Toolbox, tool: str, **arguments: object) -> dict[str, Any]:
+    """The result of a call that must succeed."""
+    result: dict[str, Any] = toolbox.dispatch_tool_call(tool, arguments)  # type: ignore[arg-type]
+    assert result["success"] is True, result
+    return result
+
+
+def refused(toolbox: Toolbox, tool: str, **arguments: object) -> dict[str, Any]:
+    """The result of a call that must be refused, with all that a refusal owes its caller."""
+    result: dict[str, Any] = toolbox.dispatch_tool_call(tool, arguments)  # type: ignore[arg-type]
+    assert result["success"] is False, result
+    assert result["error"]
+    assert result["message"]
+    assert result["suggestion"]
+    return result

@@ -1,0 +1,37 @@
+"""What tests share: a workspace of its own for each, and a short way to call tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from watchroom import Json, Toolbox, Workspace
+
+Call = Callable[..., dict[str, Json]]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "team"
+
+
+@pytest.fixture
+def workspace(root: Path) -> Iterator[Workspace]:
+    with Workspace.open(root, agents=["alice", "bob", "charlie"]) as opened:
+        yield opened
+
+
+@pytest.fixture
+def alice(workspace: Workspace) -> Toolbox:
+    return workspace.tools("alice")
+
+
+@pytest.fixture
+def bob(workspace: Workspace) -> Toolbox:
+    return workspace.tools("bob")
+
+
+@pytest.fixture
+def charlie(workspace: Workspace) -> Toolbox:
+    return workspace.tools("charlie")

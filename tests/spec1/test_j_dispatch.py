@@ -1,0 +1,103 @@
+"""Module J: the dispatcher and the tools' definitions (spec 1)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from calls import ok
+from watchroom import Toolbox, Workspace
+from watchroom.texts import LANGUAGES, Language
+from watchroom.toolbox import Format
+
+
+def test_J_1_dispatch(alice: Toolbox) -> None:
+    assert alice.dispatch_tool_call("save_to_my_workspace", {"filename": "test.md", "content": "hello"})[
+        "success"
+    ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_J_2_unknown_tool(workspace: Workspace, language: Language) -> None:
+    result = workspace.tools("alice", language=language).dispatch_tool_call("nonexistent_tool", {})
+    assert result["success"] is False
+    assert "未知工具" in str(result["message"])
+
+
+def test_J_3_missing_arguments(alice: Toolbox) -> None:
+    result = alice.dispatch_tool_call("save_to_my_workspace", {})
+    assert (result["success"], result["error"]) == (False, "invalid_arguments")
+    assert "filename" in str(result["message"])
+    assert "content" in str(result["message"])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_J_4_definitions_are_well_formed(workspace: Workspace, language: Language) -> None:
+    definitions: list[Any] = workspace.tools("alice", language=language).get_tool_definitions()
+    for each in definitions:
+        assert set(each) == {"name", "description", "parameters"}
+        assert each["parameters"]["type"] == "object"
+        assert set(each["parameters"].get("required", [])) <= set(each["parameters"]["properties"])
+        assert all(shape["description"] for shape in each["parameters"]["properties"].values())
+    names = [each["name"] for each in definitions]
+    assert len(names) == len(set(names)) > 10
+
+
+def test_openai_definitions_are_strict(alice: Toolbox) -> None:
+    definitions: list[Any] = alice.get_tool_definitions("openai")
+    for each in definitions:
+        parameters = each["function"]["parameters"]
+        assert each["function"]["strict"] is True
+        assert parameters["additionalProperties"] is False
+        assert parameters["required"] == list(parameters["properties"])
+    write = next(each["function"] for each in definitions if each["function"]["name"] == "collab_write")
+    assert write["parameters"]["properties"]["expected_version"]["type"] == ["integer", "null"]
+    assert (
+        ok(alice, "collab_write", filepath="x", content="x", message="m", expected_version=None)["version"]
+        == 1
+    )
+
+
+def test_anthropic_definitions_leave_optionals_optional(alice: Toolbox) -> None:
+    definitions: list[Any] = alice.get_tool_definitions("anthropic")
+    write = next(each for each in definitions if each["name"] == "collab_write")
+    assert "expected_version" not in write["input_schema"]["required"]
+    assert "anyOf" not in json.dumps(definitions)
+
+
+def test_mcp_definitions_carry_annotations_and_output(alice: Toolbox) -> None:
+    definitions: list[Any] = alice.get_tool_definitions("mcp")
+    for each in definitions:
+        assert set(each["annotations"]) == {
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        }
+        assert each["outputSchema"]["required"] == ["success"]
+    by_name = {each["name"]: each for each in definitions}
+    assert by_name["collab_read"]["annotations"]["readOnlyHint"] is True
+    assert by_name["collab_write"]["annotations"]["destructiveHint"] is True
+    assert "current_content" in by_name["collab_write"]["outputSchema"]["properties"]
+
+
+def test_toolsets_can_be_chosen(alice: Toolbox) -> None:
+    names = [each["name"] for each in alice.get_tool_definitions(toolsets=["handoff"])]
+    assert names == ["handoff_file", "check_my_handoffs", "read_handoff", "acknowledge_handoff"]
+
+
+@pytest.mark.parametrize("style", ["plain", "openai", "anthropic", "mcp"])
+def test_definitions_are_json_and_always_the_same(workspace: Workspace, style: Format) -> None:
+    first, second = (json.dumps(workspace.tools("alice").get_tool_definitions(style)) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_system_prompt_names_the_agent_its_team_and_its_tools(
+    workspace: Workspace, language: Language
+) -> None:
+    """FR-5.5."""
+    prompt = workspace.tools("alice", language=language).system_prompt()
+    for word in ("'alice'", "bob", "charlie", "collab_write", "check_my_handoffs", "is_conflict"):
+        assert word in prompt
