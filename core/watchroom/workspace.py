@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from watchroom import names
 from watchroom.committer import Committer
@@ -14,14 +14,14 @@ from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Agent, Config, Registry, render
 from watchroom.texts import Language
-from watchroom.toolbox import Toolbox
 from watchroom.tree import Tree
-from watchroom.tree.layout import CONFIG_PATH, CONTROL
+from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
 from watchroom.tree.tree import export
 from watchroom.verify import Problem, repair, verify
 from watchroom.zones import CollabZone, HandoffZone, OutsideEdits, PrivateZone, Store
 
-JOURNAL_NAME = "journal.db"
+if TYPE_CHECKING:
+    from watchroom.toolbox import Toolbox
 
 
 class Workspace:
@@ -116,6 +116,9 @@ class Workspace:
         return self._toolbox(HUMAN_PREFIX + names.human_name(name), language)
 
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
+        # The toolbox needs pydantic, slow to load: whoever only looks does not wait for it.
+        from watchroom.toolbox import Toolbox
+
         return Toolbox(
             actor, self._store, self.private, self.handoff, self.collab, language or self.config.language
         )

@@ -20,6 +20,32 @@ class RowFilter:
     outcome: Outcome | None = None
     since: int | None = None
     """Nanoseconds since the epoch."""
+    text: str | None = None
+    """Stands in the actor, tool, path, error or message, whatever its case (of ASCII letters)."""
+
+    def admits(self, row: Row) -> bool:
+        """Whether ``row`` passes."""
+        named = (
+            (self.actor, row.actor),
+            (self.zone, row.zone),
+            (self.tool, row.tool),
+            (self.outcome, row.outcome),
+        )
+        if any(wanted is not None and wanted != found for wanted, found in named):
+            return False
+        if self.since is not None and row.time < self.since:
+            return False
+        if self.path is not None and self.path not in row.path:
+            return False
+        fields = (row.actor, row.tool, row.path, row.error, row.message)
+        return self.text is None or any(_ascii_lower(self.text) in _ascii_lower(each) for each in fields)
+
+
+_UPPER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+
+
+def _ascii_lower(text: str) -> str:
+    return text.translate(_UPPER)
 
 
 class Journal(Protocol):

@@ -314,6 +314,13 @@ def _filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
     if only.path is not None:
         clauses += " AND instr(path,?)>0"
         values.append(only.path)
+    if only.text is not None:
+        # lower() of SQLite folds ASCII letters only, as `RowFilter` says.
+        clauses += (
+            " AND instr(lower(actor||char(10)||tool||char(10)||path||char(10)||error||char(10)||message),"
+        )
+        clauses += "lower(?))>0"
+        values.append(only.text)
     if only.since is not None:
         clauses += " AND time>=?"
         values.append(only.since)

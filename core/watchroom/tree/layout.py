@@ -10,6 +10,7 @@ from watchroom.model import Row, Zone
 from watchroom.names import META_SUFFIX
 
 CONTROL: Final = ".watchroom"
+JOURNAL_NAME: Final = "journal.db"
 CONFIG_PATH: Final = "config.toml"
 ROOTS: Final[dict[Zone, Parts]] = {
     "private": ("agents",),

@@ -1,0 +1,145 @@
+"""Folds rows, one after another, into the `Model`. A row costs the same however many came before."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final
+
+from watchroom.errors import ConfigInvalid
+from watchroom.model import OUTSIDE, Outcome, Row
+from watchroom.projections.model import BUCKETS, AgentView, Delivery, Model, SharedFile, bucket_of
+from watchroom.projections.needs import Needs
+from watchroom.registry import parse
+from watchroom.tree.layout import split_handoff
+
+RECENT: Final = 400
+"""How many of the newest rows the model carries."""
+
+ACKNOWLEDGE: Final = "acknowledge_handoff"
+READ: Final = "read_handoff"
+
+
+class Fold:
+    """Takes rows in order with `apply`; gives the model of all rows so far with `model`.
+
+    ``content`` fetches the content of a row: only the registry's rows are asked for.
+    """
+
+    def __init__(self, content: Callable[[int], str | None]) -> None:
+        self._content = content
+        self._seq = 0
+        self._time = 0
+        self._agents: dict[str, AgentView] = {}
+        self._recent: deque[Row] = deque(maxlen=RECENT)
+        self._deliveries: dict[str, Delivery] = {}
+        self._files: dict[str, SharedFile] = {}
+        self._outcomes: dict[Outcome, int] = {}
+        self._activity: dict[int, int] = {}
+        self._needs = Needs()
+        self._model = Model()
+        self._changed: set[str] = set()
+
+    @property
+    def seq(self) -> int:
+        """The number of the last row taken in."""
+        return self._seq
+
+    def apply(self, rows: Iterable[Row]) -> None:
+        """Take in the next rows."""
+        for row in rows:
+            self._seq = row.seq
+            self._time = row.time
+            self._recent.append(row)
+            self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
+            self._count(self._activity, row.time)
+            self._apply_to_agent(row)
+            if row.zone == "collab":
+                self._apply_to_file(row)
+            elif row.zone == "handoff":
+                self._apply_to_delivery(row)
+            elif row.zone == "config" and row.version is not None:
+                self._apply_to_registry(row)
+            self._needs.apply(row, self._files.get(row.path) if row.zone == "collab" else None)
+
+    def model(self) -> Model:
+        """The model of all rows so far. Parts that did not change are those of the model before."""
+        before = self._model
+        if before.seq == self._seq:
+            return before
+        self._model = Model(
+            seq=self._seq,
+            time=self._time,
+            agents=tuple(self._agents.values()),
+            needs=self._needs.current(before.needs),
+            recent=tuple(reversed(self._recent)),
+            deliveries=tuple(reversed(self._deliveries.values()))
+            if "deliveries" in self._changed
+            else before.deliveries,
+            files=tuple(file for _, file in sorted(self._files.items()))
+            if "files" in self._changed
+            else before.files,
+            outcomes=dict(self._outcomes),
+            activity=dict(self._activity),
+        )
+        self._changed.clear()
+        return self._model
+
+    def _apply_to_agent(self, row: Row) -> None:
+        view = self._agents.get(row.actor)
+        if view is None:
+            return
+        activity = dict(view.activity)
+        self._count(activity, row.time)
+        self._agents[row.actor] = AgentView(
+            view.agent, row, view.rows + 1, view.refused + (row.outcome != "ok"), activity
+        )
+
+    @staticmethod
+    def _count(activity: dict[int, int], time: int) -> None:
+        bucket = bucket_of(time)
+        if bucket not in activity:
+            for old in [each for each in activity if each <= bucket - BUCKETS]:
+                del activity[old]
+        activity[bucket] = activity.get(bucket, 0) + 1
+
+    def _apply_to_registry(self, row: Row) -> None:
+        try:
+            config = parse(self._content(row.seq) or "")
+        except ConfigInvalid:
+            # An edit by hand that is not valid does not count until it is mended.
+            return
+        known = self._agents
+        self._agents = {
+            agent.id: replace(known[agent.id], agent=agent) if agent.id in known else AgentView(agent)
+            for agent in config.agents.values()
+        }
+
+    def _apply_to_file(self, row: Row) -> None:
+        known = self._files.get(row.path)
+        if row.version is not None:
+            self._files[row.path] = SharedFile(row.path, row, known.refused if known else 0)
+        elif known is not None and row.outcome == "conflict":
+            self._files[row.path] = replace(known, refused=known.refused + 1)
+        else:
+            return
+        self._changed.add("files")
+
+    def _apply_to_delivery(self, row: Row) -> None:
+        if row.version is not None and row.actor != OUTSIDE:
+            # The order of the dictionary is that of delivery, so a new delivery goes to its end.
+            self._deliveries.pop(row.path, None)
+            self._deliveries[row.path] = Delivery(row, *split_handoff(row.path))
+        else:
+            known = self._deliveries.get(row.path)
+            if known is None or row.outcome != "ok" or row.actor != known.receiver:
+                return
+            if row.base is None or row.base < (known.row.version or 0):
+                return
+            if row.tool == ACKNOWLEDGE:
+                known = replace(known, acknowledged=row, read=True)
+            elif row.tool == READ:
+                known = replace(known, read=True)
+            self._deliveries[row.path] = known
+        self._changed.add("deliveries")

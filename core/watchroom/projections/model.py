@@ -1,0 +1,101 @@
+"""One moment of a workspace, as people look at it. Immutable; unchanged parts are the same objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from watchroom.model import Outcome, Row
+from watchroom.registry import Agent
+
+Status: TypeAlias = Literal["running", "idle", "error"]
+NeedKind: TypeAlias = Literal["conflict", "outside", "unchecked", "denied", "handoff"]
+
+URGENCY: Final[tuple[NeedKind, ...]] = ("conflict", "outside", "unchecked", "denied", "handoff")
+"""What a person should look at first."""
+
+BUCKET_SECONDS: Final = 5
+BUCKETS: Final = 24
+"""Activity is counted in so many buckets of so many seconds: two minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """An agent with what it did last. ``activity`` maps a bucket (seconds / 5) to its number of rows."""
+
+    agent: Agent
+    last: Row | None = None
+    rows: int = 0
+    refused: int = 0
+    activity: Mapping[int, int] = field(default_factory=dict)
+
+    def status(self, now: int, idle_after: float = 30.0) -> Status:
+        """What the agent is up to at ``now`` (nanoseconds since the epoch)."""
+        if self.last is None or now - self.last.time > idle_after * 1e9:
+            return "idle"
+        return "running" if self.last.outcome == "ok" else "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that waits for a person. ``key`` tells one need from another for as long as it lasts."""
+
+    kind: NeedKind
+    key: str
+    row: Row
+    against: str = ""
+    """The other party: who wrote the current version, or was written over, or should acknowledge."""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A handoff and how far it got."""
+
+    row: Row
+    sender: str
+    receiver: str
+    filename: str
+    read: bool = False
+    acknowledged: Row | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFile:
+    """A collaborative file: its current version, and how many writes to it were refused."""
+
+    path: str
+    head: Row
+    refused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Everything that the dashboard shows, as of row ``seq``."""
+
+    seq: int = 0
+    time: int = 0
+    agents: tuple[AgentView, ...] = ()
+    needs: tuple[Need, ...] = ()
+    recent: tuple[Row, ...] = ()
+    """The newest rows, newest first."""
+    deliveries: tuple[Delivery, ...] = ()
+    """Newest first."""
+    files: tuple[SharedFile, ...] = ()
+    """By path."""
+    outcomes: Mapping[Outcome, int] = field(default_factory=dict)
+    activity: Mapping[int, int] = field(default_factory=dict)
+
+    def agent(self, agent_id: str) -> AgentView | None:
+        return next((view for view in self.agents if view.agent.id == agent_id), None)
+
+
+def sparkline_counts(activity: Mapping[int, int], now: int, buckets: int = BUCKETS) -> list[int]:
+    """Rows per bucket up to ``now`` (nanoseconds since the epoch), oldest first."""
+    newest = bucket_of(now)
+    return [activity.get(bucket, 0) for bucket in range(newest - buckets + 1, newest + 1)]
+
+
+def bucket_of(time_ns: int) -> int:
+    return time_ns // (BUCKET_SECONDS * 1_000_000_000)

@@ -1,0 +1,94 @@
+"""What waits for a person: opened by some rows, closed by others."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, UNCHECKED, Row
+from watchroom.projections.model import URGENCY, Need, NeedKind, SharedFile
+from watchroom.tree.layout import split_handoff
+
+STUBBORN: Final = 3
+"""So many refusals in a row mean that an agent does not get it."""
+
+SETTLED_BY_HAND: Final[tuple[NeedKind, ...]] = ("conflict", "outside", "unchecked")
+"""A person's own version of a file settles what was open about it."""
+
+
+class Needs:
+    """The open needs. A need closes when it is dealt with, and only then."""
+
+    def __init__(self) -> None:
+        # Each kind in the order of opening, so that the newest first needs no sorting.
+        self._open: dict[NeedKind, dict[str, Need]] = {kind: {} for kind in URGENCY}
+        self._refusals: dict[str, int] = {}
+        self._authors: dict[str, str] = {}
+        self._changed = False
+
+    def apply(self, row: Row, file: SharedFile | None) -> None:
+        self._apply_refusals(row)
+        if row.zone == "collab":
+            self._apply_collab(row, file)
+        elif row.zone == "handoff":
+            self._apply_handoff(row)
+        if row.actor == OUTSIDE and row.outcome == "conflict":
+            self._add(Need("outside", f"{row.zone} {row.path}", row))
+
+    def current(self, before: tuple[Need, ...]) -> tuple[Need, ...]:
+        """All open needs, the most urgent first, then the newest."""
+        if not self._changed:
+            return before
+        self._changed = False
+        return tuple(need for kind in URGENCY for need in reversed(self._open[kind].values()))
+
+    def _add(self, need: Need) -> None:
+        known = self._open[need.kind].pop(need.key, None)
+        if known is not None and need.count == 1:
+            need = Need(need.kind, need.key, need.row, need.against, known.count + 1)
+        self._open[need.kind][need.key] = need
+        self._changed = True
+
+    def _close(self, kind: NeedKind, key: str) -> None:
+        if self._open[kind].pop(key, None) is not None:
+            self._changed = True
+
+    def _apply_refusals(self, row: Row) -> None:
+        if row.outcome != "denied":
+            if row.outcome == "ok" and self._refusals.pop(row.actor, 0):
+                self._close("denied", row.actor)
+            return
+        count = self._refusals.get(row.actor, 0) + 1
+        self._refusals[row.actor] = count
+        if count >= STUBBORN:
+            self._add(Need("denied", row.actor, row, count=count))
+
+    def _apply_collab(self, row: Row, file: SharedFile | None) -> None:
+        if row.version is None:
+            if row.outcome == "conflict" and row.actor != OUTSIDE:
+                against = file.head.actor if file else ""
+                self._add(Need("conflict", f"{row.path} {row.actor}", row, against))
+            return
+        self._close("conflict", f"{row.path} {row.actor}")
+        if row.actor.startswith(HUMAN_PREFIX):
+            for kind in SETTLED_BY_HAND:
+                settled = [
+                    key
+                    for key, need in self._open[kind].items()
+                    if (need.row.zone, need.row.path) == (row.zone, row.path)
+                ]
+                for key in settled:
+                    self._close(kind, key)
+        author = self._authors.get(row.path, row.actor)
+        if row.base == UNCHECKED and author != row.actor:
+            self._add(Need("unchecked", row.path, row, author))
+        self._authors[row.path] = row.actor
+
+    def _apply_handoff(self, row: Row) -> None:
+        if row.version is not None and row.actor != OUTSIDE:
+            _, receiver, _ = split_handoff(row.path)
+            self._close("handoff", row.path)
+            self._add(Need("handoff", row.path, row, receiver))
+        elif row.tool == "acknowledge_handoff" and row.outcome == "ok":
+            known = self._open["handoff"].get(row.path)
+            if known is not None and (row.base or 0) >= (known.row.version or 0):
+                self._close("handoff", row.path)

@@ -1,0 +1,135 @@
+"""Every key of the dashboard, once. Bindings, footer, help, palette and the docs page are made from this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+from textual.binding import Binding, BindingType
+from watchroom.texts import Catalogue
+
+Scope: TypeAlias = Literal["app", "list", "view", "files", "handoffs", "activity"]
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing a person can do. ``name`` is Textual's action (with arguments); its texts stand in the
+    catalogue under ``action.{id}``. ``acts`` changes the workspace, so it is not offered in the past."""
+
+    id: str
+    scope: Scope
+    name: str
+    keys: tuple[str, ...]
+    footer: bool = False
+    acts: bool = False
+
+    def label(self, words: Catalogue) -> str:
+        """One or two words, for the footer."""
+        return words(f"action.{self.id}.label")
+
+    def help(self, words: Catalogue) -> str:
+        """A sentence, for help, palette and docs."""
+        return words(f"action.{self.id}.help")
+
+    @property
+    def shown_keys(self) -> tuple[str, ...]:
+        return tuple(KEY_NAMES.get(key, key) for key in self.keys)
+
+
+KEY_NAMES: Final = {
+    "question_mark": "?",
+    "exclamation_mark": "!",
+    "slash": "/",
+    "escape": "esc",
+    "shift+tab": "⇧tab",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "ctrl+p": "^p",
+}
+
+ROOMS: Final[tuple[tuple[str, str], ...]] = (
+    ("1", "overview"),
+    ("2", "agents"),
+    ("3", "handoffs"),
+    ("4", "files"),
+    ("8", "activity"),
+)
+"""The number key of each room and its name. 5, 6 and 7 are kept for documents, boards and requests."""
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    *(Action(f"room_{room}", "app", f"room('{room}')", (key,)) for key, room in ROOMS),
+    Action("urgent", "app", "urgent", ("exclamation_mark",), footer=True),
+    Action("next_pane", "app", "next_pane", ("tab",)),
+    Action("previous_pane", "app", "previous_pane", ("shift+tab",)),
+    Action("back", "app", "back", ("escape",)),
+    Action("help", "app", "help", ("question_mark",), footer=True),
+    Action("palette", "app", "command_palette", ("ctrl+p",)),
+    Action("theme", "app", "flip_theme", ("t",)),
+    Action("quit", "app", "quit", ("q",)),
+    Action("up", "list", "move(-1)", ("up", "k")),
+    Action("down", "list", "move(1)", ("down", "j")),
+    Action("page_up", "list", "page(-1)", ("pageup", "ctrl+b")),
+    Action("page_down", "list", "page(1)", ("pagedown", "ctrl+f")),
+    Action("first", "list", "first", ("home", "g")),
+    Action("last", "list", "last", ("end", "G")),
+    Action("open", "list", "open", ("enter", "l"), footer=True),
+    Action("filter", "list", "filter", ("slash",), footer=True),
+    Action("copy", "list", "copy", ("y",)),
+    Action("view_up", "view", "scroll_by(-1)", ("up", "k")),
+    Action("view_down", "view", "scroll_by(1)", ("down", "j")),
+    Action("view_left", "view", "scroll_sideways(-8)", ("left", "h")),
+    Action("view_right", "view", "scroll_sideways(8)", ("right", "l")),
+    Action("view_page_up", "view", "scroll_pages(-1)", ("pageup", "ctrl+b")),
+    Action("view_page_down", "view", "scroll_pages(1)", ("pagedown", "ctrl+f", "space")),
+    Action("view_first", "view", "scroll_to_end(0)", ("home", "g")),
+    Action("view_last", "view", "scroll_to_end(1)", ("end", "G")),
+    Action("rollback", "files", "rollback", ("r",), footer=True, acts=True),
+    Action("unified", "files", "flip_diff", ("d",), footer=True),
+    Action("outcome", "activity", "next_outcome", ("o",), footer=True),
+    Action("acknowledged", "handoffs", "flip_acknowledged", ("a",), footer=True),
+)
+
+
+def bindings(scope: Scope) -> list[BindingType]:
+    """Textual's bindings of one scope."""
+    return [
+        Binding(
+            ",".join(action.keys), action.name, action.id, show=False, priority=action.name == "next_pane"
+        )
+        for action in ACTIONS
+        if action.scope == scope
+    ]
+
+
+def of_scope(*scopes: str) -> list[Action]:
+    return [action for action in ACTIONS if action.scope in scopes]
+
+
+VIEW_BINDINGS: Final = bindings("view")
+
+
+def keys_page(words: Catalogue) -> str:
+    """The keys as a Markdown page."""
+    lines = [f"# {words('help.title')}", ""]
+    for scope in SCOPES:
+        actions = of_scope(scope)
+        if not actions:
+            continue
+        lines += [
+            f"## {words(f'scope.{scope}')}",
+            "",
+            f"| {words('help.key')} | {words('help.does')} |",
+            "|---|---|",
+        ]
+        for action in actions:
+            keys = " ".join(f"`{key}`" for key in action.shown_keys)
+            lines.append(f"| {keys} | {action.help(words)} |")
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,219 @@
+"""The dashboard: rooms over one model. Thin: it hands the model on, and goes where a key says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+from textual.app import SystemCommand
+from textual.message import Message
+from textual.screen import Screen
+from watchroom.journal import Journal
+from watchroom.projections import Model, Need
+from watchroom.texts import Language
+
+from watchroom_tui.actions import ROOMS, bindings, of_scope
+from watchroom_tui.feed import Feed
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.room import Room
+from watchroom_tui.theme import DARK, LIGHT, THEMES
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.wording import WordedApp
+from watchroom_tui.work import WorkerProcess
+
+if TYPE_CHECKING:
+    from watchroom import Workspace
+
+NEED_ROOMS: Final = {
+    "conflict": "files",
+    "outside": "files",
+    "unchecked": "files",
+    "denied": "agents",
+    "handoff": "handoffs",
+}
+
+
+class ModelChanged(Message):
+    """The feed has a new model."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.model = model
+
+
+class WatchroomApp(WordedApp):
+    """The dashboard over ``journal``, live or as of row ``until``.
+
+    ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
+    after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
+    changed.
+    """
+
+    CSS_PATH: ClassVar[list[str]] = ["styles/app.tcss"]  # type: ignore[assignment]
+    BINDINGS = bindings("app")
+    ENABLE_COMMAND_PALETTE = True
+    MODES: ClassVar[dict[str, Callable[[], Screen[None]]]] = {}  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        place: str,
+        language: Language = "en",
+        until: int | None = None,
+        watched: str | None = None,
+        person: str = "supervisor",
+        open_workspace: Callable[[], Workspace] | None = None,
+    ) -> None:
+        super().__init__(language)
+        self.journal = journal
+        self.place = place
+        self.person = person
+        self.model = Model()
+        self.progress = 1.0
+        self.worker_process = WorkerProcess()
+        self.workspace: Workspace | None = None
+        self._open_workspace = open_workspace
+        self._visited: list[str] = []
+        self.feed = Feed(
+            journal,
+            lambda model: self._from_feed(ModelChanged(model)),
+            until=until,
+            progress=self._take_progress,
+            watched=watched,
+        )
+
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = DARK
+
+    def on_mount(self) -> None:
+        for _, room in ROOMS:
+            self.add_mode(room, partial(_make_room, room))
+        self.switch_mode(ROOMS[0][1])
+        self.call_after_refresh(self._start)
+
+    def _start(self) -> None:
+        self.feed.start()
+        if self._open_workspace and self.feed.is_live:
+            self.run_worker(self._open_in_background, thread=True, group="workspace")
+
+    def _open_in_background(self) -> None:
+        if self._open_workspace:
+            workspace = self._open_workspace()
+            self.call_from_thread(setattr, self, "workspace", workspace)
+            workspace.subscribe(self.feed.wake)
+            self.feed.wake()
+
+    def _from_feed(self, message: Message) -> None:
+        self.post_message(message)
+
+    def _take_progress(self, share: float) -> None:
+        self.progress = share
+
+    def on_model_changed(self, message: ModelChanged) -> None:
+        self.model = message.model
+        if isinstance(self.screen, Room):
+            self.screen.show(self.model)
+
+    def tell(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
+        """A passing message; ``text`` is shown as it is."""
+        self.notify(safe(text), severity=severity, markup=False)
+
+    @property
+    def room(self) -> Room | None:
+        """The room that is shown, beneath whatever lies over it."""
+        bottom = self.screen_stack[0] if self.screen_stack else None
+        return bottom if isinstance(bottom, Room) else None
+
+    async def action_room(self, name: str) -> None:
+        if self.current_mode != name:
+            self._visited.append(self.current_mode)
+            await self.switch_mode(name)
+
+    async def go_to(self, need: Need) -> None:
+        """Go to the room that deals with ``need``, and to what it is about."""
+        await self.action_room(NEED_ROOMS[need.kind])
+        if self.room:
+            self.room.go_to(need.row)
+
+    async def go_to_agent(self, agent: str) -> None:
+        """Go to the room of the agents, and to this one."""
+        from watchroom_tui.screens.agents import AgentsRoom
+
+        await self.action_room("agents")
+        if isinstance(self.room, AgentsRoom):
+            self.room.go_to_agent(agent)
+
+    async def action_urgent(self) -> None:
+        if self.model.needs:
+            await self.go_to(self.model.needs[0])
+        else:
+            self.tell(self.words("header.calm"))
+
+    async def action_back(self) -> None:
+        focused = self.focused
+        if isinstance(focused, LineList) and focused.clear_filter():
+            return
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+        elif self._visited:
+            await self.switch_mode(self._visited.pop())
+
+    def action_next_pane(self) -> None:
+        if self.room and self.room is self.screen:
+            self.room.next_pane(1)
+        else:
+            self.screen.focus_next()
+
+    def action_previous_pane(self) -> None:
+        if self.room and self.room is self.screen:
+            self.room.next_pane(-1)
+        else:
+            self.screen.focus_previous()
+
+    def action_help(self) -> None:
+        from watchroom_tui.screens.help import HelpScreen
+
+        self.push_screen(HelpScreen())
+
+    def action_flip_theme(self) -> None:
+        self.theme = LIGHT if self.theme == DARK else DARK
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette offers what the keys do."""
+        for action in of_scope("app", *((self.room.ROOM,) if self.room else ())):
+            target = f"screen.{action.name}" if action.scope != "app" else action.name
+            yield SystemCommand(
+                action.label(self.words),
+                action.help(self.words),
+                partial(self.call_later, self.run_action, target),
+            )
+
+    async def on_unmount(self) -> None:
+        self.feed.stop()
+        self.worker_process.close()
+
+
+def _make_room(name: str) -> Screen[None]:
+    """Rooms are made when first visited, so that the first paint does not wait for all of them."""
+    if name == "overview":
+        from watchroom_tui.screens.overview import OverviewRoom
+
+        return OverviewRoom()
+    if name == "agents":
+        from watchroom_tui.screens.agents import AgentsRoom
+
+        return AgentsRoom()
+    if name == "handoffs":
+        from watchroom_tui.screens.handoffs import HandoffsRoom
+
+        return HandoffsRoom()
+    if name == "files":
+        from watchroom_tui.screens.files import FilesRoom
+
+        return FilesRoom()
+    from watchroom_tui.screens.activity import ActivityRoom
+
+    return ActivityRoom()

@@ -1,0 +1,61 @@
+"""Text in columns: widths are terminal cells, so that wide characters keep columns straight. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from rich.cells import cell_len, set_cell_size
+
+BARS: Final = " ▁▂▃▄▅▆▇█"
+
+
+def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
+    """``text`` in exactly ``width`` cells: padded, or cut at its end with an ellipsis."""
+    if width <= 0:
+        return ""
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…"
+    return text + " " * (width - length) if align == "left" else " " * (width - length) + text
+
+
+def fit_path(path: str, width: int) -> str:
+    """``path`` in exactly ``width`` cells, cut in its middle: both its folder and its name say something."""
+    if cell_len(path) <= width or width < 5:
+        return fit(path, width)
+    tail_width = (width - 1) * 2 // 3
+    tail = path
+    while cell_len(tail) > tail_width:
+        tail = tail[1:]
+    return fit(set_cell_size(path, width - 1 - cell_len(tail)) + "…" + tail, width)
+
+
+def age(then: int, now: int) -> str:
+    """How long ago: ``12 s``, ``4 m``, ``3 h``, ``2 d``. Both are nanoseconds since the epoch."""
+    seconds = max(0, (now - then) // 1_000_000_000)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def sparkline(counts: Sequence[int], width: int) -> str:
+    """``counts`` as ``width`` bars, the newest at the right; nothing at all stays blank."""
+    if width <= 0:
+        return ""
+    chunk = max(1, -(-len(counts) // width))
+    sums = [sum(counts[max(0, end - chunk) : end]) for end in range(len(counts), 0, -chunk)][:width]
+    highest = max(sums, default=0)
+    steps = len(BARS) - 1
+    bars = [BARS[0] if not each else BARS[max(1, round(each / highest * steps))] for each in reversed(sums)]
+    return "".join(bars).rjust(width)
+
+
+def size(count: int | None) -> str:
+    """A number of bytes, short: ``812 B``, ``3.4 KB``, ``1.2 MB``."""
+    if count is None:
+        return "–"
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1000:.1f} KB" if count < 999_950 else f"{count / 1_000_000:.1f} MB"

@@ -1,0 +1,222 @@
+"""Commands that look: log, show, verify, export."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from watchroom.journal import Journal, RowFilter
+from watchroom.model import OUTCOMES, Json, Row, row_as_json, timestamp
+from watchroom.projections import Fold, Model
+from watchroom.texts import Catalogue
+from watchroom.workspace import Workspace
+
+from watchroom_tui import describe
+from watchroom_tui.columns import age, fit, fit_path
+from watchroom_tui.commands.moments import moment, nanoseconds, open_journal
+from watchroom_tui.safe import safe
+from watchroom_tui.wording import wording
+
+VIEWS = ("agents", "needs", "handoffs", "files")
+
+
+def declare_log(parser: ArgumentParser) -> None:
+    parser.add_argument("dir")
+    parser.add_argument("--follow", action="store_true", help="go on as rows come in")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--limit", type=int, default=50, help="the newest so many (default 50)")
+    parser.add_argument("--agent")
+    parser.add_argument("--zone", choices=("private", "handoff", "collab", "config", "workspace"))
+    parser.add_argument("--path", help="part of the path")
+    parser.add_argument("--tool")
+    parser.add_argument("--outcome", choices=OUTCOMES)
+    parser.add_argument("--since", metavar="TIME", help="ISO 8601")
+
+
+def log(given: Namespace) -> int:
+    journal = open_journal(given.dir)
+    try:
+        only = RowFilter(
+            actor=given.agent,
+            zone=given.zone,
+            path=given.path,
+            tool=given.tool,
+            outcome=given.outcome,
+            since=nanoseconds(given.since) if given.since else None,
+        )
+        last = journal.last_seq()
+        _print_rows(reversed(journal.rows_before(last + 1, limit=given.limit, only=only)), given.json)
+        if given.follow:
+            _print_rows((row for row in _coming(journal, last, given.dir) if only.admits(row)), given.json)
+    finally:
+        journal.close()
+    return 0
+
+
+def _coming(journal: Journal, last: int, root: str) -> Iterator[Row]:
+    from watchfiles import watch
+
+    changes = watch(
+        os.path.join(root, ".watchroom"), recursive=False, step=10, debounce=50, yield_on_timeout=True
+    )
+    for _ in changes:
+        while rows := journal.rows(last):
+            last = rows[-1].seq
+            yield from rows
+
+
+def _print_rows(rows: Iterable[Row], as_json: bool) -> None:
+    words = wording("en")
+    for row in rows:
+        if as_json:
+            print(json.dumps(row_as_json(row), ensure_ascii=False), flush=True)
+        else:
+            what = describe.outcome(row, words).text
+            path = fit_path(safe(describe.path_of(row)), 30)
+            line = f"{row.timestamp}  {fit(safe(row.actor), 14)}{fit(safe(row.tool), 24)}{path}  {what}"
+            print(f"{line}  {safe(row.message)}".rstrip(), flush=True)
+
+
+def declare_show(parser: ArgumentParser) -> None:
+    parser.add_argument("dir")
+    parser.add_argument("view", choices=VIEWS)
+    parser.add_argument("--at", metavar="SEQ | TIME", help="as of an earlier row or moment")
+    parser.add_argument("--json", action="store_true")
+
+
+def show(given: Namespace) -> int:
+    journal = open_journal(given.dir)
+    try:
+        model = _model(journal, moment(journal, given.at))
+    finally:
+        journal.close()
+    lines = _view(model, given.view)
+    if given.json:
+        print(json.dumps(lines, ensure_ascii=False, indent=2))
+    else:
+        for line in lines:
+            print("  ".join(safe(str(value)) for value in line.values()))
+    return 0
+
+
+def _model(journal: Journal, until: int) -> Model:
+    fold = Fold(journal.content)
+    while fold.seq < until:
+        rows = journal.rows(fold.seq, until=until, limit=5000)
+        if not rows:
+            break
+        fold.apply(rows)
+    return fold.model()
+
+
+def _view(model: Model, view: str) -> list[dict[str, Json]]:
+    words: Catalogue = wording("en")
+    now = model.time
+    if view == "agents":
+        return [
+            {
+                "agent": each.agent.id,
+                "layer": each.agent.layer,
+                "supervisor": each.agent.supervisor,
+                "status": each.status(now),
+                "last_tool": each.last.tool if each.last else "",
+                "last_path": each.last.path if each.last else "",
+                "ago": age(each.last.time, now) if each.last else "",
+                "rows": each.rows,
+                "refused": each.refused,
+            }
+            for each in model.agents
+        ]
+    if view == "needs":
+        return [
+            {
+                "kind": each.kind,
+                "path": each.row.path,
+                "what": describe.need_text(each, words),
+                "row": each.row.seq,
+                "since": timestamp(each.row.time),
+            }
+            for each in model.needs
+        ]
+    if view == "handoffs":
+        return [
+            {
+                "from": each.sender,
+                "to": each.receiver,
+                "file": each.filename,
+                "message": each.row.message,
+                "read": each.read,
+                "acknowledged": each.acknowledged is not None,
+                "time": each.row.timestamp,
+            }
+            for each in model.deliveries
+        ]
+    return [
+        {
+            "path": each.path,
+            "version": each.head.version,
+            "author": each.head.actor,
+            "refused": each.refused,
+            "time": each.head.timestamp,
+        }
+        for each in model.files
+    ]
+
+
+def declare_verify(parser: ArgumentParser) -> None:
+    parser.add_argument("dir")
+    parser.add_argument(
+        "--repair", action="store_true", help="lay the files out again; what they held is kept as rows"
+    )
+    parser.add_argument("--json", action="store_true")
+
+
+def verify(given: Namespace) -> int:
+    console = Console(stderr=True)
+    with (
+        console.status(f"Comparing {safe(given.dir)} with its journal …"),
+        Workspace.open(given.dir, create=False, scan=given.repair) as workspace,
+    ):
+        problems = workspace.repair() if given.repair else workspace.verify()
+        rows = workspace.journal.last_seq()
+    if given.json:
+        found = [
+            {"kind": each.kind, "zone": each.zone, "path": each.path, "what": each.what} for each in problems
+        ]
+        print(
+            json.dumps({"clean": not problems, "rows": rows, "problems": found}, ensure_ascii=False, indent=2)
+        )
+    elif not problems:
+        print(f"clean: the files agree with all {rows} rows of the journal")
+    else:
+        for each in problems:
+            print(f"{each.kind}\t{each.zone}\t{safe(each.path)}\t{safe(each.what)}")
+        if not given.repair:
+            print(
+                f"{len(problems)} found; mend the files with: watchroom verify {given.dir} --repair",
+                file=sys.stderr,
+            )
+    return 0 if not problems else 1
+
+
+def declare_export(parser: ArgumentParser) -> None:
+    parser.add_argument("dir")
+    parser.add_argument("out")
+    parser.add_argument(
+        "--at", metavar="SEQ | TIME", help="a row's number or an ISO 8601 time; the newest if left out"
+    )
+
+
+def export(given: Namespace) -> int:
+    if os.path.isdir(given.out) and os.listdir(given.out):
+        print(f"watchroom: {given.out} is not empty; choose a new folder", file=sys.stderr)
+        return 2
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        until = moment(workspace.journal, given.at)
+        count = workspace.export(until, given.out)
+    print(f"{count} files as of row {until}, in {given.out}")
+    return 0

@@ -1,0 +1,78 @@
+"""Rows, agents and needs in words: the same on every screen."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchroom.model import Row
+from watchroom.projections import Need, Status
+from watchroom.texts import Catalogue
+
+from watchroom_tui.safe import safe
+from watchroom_tui.widgets.spans import Span
+
+STATUS_MARKS: Final[dict[Status, Span]] = {
+    "running": Span("●", "ok"),
+    "idle": Span("○", "dim"),
+    "error": Span("✖", "error"),
+}
+NEED_MARKS: Final[dict[str, Span]] = {
+    "conflict": Span("⚔", "error"),
+    "outside": Span("✎", "warning"),
+    "unchecked": Span("‼", "warning"),
+    "denied": Span("⊘", "warning"),
+    "handoff": Span("✉", "accent"),
+}
+
+SHORT_TOOLS: Final = {
+    "save_to_my_workspace": "save",
+    "read_from_workspace": "read",
+    "list_workspace_files": "list files",
+    "delete_from_my_workspace": "delete",
+    "handoff_file": "hand over",
+    "check_my_handoffs": "check inbox",
+    "read_handoff": "read handoff",
+    "acknowledge_handoff": "acknowledge",
+    "collab_read_version": "collab_read old",
+    "outside_edit": "edited by hand",
+    "overwritten_edit": "overwritten edit",
+}
+"""Names of tools as lists show them: a glance must do."""
+
+
+def tool(row: Row) -> str:
+    """The tool's name, short."""
+    return safe(SHORT_TOOLS.get(row.tool, row.tool))
+
+
+def path_of(row: Row) -> str:
+    """The path as its zone shows it."""
+    if row.zone == "private":
+        owner, _, filename = row.path.partition("/")
+        return filename if owner == row.actor and filename else row.path
+    return row.path
+
+
+def outcome(row: Row, words: Catalogue) -> Span:
+    """What came of an operation, in a few words."""
+    if row.outcome == "ok":
+        if row.deleted:
+            return Span(words("row.deleted"), "warning")
+        if row.version is not None:
+            if row.base == -1 and row.version > 1 and row.zone == "collab":
+                return Span(words("row.unchecked", version=row.version), "warning")
+            return Span(f"v{row.version}", "ok")
+        return Span(words("row.read", version=row.base) if row.base else "·", "dim")
+    if row.outcome == "conflict":
+        if row.error == "outside_edit":
+            return Span(words("row.outside"), "warning")
+        current = row.detail.get("current", "?")
+        return Span(words("row.conflict", base=row.base, current=current), "error")
+    kind = words(f"outcome.{row.outcome}")
+    return Span(f"{kind}: {safe(row.error)}", "error" if row.outcome == "denied" else "warning")
+
+
+def need_text(need: Need, words: Catalogue) -> str:
+    """Who waits for what, without the path."""
+    who = safe(need.row.actor)
+    return words(f"need.{need.kind}", who=who, against=safe(need.against), count=need.count)

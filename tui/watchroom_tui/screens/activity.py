@@ -1,0 +1,64 @@
+"""All rows of the journal, however many: pages of it are read as they come into view."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from watchroom.journal import RowFilter
+from watchroom.model import Outcome, Row
+from watchroom.projections import Model
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.screens.detail import RowScreen
+from watchroom_tui.screens.room import Room
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.row_pages import PagedRowList
+
+
+class ActivityRoom(Room):
+    ROOM: ClassVar = "activity"
+    CSS_PATH = "../styles/activity.tcss"
+    BINDINGS = bindings("activity")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._outcome: Outcome | None = None
+
+    def compose_body(self) -> ComposeResult:
+        yield PagedRowList(title="pane.activity", empty="empty.activity", id="rows", classes="pane")
+
+    def show_model(self, model: Model) -> None:
+        self.query_one("#rows", PagedRowList).show_newest(model.recent)
+
+    def go_to(self, row: Row) -> None:
+        self.query_one("#rows", PagedRowList).move_to(row.seq)
+
+    def action_next_outcome(self) -> None:
+        """Only rows of one outcome: all, conflict, denied, failed, ok, all …"""
+        order: list[Outcome | None] = [None, "conflict", "denied", "failed", "ok"]
+        self._outcome = order[(order.index(self._outcome) + 1) % len(order)]
+        self.query_one("#rows", PagedRowList).show_only(RowFilter(outcome=self._outcome), self._label())
+
+    def _label(self) -> str:
+        return self.watchroom.words(f"outcome.{self._outcome}") if self._outcome else ""
+
+    @on(PagedRowList.Wanted)
+    def load_more(self, event: PagedRowList.Wanted) -> None:
+        self.load(event.before, event.only)
+
+    @work(exclusive=True, group="pages")
+    async def load(self, before: int, only: RowFilter) -> None:
+        rows = await asyncio.to_thread(self._read, before, only)
+        self.query_one("#rows", PagedRowList).add_older(before, rows)
+
+    def _read(self, before: int, only: RowFilter) -> list[Row]:
+        return self.watchroom.journal.rows_before(before, limit=PagedRowList.PAGE, only=only)
+
+    @on(LineList.Opened, "#rows")
+    def open_row(self) -> None:
+        row = self.query_one("#rows", PagedRowList).item
+        if row:
+            self.app.push_screen(RowScreen(row))

@@ -1,0 +1,119 @@
+"""The agents: one list, and for the agent under the cursor its files, a live preview, and its rows."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from watchroom.journal import RowFilter
+from watchroom.model import Row
+from watchroom.projections import Model
+
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.detail import RowScreen
+from watchroom_tui.screens.room import Room
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.lists import AgentList, FileList, RowList
+from watchroom_tui.widgets.text_view import TextView
+
+
+class AgentsRoom(Room):
+    ROOM: ClassVar = "agents"
+    CSS_PATH = "../styles/agents.tcss"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last_seen: Row | None = None
+        self._previewed: Row | None = None
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            with Vertical(id="left", classes="group"):
+                yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
+                yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
+            with Vertical(id="right", classes="group"):
+                yield TextView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+                yield RowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
+
+    def show_model(self, model: Model) -> None:
+        agents = self.query_one("#agents", AgentList)
+        agents.show(model.agents)
+        view = agents.item
+        if view is None or view.last is self._last_seen:
+            return
+        self._last_seen = view.last
+        self.load_agent(view.agent.id, model.seq)
+
+    def go_to(self, row: Row) -> None:
+        self.go_to_agent(row.actor)
+
+    def go_to_agent(self, agent: str) -> None:
+        agents = self.query_one("#agents", AgentList)
+        agents.show(self.watchroom.model.agents)
+        agents.move_to(agent)
+        self.front(agents)
+
+    @on(LineList.Highlighted, "#agents")
+    def choose_agent(self) -> None:
+        self._last_seen = None
+        self.show_model(self.watchroom.model)
+
+    @on(LineList.Highlighted, "#files")
+    def choose_file(self) -> None:
+        self._preview()
+
+    @on(LineList.Opened, "#agents")
+    def open_agent(self) -> None:
+        self.front(self.query_one("#files", FileList))
+
+    @on(LineList.Opened, "#files")
+    def open_file(self) -> None:
+        self.front(self.query_one("#preview", TextView))
+
+    @on(LineList.Opened, "#rows")
+    def open_row(self) -> None:
+        row = self.query_one("#rows", RowList).item
+        if row:
+            self.app.push_screen(RowScreen(row))
+
+    @work(exclusive=True, group="agent")
+    async def load_agent(self, agent: str, as_of: int) -> None:
+        journal = self.watchroom.journal
+
+        def read() -> tuple[list[Row], list[Row]]:
+            files = [head for head in journal.heads("private", f"{agent}/", as_of=as_of) if not head.deleted]
+            return files, journal.rows_before(as_of + 1, limit=200, only=RowFilter(actor=agent))
+
+        files, rows = await asyncio.to_thread(read)
+        self.query_one("#files", FileList).show(files)
+        self.query_one("#rows", RowList).show(rows)
+        self._preview()
+
+    def _preview(self) -> None:
+        head = self.query_one("#files", FileList).item
+        if head is None:
+            self._previewed = None
+            self.query_one("#preview", TextView).clear()
+        elif head != self._previewed:
+            self._previewed = head
+            self.load_preview(head)
+
+    @work(exclusive=True, group="preview")
+    async def load_preview(self, head: Row) -> None:
+        """Show the file, with the lines marked that its newest version changed."""
+        journal = self.watchroom.journal
+
+        def read() -> tuple[str, str]:
+            before = journal.version(head.zone, head.path, (head.version or 0) - 1)
+            return journal.content(head.seq) or "", (journal.content(before.seq) or "") if before else ""
+
+        content, before = await asyncio.to_thread(read)
+        changed: frozenset[int] = frozenset()
+        if before:
+            lines = await self.watchroom.worker_process.diff(before, content)
+            changed = frozenset(line.new - 1 for line in lines if line.kind == "added")
+        title = f"{safe(head.path)} v{head.version}"
+        self.query_one("#preview", TextView).show_text(head.path, content, title=title, changed=changed)

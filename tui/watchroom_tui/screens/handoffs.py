@@ -1,0 +1,125 @@
+"""The handoffs: who handed what to whom, how far it got, and the file with its message."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from watchroom.model import Row
+from watchroom.projections import Delivery, Model
+
+from watchroom_tui.columns import fit
+from watchroom_tui.safe import safe, safe_lines
+from watchroom_tui.screens.room import Room
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.lists import DeliveryList, clock
+from watchroom_tui.widgets.spans import Line, Span
+from watchroom_tui.widgets.text_view import TextView
+
+MATRIX_AGENTS = 12
+"""The matrix shows the agents that hand over most: more would not be read."""
+
+
+class HandoffsRoom(Room):
+    ROOM: ClassVar = "handoffs"
+    CSS_PATH = "../styles/handoffs.tcss"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open_only = False
+        self._shown: Delivery | None = None
+        self._source: tuple[Delivery, ...] | None = None
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            with Vertical(id="left", classes="group"):
+                yield DeliveryList(
+                    title="pane.deliveries", empty="empty.deliveries", id="deliveries", classes="pane"
+                )
+                yield TextView(title="pane.matrix", empty="empty.matrix", id="matrix", classes="pane")
+            yield TextView(title="pane.content", empty="empty.deliveries", id="content", classes="pane")
+
+    def show_model(self, model: Model) -> None:
+        if model.deliveries is not self._source:
+            self._source = model.deliveries
+            shown = [each for each in model.deliveries if not (self._open_only and each.acknowledged)]
+            self.query_one("#deliveries", DeliveryList).show(shown)
+            self.query_one("#matrix", TextView).show_lines(
+                "matrix", matrix_lines(model.deliveries), title=self.watchroom.words("pane.matrix")
+            )
+        self._show_content()
+
+    def go_to(self, row: Row) -> None:
+        deliveries = self.query_one("#deliveries", DeliveryList)
+        deliveries.move_to(row.path)
+        self.front(deliveries)
+
+    def action_flip_acknowledged(self) -> None:
+        self._open_only = not self._open_only
+        self._source = None
+        self.show_model(self.watchroom.model)
+
+    @on(LineList.Highlighted, "#deliveries")
+    def choose(self) -> None:
+        self._show_content()
+
+    @on(LineList.Opened, "#deliveries")
+    def open_delivery(self) -> None:
+        self.front(self.query_one("#content", TextView))
+
+    def _show_content(self) -> None:
+        delivery = self.query_one("#deliveries", DeliveryList).item
+        if delivery != self._shown:
+            self._shown = delivery
+            if delivery is None:
+                self.query_one("#content", TextView).clear()
+            else:
+                self.load(delivery)
+
+    @work(exclusive=True)
+    async def load(self, delivery: Delivery) -> None:
+        content = await asyncio.to_thread(self.watchroom.journal.content, delivery.row.seq)
+        row = delivery.row
+        head: list[Line] = [
+            [
+                Span(f" {safe(delivery.sender)}", agent_class(delivery.sender)),
+                Span(" → ", "dim"),
+                Span(safe(delivery.receiver), agent_class(delivery.receiver)),
+                Span(f"   {clock(row.time)}   v{row.version}", "dim"),
+            ],
+            [Span(f" “{safe(row.message)}”", "strong")],
+        ]
+        if delivery.acknowledged:
+            answer = safe(delivery.acknowledged.message)
+            head.append([Span(f" ✓ {clock(delivery.acknowledged.time)}  {answer}", "ok")])
+        lines = [*head, [], *([Span(" " + line)] for line in safe_lines(content or ""))]
+        self.query_one("#content", TextView).show_lines(row.path, lines, title=safe(delivery.filename))
+
+
+def matrix_lines(deliveries: tuple[Delivery, ...]) -> list[Line]:
+    """Who handed how many files to whom; the unread are counted apart."""
+    counts: dict[tuple[str, str], tuple[int, int]] = {}
+    busy: dict[str, int] = {}
+    for each in deliveries:
+        total, unread = counts.get((each.sender, each.receiver), (0, 0))
+        counts[each.sender, each.receiver] = (total + 1, unread + (not each.read))
+        for agent in (each.sender, each.receiver):
+            busy[agent] = busy.get(agent, 0) + 1
+    agents = sorted(sorted(busy, key=lambda agent: -busy[agent])[:MATRIX_AGENTS])
+    if not agents:
+        return []
+    header: list[Span] = [Span(fit("", 13))]
+    header += [Span(fit(safe(agent), 9, "right") + " ", agent_class(agent)) for agent in agents]
+    lines: list[Line] = [header]
+    for sender in agents:
+        line = [Span(" " + fit(safe(sender), 12), agent_class(sender))]
+        for receiver in agents:
+            total, unread = counts.get((sender, receiver), (0, 0))
+            cell = "·" if not total else f"{total}" + (f" ✉{unread}" if unread else "")
+            line.append(Span(fit(cell, 9, "right") + " ", "warning" if unread else "" if total else "dim"))
+        lines.append(line)
+    return lines

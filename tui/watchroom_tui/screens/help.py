@@ -1,0 +1,41 @@
+"""The keys that work here, from the registry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from textual.app import ComposeResult
+from textual.screen import ModalScreen
+
+from watchroom_tui.actions import SCOPES, of_scope
+from watchroom_tui.columns import fit
+from watchroom_tui.widgets.spans import Line, Span
+from watchroom_tui.widgets.text_view import TextView
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+
+class HelpScreen(ModalScreen[None]):
+    CSS_PATH = "../styles/detail.tcss"
+
+    def compose(self) -> ComposeResult:
+        yield TextView(title="help.title", empty="empty.detail", id="detail", classes="pane")
+
+    def on_mount(self) -> None:
+        app = cast("WatchroomApp", self.app)
+        room = app.room.ROOM if app.room else ""
+        lines: list[Line] = []
+        # What only works here comes first: that is what people open the help for.
+        for scope in sorted(SCOPES, key=lambda each: (each != room, SCOPES.index(each))):
+            actions = of_scope(scope)
+            if not actions or (scope not in ("app", "list", "view") and scope != room):
+                continue
+            lines.append([Span(f" {app.words(f'scope.{scope}')}", "title")])
+            lines.extend(
+                [Span(fit(f"   {' '.join(action.shown_keys)}", 18), "key"), Span(action.help(app.words))]
+                for action in actions
+            )
+            lines.append([])
+        title = f"{app.words('help.title')} · {app.words('help.close')}"
+        self.query_one(TextView).show_lines("help", lines, title=title)

@@ -1,0 +1,56 @@
+"""The overview: agents, what needs a person, and what is happening."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from watchroom.projections import Model
+
+from watchroom_tui.screens.detail import RowScreen
+from watchroom_tui.screens.room import Room
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.lists import AgentList, NeedList, RowList
+
+AGE_SECONDS = 10.0
+"""How often the relative times are brought up to date while nothing happens."""
+
+
+class OverviewRoom(Room):
+    ROOM: ClassVar = "overview"
+    CSS_PATH = "../styles/overview.tcss"
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="top", classes="group"):
+            yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
+            yield NeedList(title="pane.needs", empty="empty.needs", id="needs", classes="pane")
+        yield RowList(title="pane.activity", empty="empty.activity", id="activity", classes="pane")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.set_interval(AGE_SECONDS, lambda: self.show(self.watchroom.model))
+
+    def show_model(self, model: Model) -> None:
+        self.query_one("#agents", AgentList).show(model.agents)
+        self.query_one("#needs", NeedList).show(model.needs)
+        self.query_one("#activity", RowList).show(model.recent)
+
+    @on(LineList.Opened, "#agents")
+    async def open_agent(self) -> None:
+        view = self.query_one("#agents", AgentList).item
+        if view:
+            await self.watchroom.go_to_agent(view.agent.id)
+
+    @on(LineList.Opened, "#needs")
+    async def open_need(self) -> None:
+        need = self.query_one("#needs", NeedList).item
+        if need:
+            await self.watchroom.go_to(need)
+
+    @on(LineList.Opened, "#activity")
+    def open_row(self) -> None:
+        row = self.query_one("#activity", RowList).item
+        if row:
+            self.app.push_screen(RowScreen(row))

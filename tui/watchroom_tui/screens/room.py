@@ -1,0 +1,74 @@
+"""What every room has: the frame, panes to go through, and a model to show."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widget import Widget
+from watchroom.model import Row
+from watchroom.projections import Model
+
+from watchroom_tui.widgets.frame import Footer, Header
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+
+class Room(Screen[None]):
+    """Base of all rooms. Below 100 columns only one pane shows, and tab goes to the next."""
+
+    ROOM: ClassVar[str]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-mid"), (160, "-wide")]  # noqa: RUF012  # as textual has it
+    AUTO_FOCUS = ".pane"
+
+    @property
+    def watchroom(self) -> WatchroomApp:
+        return cast("WatchroomApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield Header(self.watchroom.place)
+        yield from self.compose_body()
+        yield Footer(self.ROOM)
+
+    @abstractmethod
+    def compose_body(self) -> ComposeResult:
+        """The panes: widgets of class ``pane``."""
+
+    @abstractmethod
+    def show_model(self, model: Model) -> None:
+        """Bring the panes up to the model."""
+
+    def go_to(self, row: Row) -> None:
+        """Put the cursor on what ``row`` is about, where this room can."""
+
+    def show(self, model: Model) -> None:
+        app = self.watchroom
+        self.query_one(Header).show(model, is_live=app.feed.is_live, progress=app.progress)
+        self.show_model(model)
+
+    def on_mount(self) -> None:
+        self._put_in_front(self.panes()[0])
+
+    def on_screen_resume(self) -> None:
+        self.show(self.watchroom.model)
+
+    def panes(self) -> list[Widget]:
+        return list(self.query(".pane"))
+
+    def front(self, pane: Widget) -> None:
+        """Bring a pane to the front, where only one shows, and give it the keys."""
+        self._put_in_front(pane)
+        pane.focus()
+
+    def _put_in_front(self, pane: Widget) -> None:
+        for each in self.query(".pane, .group"):
+            each.set_class(each in pane.ancestors_with_self, "-front")
+
+    def next_pane(self, step: int) -> None:
+        panes = self.panes()
+        focused = self.focused
+        index = panes.index(focused) if focused in panes else -step
+        self.front(panes[(index + step) % len(panes)])

@@ -1,0 +1,1 @@
+"""The catalogues of the dashboard and the command line."""

@@ -1,0 +1,89 @@
+"""The two themes: shared tokens for every screen's stylesheet."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+from textual.theme import Theme
+
+AGENT_COLOURS: Final = 12
+DARK: Final = "watchroom-dark"
+LIGHT: Final = "watchroom-light"
+
+_DARK_AGENTS: Final = [
+    *("#7cb7ff", "#7fd99a", "#f2c14e", "#ff9e80", "#c9a0ff", "#5fd7d7"),
+    *("#f59ac8", "#b7d36b", "#9fb4ff", "#e3a869", "#6fe0b5", "#dba6a6"),
+]
+_LIGHT_AGENTS: Final = [
+    *("#1a5fb4", "#1b7a3d", "#8a5a00", "#b3401a", "#7a35c2", "#0b7285"),
+    *("#b0246f", "#55701a", "#3f51b5", "#8b5a2b", "#0f7b5f", "#8c3b3b"),
+]
+
+
+def _variables(agents: list[str], **more: str) -> dict[str, str]:
+    named = {f"agent-{number}": colour for number, colour in enumerate(agents)}
+    return {**named, **{name.replace("_", "-"): value for name, value in more.items()}}
+
+
+THEMES: Final = (
+    Theme(
+        name=DARK,
+        primary="#7cb7ff",
+        secondary="#5fd7d7",
+        accent="#f2c14e",
+        foreground="#d7dae0",
+        background="#14161b",
+        surface="#14161b",
+        panel="#1d2027",
+        success="#7fd99a",
+        warning="#f2c14e",
+        error="#ff7b72",
+        dark=True,
+        variables=_variables(
+            _DARK_AGENTS,
+            dim="#8b919e",
+            line="#343944",
+            cursor="#2a3040",
+            cursor_idle="#20242d",
+            added="#7fd99a",
+            removed="#ff7b72",
+            added_back="#16301f",
+            removed_back="#3a1c1c",
+        ),
+    ),
+    Theme(
+        name=LIGHT,
+        primary="#1a5fb4",
+        secondary="#0b7285",
+        accent="#8a5a00",
+        foreground="#24292f",
+        background="#fbfbfa",
+        surface="#fbfbfa",
+        panel="#eeeeec",
+        success="#1b7a3d",
+        warning="#8a5a00",
+        error="#b3261e",
+        dark=False,
+        variables=_variables(
+            _LIGHT_AGENTS,
+            dim="#666c75",
+            line="#c8cbd0",
+            cursor="#d6e4f7",
+            cursor_idle="#e8ebef",
+            added="#1b7a3d",
+            removed="#b3261e",
+            added_back="#dff3e4",
+            removed_back="#fbe3e1",
+        ),
+    ),
+)
+
+
+def agent_class(actor: str) -> str:
+    """The component class that colours an actor: the same for the same id, in every run."""
+    if actor.startswith("human:"):
+        return "human"
+    if actor in ("outside", "system"):
+        return actor
+    return f"agent-{zlib.crc32(actor.encode()) % AGENT_COLOURS}"

@@ -1,0 +1,319 @@
+"""A list that is drawn by the line: as quick with a hundred thousand items as with ten.
+
+The cursor stays on its item when others come and go; nothing moves under it. A list that grows at its top
+waits while it is being read, and says how many have come.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Generic, TypeVar
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.safe import content, safe
+from watchroom_tui.widgets.spans import Drawn, Line, Span
+from watchroom_tui.wording import words_of
+
+T = TypeVar("T")
+
+
+class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
+    """Base of all lists. Subclasses say how an item is drawn and what tells it from others."""
+
+    BINDINGS = bindings("list")
+
+    GROWS_AT_TOP = False
+    """Whether new items come first: then the list holds still while the cursor is not on the first."""
+
+    class Highlighted(Message):
+        """The cursor is on another item, or on none: see the sender's ``item``."""
+
+        def __init__(self, sender: Widget) -> None:
+            super().__init__()
+            self.sender = sender
+
+        @property
+        def control(self) -> Widget:
+            return self.sender
+
+    class Opened(Highlighted):
+        """The item under the cursor was chosen, with enter or a double click."""
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self._title = title
+        self._empty = empty
+        self._all: Sequence[T] = ()
+        self._shown: Sequence[T] = ()
+        self._held: Sequence[T] | None = None
+        self._cursor = 0
+        self._filter = ""
+        self._filtering = False
+        self._titles = ("", "")
+        self._drawn: list[tuple[object, ...]] = []
+
+    @abstractmethod
+    def key_of(self, item: T) -> Hashable:
+        """What makes this item the same item after an update."""
+
+    @abstractmethod
+    def line(self, item: T, width: int) -> Line:
+        """How the item looks in ``width`` cells."""
+
+    @property
+    def item(self) -> T | None:
+        """The item under the cursor."""
+        return self._shown[self._cursor] if 0 <= self._cursor < len(self._shown) else None
+
+    @property
+    def items(self) -> Sequence[T]:
+        """The items that are shown."""
+        return self._shown
+
+    def show(self, items: Sequence[T]) -> None:
+        """Show these items, keeping the cursor on its item and everything where the eye has it."""
+        if items is not self._all:
+            self._all = items
+            if self.GROWS_AT_TOP and self._is_being_read():
+                self._held = items
+                self._retitle()
+                return
+            self._take(items)
+        self._redraw_changed()
+
+    def move_to(self, key: Hashable) -> bool:
+        """Put the cursor on the item with this key; False if there is none."""
+        for index, item in enumerate(self._shown):
+            if self.key_of(item) == key:
+                self._move_cursor(index)
+                return True
+        return False
+
+    def _is_being_read(self) -> bool:
+        return bool(self._shown) and (self._cursor > 0 or self.scroll_offset.y > 0)
+
+    def _release(self) -> None:
+        if self._held is not None:
+            held, self._held = self._held, None
+            self._take(held)
+            self._retitle()
+            self.refresh()
+
+    def _take(self, items: Sequence[T]) -> None:
+        before, before_cursor = self.item, self._cursor
+        before_key = None if before is None else self.key_of(before)
+        self._shown = self._filtered(items)
+        self._cursor = self._index_of(before_key, before_cursor) if not self._at_live_top() else 0
+        size = Size(0, len(self._shown))
+        if size != self.virtual_size:
+            self.virtual_size = size
+            self.refresh()
+        if self._cursor != before_cursor and before_key is not None:
+            # The line under the cursor keeps its place on the screen.
+            self.scroll_to(
+                y=self.scroll_offset.y + self._cursor - before_cursor, animate=False, immediate=True
+            )
+        self._retitle()
+        after = self.item
+        if (None if after is None else self.key_of(after)) != before_key:
+            self.post_message(self.Highlighted(self))
+
+    def _at_live_top(self) -> bool:
+        return self.GROWS_AT_TOP and self._cursor == 0
+
+    def _index_of(self, key: Hashable, near: int) -> int:
+        if key is None:
+            return 0
+        if near < len(self._shown) and self.key_of(self._shown[near]) == key:
+            return near
+        for index, item in enumerate(self._shown):
+            if self.key_of(item) == key:
+                return index
+        return max(0, min(near, len(self._shown) - 1))
+
+    def _filtered(self, items: Sequence[T]) -> Sequence[T]:
+        if not self._filter:
+            return items
+        wanted = self._filter.casefold()
+        return [item for item in items if wanted in self.text_of(item).casefold()]
+
+    def text_of(self, item: T) -> str:
+        """What a filter looks for its words in."""
+        return "".join(span.text for span in self.line(item, 400))
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        index = y + self.scroll_offset.y
+        line, under = self._line_at(index, width)
+        while len(self._drawn) <= y:
+            self._drawn.append(())
+        self._drawn[y] = (tuple(line), under, width)
+        return self.strip(line, width, under)
+
+    def _line_at(self, index: int, width: int) -> tuple[Line, str]:
+        if index < len(self._shown):
+            under = ""
+            if index == self._cursor:
+                under = "cursor" if self.has_focus else "cursor-idle"
+            return self.line(self._shown[index], width), under
+        if not self._shown:
+            lines = self.empty_lines(width)
+            if 0 < index <= len(lines):
+                return [Span(" " + lines[index - 1], "dim")], ""
+        return (), ""
+
+    def empty_lines(self, width: int) -> list[str]:
+        """What stands here while there is nothing: what will appear, and how to make it happen."""
+        words = words_of(self)
+        text = words("list.no_match", filter=self._filter) if self._filter else words(self._empty)
+        return textwrap.wrap(safe(text), max(10, width - 2))
+
+    def _redraw_changed(self) -> None:
+        """Redraw those visible lines that look different now."""
+        width = self.size.width
+        top = self.scroll_offset.y
+        for y in range(min(len(self._drawn), self.size.height)):
+            line, under = self._line_at(y + top, width)
+            if self._drawn[y] != (tuple(line), under, width):
+                self.refresh_line(y + top)
+
+    def on_mount(self) -> None:
+        self._retitle()
+
+    def _retitle(self) -> None:
+        words = words_of(self)
+        parts = []
+        if self._held is not None:
+            parts.append(words("list.new", count=self._count_new()))
+        if self._filtering or self._filter:
+            parts.append(f"/{self._filter}{'▏' if self._filtering else ''}")
+            parts.append(words("list.matches", count=len(self._shown)))
+        titles = (self.title_text(words(self._title)), " · ".join(parts))
+        if titles != self._titles:
+            self._titles = titles
+            self.border_title = content(f" {titles[0]} ")  # type: ignore[assignment]
+            self.border_subtitle = content(f" {titles[1]} ") if parts else None  # type: ignore[assignment]
+
+    def title_text(self, title: str) -> str:
+        """The title as it is shown now."""
+        return title
+
+    def _count_new(self) -> int:
+        if not self._held or not self._shown:
+            return 0
+        first = self.key_of(self._shown[0])
+        for index, item in enumerate(self._held):
+            if self.key_of(item) == first:
+                return index
+        return len(self._held)
+
+    def _move_cursor(self, index: int) -> None:
+        index = max(0, min(index, len(self._shown) - 1))
+        if index == 0:
+            self._release()
+        before, self._cursor = self._cursor, index
+        top, height = self.scroll_offset.y, max(1, self.size.height)
+        if index < top:
+            self.scroll_to(y=index, animate=False, immediate=True)
+        elif index >= top + height:
+            self.scroll_to(y=index - height + 1, animate=False, immediate=True)
+        if before != index:
+            self.refresh_line(before)
+            self.refresh_line(index)
+            self.post_message(self.Highlighted(self))
+
+    def on_focus(self) -> None:
+        self.refresh_line(self._cursor)
+
+    def on_blur(self) -> None:
+        self._end_filtering()
+        self.refresh_line(self._cursor)
+
+    def action_move(self, step: int) -> None:
+        self._move_cursor(self._cursor + step)
+
+    def action_page(self, pages: int) -> None:
+        self._move_cursor(self._cursor + pages * max(1, self.size.height - 1))
+
+    def action_first(self) -> None:
+        self._move_cursor(0)
+
+    def action_last(self) -> None:
+        self._move_cursor(len(self._shown) - 1)
+
+    def action_open(self) -> None:
+        if self.item is not None:
+            self.post_message(self.Opened(self))
+
+    def action_copy(self) -> None:
+        if self.item is not None:
+            self.app.copy_to_clipboard(self.copied(self.item))
+            self.app.notify(words_of(self)("list.copied"), markup=False, timeout=2)
+
+    def copied(self, item: T) -> str:
+        """What `y` puts on the clipboard."""
+        return self.text_of(item).strip()
+
+    def action_filter(self) -> None:
+        self._filtering = True
+        self._retitle()
+
+    def set_filter(self, text: str) -> None:
+        """Show only items whose line holds ``text``."""
+        self._filter = text
+        self._cursor = 0
+        self._held = None
+        self._take(self._all)
+        self.refresh()
+
+    @property
+    def filter(self) -> str:
+        return self._filter
+
+    def _end_filtering(self) -> None:
+        if self._filtering:
+            self._filtering = False
+            self._retitle()
+
+    def clear_filter(self) -> bool:
+        """Show everything again; False if nothing was filtered."""
+        if not (self._filtering or self._filter):
+            return False
+        self._filtering = False
+        self.set_filter("")
+        return True
+
+    def on_key(self, event: events.Key) -> None:
+        if not self._filtering:
+            return
+        if event.key == "enter":
+            self._end_filtering()
+        elif event.key == "escape":
+            self.clear_filter()
+        elif event.key == "backspace":
+            self.set_filter(self._filter[:-1])
+        elif event.is_printable and event.character:
+            self.set_filter(self._filter + event.character)
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        index = offset.y + self.scroll_offset.y
+        if index < len(self._shown):
+            self._move_cursor(index)
+            if event.chain == 2:
+                self.action_open()

@@ -1,0 +1,209 @@
+"""The lists of the dashboard: what their items look like."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from time import time_ns
+
+from watchroom.model import Row, timestamp
+from watchroom.projections import AgentView, Delivery, Need, SharedFile
+from watchroom.projections.model import sparkline_counts
+
+from watchroom_tui import describe
+from watchroom_tui.columns import age, fit, fit_path, size, sparkline
+from watchroom_tui.safe import safe
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.spans import Line, Span
+from watchroom_tui.wording import words_of
+
+
+def clock(time: int) -> str:
+    """Hours, minutes and seconds, UTC."""
+    return timestamp(time)[11:19]
+
+
+class RowList(LineList[Row]):
+    """Rows of the journal, newest first."""
+
+    GROWS_AT_TOP = True
+
+    def key_of(self, item: Row) -> Hashable:
+        return item.seq
+
+    def line(self, item: Row, width: int) -> Line:
+        outcome = describe.outcome(item, words_of(self))
+        tool_width = 17
+        path_width = max(12, min(48, (width - 24 - tool_width) * 2 // 5))
+        spans = [
+            Span(f"{clock(item.time)} ", "dim"),
+            Span(fit(safe(item.actor), 13) + " ", agent_class(item.actor)),
+            Span(
+                fit(safe(item.tool), tool_width) + " ",
+                "dim" if item.version is None and item.outcome == "ok" else "",
+            ),
+            Span(fit_path(safe(describe.path_of(item)), path_width) + "  "),
+            outcome,
+        ]
+        if item.message:
+            spans.append(Span("  " + safe(item.message), "dim"))
+        return spans
+
+    def text_of(self, item: Row) -> str:
+        return " ".join((item.actor, item.tool, item.path, item.outcome, item.error, item.message))
+
+    def copied(self, item: Row) -> str:
+        return item.path
+
+
+class AgentList(LineList[AgentView]):
+    """Agents with status, layer, last action and a sparkline of the last two minutes."""
+
+    def key_of(self, item: AgentView) -> Hashable:
+        return item.agent.id
+
+    def line(self, item: AgentView, width: int) -> Line:
+        now = self._now()
+        last = item.last
+        name_width = min(18, max(10, width // 4))
+        spark_width = 6 if width >= 50 else 3
+        rest = max(0, width - name_width - spark_width - 19)
+        spans = [
+            Span(" "),
+            describe.STATUS_MARKS[item.status(now)],
+            Span(" " + fit(safe(item.agent.id), name_width), agent_class(item.agent.id)),
+            Span(" " + fit(item.agent.layer, 7), "dim"),
+        ]
+        if last is None:
+            spans.append(Span(fit(words_of(self)("agents.nothing_yet"), rest + 6), "dim"))
+        else:
+            tool = describe.tool(last)
+            tool_width = min(len(tool), max(8, rest // 2))
+            spans.append(Span(fit(tool, tool_width) + " ", "error" if last.outcome != "ok" else "dim"))
+            spans.append(Span(fit_path(safe(describe.path_of(last)), max(0, rest - tool_width - 1))))
+            spans.append(Span(fit(age(last.time, now), 6, "right"), "dim"))
+        spans.append(
+            Span(
+                " " + sparkline(sparkline_counts(item.activity, now), spark_width), agent_class(item.agent.id)
+            )
+        )
+        return spans
+
+    def _now(self) -> int:
+        return time_ns()
+
+    def copied(self, item: AgentView) -> str:
+        return item.agent.id
+
+
+class NeedList(LineList[Need]):
+    """What waits for a person, the most urgent first."""
+
+    def key_of(self, item: Need) -> Hashable:
+        return (item.kind, item.key)
+
+    def line(self, item: Need, width: int) -> Line:
+        words = words_of(self)
+        kind = words(f"need.kind.{item.kind}")
+        path_width = max(10, (width - 22) * 2 // 5)
+        text_width = max(0, width - 20 - path_width)
+        return [
+            Span(" "),
+            describe.NEED_MARKS[item.kind],
+            Span(" " + fit(kind, 10), "strong"),
+            Span(fit_path(safe(item.row.path), path_width) + " "),
+            Span(fit(describe.need_text(item, words), text_width), "dim"),
+            Span(fit(age(item.row.time, time_ns()), 6, "right"), "dim"),
+        ]
+
+    def copied(self, item: Need) -> str:
+        return item.row.path
+
+
+class DeliveryList(LineList[Delivery]):
+    """Handoffs, newest first, with how far they got."""
+
+    def key_of(self, item: Delivery) -> Hashable:
+        return item.row.path
+
+    def line(self, item: Delivery, width: int) -> Line:
+        if item.acknowledged:
+            mark = Span("✓", "ok")
+        else:
+            mark = Span("◐", "accent") if item.read else Span("✉", "warning")
+        file_width = max(10, (width - 36) // 2)
+        return [
+            Span(" "),
+            mark,
+            Span(" " + fit(safe(item.sender), 11), agent_class(item.sender)),
+            Span("→ ", "dim"),
+            Span(fit(safe(item.receiver), 11), agent_class(item.receiver)),
+            Span(" " + fit_path(safe(item.filename), file_width)),
+            Span(fit(age(item.row.time, time_ns()), 6, "right") + "  ", "dim"),
+            Span(safe(item.row.message), "dim"),
+        ]
+
+    def copied(self, item: Delivery) -> str:
+        return item.filename
+
+
+class SharedFileList(LineList[SharedFile]):
+    """Collaborative files by path."""
+
+    def key_of(self, item: SharedFile) -> Hashable:
+        return item.path
+
+    def line(self, item: SharedFile, width: int) -> Line:
+        rest = max(8, width - 31)
+        return [
+            Span(" " + fit_path(safe(item.path), rest)),
+            Span(fit(f"v{item.head.version}", 6, "right"), "ok"),
+            Span(fit(f"⚔{item.refused}" if item.refused else "", 4, "right"), "error"),
+            Span(" " + fit(safe(item.head.actor), 12), agent_class(item.head.actor)),
+            Span(fit(age(item.head.time, time_ns()), 6, "right"), "dim"),
+        ]
+
+    def copied(self, item: SharedFile) -> str:
+        return item.path
+
+
+class VersionList(LineList[Row]):
+    """The versions of a file as a timeline; a refused write hangs off it as a side branch."""
+
+    def key_of(self, item: Row) -> Hashable:
+        return item.seq
+
+    def line(self, item: Row, width: int) -> Line:
+        if item.version is not None:
+            mark, name = Span(" ●─ ", "ok"), f"v{item.version}"
+        else:
+            mark, name = Span(" │╰◌", "error"), "✗"
+        return [
+            mark,
+            Span(fit(name, 6), "strong" if item.version is not None else "error"),
+            Span(fit(safe(item.actor), 12), agent_class(item.actor)),
+            Span(fit(age(item.time, time_ns()), 6, "right"), "dim"),
+            Span(fit(size(item.size), 9, "right") + "  ", "dim"),
+            Span(safe(item.message), "" if item.version is not None else "dim"),
+        ]
+
+
+class FileList(LineList[Row]):
+    """An agent's own files, as a tree of folders."""
+
+    def key_of(self, item: Row) -> Hashable:
+        return item.path
+
+    def line(self, item: Row, width: int) -> Line:
+        filename = item.path.partition("/")[2]
+        rest = max(8, width - 17)
+        folder, _, name = filename.rpartition("/")
+        shown = f"{'  ' * folder.count('/')}{'▸ ' + folder + '/' if folder else ''}{name}"
+        return [
+            Span(" " + fit_path(safe(shown), rest)),
+            Span(fit(f"v{item.version}", 6, "right"), "ok"),
+            Span(fit(age(item.time, time_ns()), 7, "right"), "dim"),
+        ]
+
+    def copied(self, item: Row) -> str:
+        return item.path
