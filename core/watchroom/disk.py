@@ -27,6 +27,9 @@ _FILE_FLAGS: Final = _NOFOLLOW | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BI
 _NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _HAS_DIR_FDS: Final = os.open in os.supports_dir_fd
 _RENAME_EXCHANGE: Final = 2
+_MOST_KEPT: Final = 128
+_MOST_SPARES: Final = 8
+_LARGEST_SPARE: Final = 64 * 1024
 
 Parts = tuple[str, ...]
 EntryKind = Literal["file", "folder", "symlink", "other"]
@@ -37,6 +40,12 @@ class Entry(NamedTuple):
 
     parts: Parts
     kind: EntryKind
+
+
+class _KeptFolder(NamedTuple):
+    fd: int
+    path: str
+    identity: tuple[int, int]
 
 
 class NotAFile(OSError):
@@ -55,8 +64,14 @@ class Folder:
         os.makedirs(scratch, exist_ok=True)
         self._root_fd = os.open(root, _FOLDER_FLAGS & ~_NOFOLLOW) if _HAS_DIR_FDS else None
         self._scratch_fd = os.open(scratch, _FOLDER_FLAGS) if _HAS_DIR_FDS else None
+        self._kept: dict[Parts, _KeptFolder] = {}
+        self._spares: list[str] = []
+        self._spare_mode = 0
 
     def close(self) -> None:
+        self._let_go()
+        while self._spares:
+            self._drop(self._spares.pop())
         for fd in (self._root_fd, self._scratch_fd):
             if fd is not None:
                 os.close(fd)
@@ -78,27 +93,84 @@ class Folder:
                 raise NotAFile(errno.EINVAL, "not a regular file", "/".join(parts))
             return stream.read(-1 if limit is None else limit + 1)
 
-    def write(self, parts: Parts, data: bytes) -> bytes | None:
+    def write(self, parts: Parts, data: bytes, *, new: bool = False) -> bytes | None:
         """Put ``data`` at ``parts``, making folders as needed. A reader sees the old file or the new one.
 
-        Returns what it replaced, None if there was no file. Raises `NotAFile` where something else stands.
+        Returns what it replaced, None if there was no file; ``new`` says that there is none, or that it does
+        not matter. Raises `NotAFile` where something else stands. Not for two threads at a time.
         """
-        temporary = f"{os.getpid():x}-{next(self._numbers):x}"
-        source = temporary if _HAS_DIR_FDS else os.path.join(self.scratch, temporary)
-        file = os.open(
-            source, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o666, dir_fd=self._scratch_fd
-        )
+        source = self._staged(data)
         try:
-            try:
-                _write_all(file, data)
-            finally:
-                os.close(file)
-            with self._place(parts, make=True) as (fd, name):
-                return _replace(self._scratch_fd, source, fd, name)
+            if self._root_fd is None or self._scratch_fd is None:
+                return _replace_by_name(source, self._checked_by_name(parts, make=True))
+            folder = self._kept_folder(parts[:-1])
+            if new:
+                os.replace(source, parts[-1], src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
+                return None
+            previous = _replace(self._scratch_fd, source, folder, parts[-1])
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(source, dir_fd=self._scratch_fd)
+            self._drop(source)
             raise
+        if previous is not None:
+            self._spares.append(source)
+            if len(self._spares) > _MOST_SPARES:
+                self._drop(self._spares.pop(0))
+        return previous
+
+    def _staged(self, data: bytes) -> str:
+        """The name of a scratch file that holds ``data``."""
+        while self._spares:
+            name = self._spares.pop()
+            if _rewrite_spare(self._scratch_fd, name, data, self._spare_mode):
+                return name
+            self._drop(name)
+        name = f"{os.getpid():x}-{next(self._numbers):x}"
+        if self._scratch_fd is None:
+            name = os.path.join(self.scratch, name)
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o666, dir_fd=self._scratch_fd)
+        try:
+            if not self._spare_mode:
+                self._spare_mode = os.fstat(file).st_mode
+            _write_all(file, data)
+        except BaseException:
+            self._drop(name)
+            raise
+        finally:
+            os.close(file)
+        return name
+
+    def _drop(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._scratch_fd)
+
+    def _kept_folder(self, parts: Parts) -> int:
+        """A descriptor of the folder ``parts``, made if missing, and kept open for the next file in it.
+
+        Before it is used again, the path must still lead to the same folder: one that was moved away or
+        replaced by a symlink is let go.
+        """
+        kept = self._kept.get(parts)
+        if kept is not None:
+            try:
+                found = os.stat(kept.path)
+            except OSError:
+                found = None
+            if found is not None and (found.st_dev, found.st_ino) == kept.identity:
+                return kept.fd
+            os.close(self._kept.pop(parts).fd)
+        with self._place((*parts, "."), make=True) as (fd, _):
+            own = os.dup(fd) if fd is not None else -1
+        if len(self._kept) >= _MOST_KEPT:
+            self._let_go()
+        identity = os.fstat(own)
+        path = os.path.join(self.root, *parts)
+        self._kept[parts] = _KeptFolder(own, path, (identity.st_dev, identity.st_ino))
+        return own
+
+    def _let_go(self) -> None:
+        for kept in self._kept.values():
+            os.close(kept.fd)
+        self._kept.clear()
 
     def remove(self, parts: Parts) -> None:
         """Remove the file, if it is there, and the folders below the second level that it leaves empty."""
@@ -202,48 +274,80 @@ def _write_all(file: int, data: bytes) -> None:
         remaining = remaining[os.write(file, remaining) :]
 
 
-def _replace(source_fd: int | None, source: str, target_fd: int | None, target: str) -> bytes | None:
-    """Move ``source`` over ``target`` atomically and return what was there.
+def _replace(source_fd: int, source: str, target_fd: int, target: str) -> bytes | None:
+    """Move ``source`` over ``target`` atomically and return what was there, which ``source`` may now name.
 
     Renaming over an existing file makes ext4 flush the new file's data at once (auto_da_alloc), which
     costs over a millisecond. Exchanging the two does not, is as atomic, and leaves in our hands exactly
     what was replaced, so that a change made by someone else a moment ago cannot slip away unread.
     """
-    if not _occupied(target_fd, target):
-        os.replace(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
-        return None
     exchange = _exchange()
-    if (
-        exchange
-        and source_fd is not None
-        and target_fd is not None
-        and exchange(source_fd, os.fsencode(source), target_fd, os.fsencode(target), _RENAME_EXCHANGE) == 0
-    ):
-        previous = _read_file(source_fd, source)
-        os.unlink(source, dir_fd=source_fd)
-        return previous
-    previous = _read_file(target_fd, target)
+    if exchange:
+        names = (os.fsencode(source), os.fsencode(target))
+        if exchange(source_fd, names[0], target_fd, names[1], _RENAME_EXCHANGE) == 0:
+            try:
+                return _read_file(source_fd, source)
+            except OSError:
+                exchange(source_fd, names[0], target_fd, names[1], _RENAME_EXCHANGE)
+                raise
+    try:
+        previous = _read_file(target_fd, target)
+    except FileNotFoundError:
+        previous = None
     os.replace(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
     return previous
 
 
-def _occupied(fd: int | None, name: str) -> bool:
-    try:
-        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-    except FileNotFoundError:
+def _rewrite_spare(scratch_fd: int | None, name: str, data: bytes, mode: int) -> bool:
+    """Put ``data`` into a file that was replaced earlier, instead of making a new one; False if it cannot be.
+
+    A file system without a journal gets slower with every file that was removed lately, and any is quicker
+    without that. But a reader may still have the old file open, and must not see it change: the kernel
+    grants a write lease only on a file that nobody else has open. Nor may anyone have linked it.
+    """
+    if sys.platform != "linux" or len(data) > _LARGEST_SPARE:
         return False
-    if not stat.S_ISREG(found.st_mode):
-        raise NotAFile(errno.EEXIST, "not a regular file", name)
+    try:
+        file = os.open(name, os.O_RDWR | _NONBLOCK | _FILE_FLAGS, dir_fd=scratch_fd)
+    except OSError:
+        return False
+    try:
+        found = os.fstat(file)
+        if found.st_nlink != 1 or found.st_mode != mode or found.st_size > _LARGEST_SPARE:
+            return False
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        _write_all(file, data)
+        if found.st_size != len(data):
+            os.ftruncate(file, len(data))
+    except OSError:
+        return False
+    finally:
+        os.close(file)
     return True
 
 
+def _replace_by_name(source: str, target: str) -> bytes | None:
+    previous = _read_file(None, target) if os.path.lexists(target) else None
+    os.replace(source, target)
+    return previous
+
+
 def _read_file(fd: int | None, name: str) -> bytes:
-    file = os.open(name, os.O_RDONLY | _FILE_FLAGS, dir_fd=fd)
+    """All bytes of a regular file. Raises `NotAFile` for anything else."""
     try:
-        chunks = []
-        while chunk := os.read(file, 1 << 20):
-            chunks.append(chunk)
-        return b"".join(chunks)
+        file = os.open(name, os.O_RDONLY | _NONBLOCK | _FILE_FLAGS, dir_fd=fd)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotAFile(errno.ELOOP, "a symlink", name) from error
+        raise
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise NotAFile(errno.EINVAL, "not a regular file", name)
+        data = os.read(file, found.st_size + 1)
+        while len(data) > found.st_size and (more := os.read(file, 1 << 20)):
+            data += more
+        return data
     finally:
         os.close(file)
 
@@ -292,12 +396,25 @@ class ProcessLock:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def text(self) -> str:
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        return os.read(self._fd, 200).decode("ascii", "replace").partition("\n")[0].rstrip()
+        return _read_at_start(self._fd, 200).decode("ascii", "replace").partition("\n")[0].rstrip()
 
     def set_text(self, text: str) -> None:
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        os.write(self._fd, text.ljust(80).encode("ascii") + b"\n")
+        _write_at_start(self._fd, text.ljust(80).encode("ascii") + b"\n")
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+def _read_at_start(fd: int, count: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(fd, count, 0)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return os.read(fd, count)
+
+
+def _write_at_start(fd: int, data: bytes) -> None:
+    if hasattr(os, "pwrite"):
+        os.pwrite(fd, data, 0)
+    else:
+        os.lseek(fd, 0, os.SEEK_SET)
+        os.write(fd, data)

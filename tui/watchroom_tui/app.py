@@ -193,7 +193,7 @@ class WatchroomApp(WordedApp):
 
     async def on_unmount(self) -> None:
         self.feed.stop()
-        self.worker_process.close()
+        await self.worker_process.close()
 
 
 def _make_room(name: str) -> Screen[None]:

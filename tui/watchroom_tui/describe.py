@@ -62,6 +62,8 @@ def outcome(row: Row, words: Catalogue) -> Span:
             if row.base == -1 and row.version > 1 and row.zone == "collab":
                 return Span(words("row.unchecked", version=row.version), "warning")
             return Span(f"v{row.version}", "ok")
+        if row.tool == "acknowledge_handoff":
+            return Span(f"✓ v{row.base}", "ok")
         return Span(words("row.read", version=row.base) if row.base else "·", "dim")
     if row.outcome == "conflict":
         if row.error == "outside_edit":

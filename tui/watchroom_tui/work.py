@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from typing import Literal, NamedTuple, TypeAlias
+import itertools
+import json
+import sys
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+LONGEST_ANSWER: Final = 256 * 1024 * 1024
 
 DiffKind: TypeAlias = Literal["same", "added", "removed", "hunk"]
 
@@ -23,7 +26,9 @@ def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
     """The changed lines from ``old`` to ``new`` with ``context`` lines around them."""
     import pygit2
 
-    patch = pygit2.Patch.create_from(old.encode(), new.encode(), context_lines=context, interhunk_lines=1)
+    # The patch points into these two, so they have to outlive it.
+    before, after = old.encode(), new.encode()
+    patch = pygit2.Patch.create_from(before, after, context_lines=context, interhunk_lines=1)
     lines: list[DiffLine] = []
     kinds: dict[str, DiffKind] = {" ": "same", "+": "added", "-": "removed"}
     for hunk in patch.hunks:
@@ -37,16 +42,70 @@ def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
 
 
 class WorkerProcess:
-    """Runs functions of this module in a process of their own."""
+    """Runs `diff` in a process of its own, which starts with the first question and ends with its input.
+
+    Questions and answers are JSON, one a line, each with a number: an answer that nobody waits for any more
+    is dropped.
+    """
 
     def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
+        self._numbers = itertools.count()
+        self._waiting: dict[int, asyncio.Future[list[DiffLine]]] = {}
+        self._reader: asyncio.Task[None] | None = None
 
     async def diff(self, old: str, new: str) -> list[DiffLine]:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"))
-        return await asyncio.get_running_loop().run_in_executor(self._pool, diff, old, new)
+        process = await self._running()
+        number = next(self._numbers)
+        answer: asyncio.Future[list[DiffLine]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        if process.stdin is None:
+            raise RuntimeError("the worker process was started without an input")
+        process.stdin.write(json.dumps([number, old, new]).encode() + b"\n")
+        try:
+            return await answer
+        finally:
+            self._waiting.pop(number, None)
 
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+    async def _running(self) -> asyncio.subprocess.Process:
+        async with self._starting:
+            if self._process is None or self._process.returncode is not None:
+                self._process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", __name__),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.DEVNULL,
+                    limit=LONGEST_ANSWER,
+                    start_new_session=True,
+                )
+                self._reader = asyncio.create_task(self._read(self._process))
+            return self._process
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        while process.stdout is not None and (line := await process.stdout.readline()):
+            number, lines = json.loads(line)
+            answer = self._waiting.get(number)
+            if answer is not None and not answer.done():
+                answer.set_result([DiffLine(*each) for each in lines])
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(RuntimeError("the worker process ended"))
+
+    async def close(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            await self._process.wait()
+        if self._reader is not None:
+            await self._reader
+
+
+def _serve() -> None:
+    for line in sys.stdin.buffer:
+        number, old, new = json.loads(line)
+        sys.stdout.write(json.dumps([number, diff(old, new)]) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve()

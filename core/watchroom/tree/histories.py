@@ -41,6 +41,8 @@ class Histories:
 
     def __init__(self, folder: Folder, journal: Journal, control: str) -> None:
         self._folder = folder
+        # The thread that writes behind has a folder of its own: one is not for two threads.
+        self._behind_folder = Folder(folder.root, folder.scratch)
         self._journal = journal
         self._lock = ProcessLock(os.path.join(control, "behind.lock"))
         self._lines: OrderedDict[str, list[str]] = OrderedDict()
@@ -95,6 +97,7 @@ class Histories:
             self._changed.notify()
         if self._thread:
             self._thread.join()
+        self._behind_folder.close()
         self._lock.close()
 
     def _fall_behind(self, path: str) -> None:
@@ -125,19 +128,19 @@ class Histories:
                     continue
                 with self._changed:
                     if path not in self._behind:
-                        self._folder.remove(_marker(path))
+                        self._behind_folder.remove(_marker(path))
 
     def _catch_up(self, path: str) -> None:
         """Add the versions that the file lacks, keeping the bytes that it has."""
         self._lock.acquire()
         try:
-            data = self._folder.read(history_place(path)) or b""
+            data = self._behind_folder.read(history_place(path)) or b""
             kept, last = _kept(data)
             new = self._journal.history("collab", path, after_version=last)
             if new or not data:
                 added = ",\n".join(history_line(row) for row in new).encode()
                 joint = b",\n" if last and new else b""
-                self._folder.write(history_place(path), kept + joint + added + HISTORY_END)
+                self._behind_folder.write(history_place(path), kept + joint + added + HISTORY_END)
         finally:
             self._lock.release()
 

@@ -107,7 +107,7 @@ class Tree:
         return laid
 
     def _lay_version(self, row: Row, content: str) -> None:
-        self.folder.write(version_place(row.path, row.version or 0), content.encode())
+        self.folder.write(version_place(row.path, row.version or 0), content.encode(), new=True)
         self._histories.add(row)
 
     def _lay_current(self, row: Row, content: str | None, head: Row | None, laid: Laid) -> None:

@@ -7,9 +7,9 @@ import json
 import os
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from watchroom_tui.commands.moments import moment, open_journal
 from watchroom_tui.wording import wording
 
 if TYPE_CHECKING:
+    from watchroom.simulation import Summary
     from watchroom.workspace import Workspace
 
 
@@ -84,7 +85,7 @@ def demo(given: Namespace) -> int:
             _run(workspace.journal, root, given, lambda: workspace)
             simulation.stop()
         workspace.flush()
-        summary = asdict(simulation.summary())
+        summary = _plain(simulation.summary())
         problems = workspace.verify()
         verdict = "clean" if not problems else [asdict(problem) for problem in problems]
         if given.headless:
@@ -123,6 +124,12 @@ def _run(
         person=given.person or _person(),
         open_workspace=open_workspace,
     ).run()
+
+
+def _plain(summary: Summary) -> dict[str, object]:
+    """The summary's fields as JSON knows them."""
+    values = {field.name: getattr(summary, field.name) for field in fields(summary)}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
 
 def _person() -> str:

@@ -200,8 +200,8 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         titles = (self.title_text(words(self._title)), " · ".join(parts))
         if titles != self._titles:
             self._titles = titles
-            self.border_title = content(f" {titles[0]} ")  # type: ignore[assignment]
-            self.border_subtitle = content(f" {titles[1]} ") if parts else None  # type: ignore[assignment]
+            self.border_title = content(f" {titles[0]} ")
+            self.border_subtitle = content(f" {titles[1]} ") if parts else None
 
     def title_text(self, title: str) -> str:
         """The title as it is shown now."""

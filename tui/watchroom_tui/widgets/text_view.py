@@ -63,7 +63,7 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self.refresh()
 
     def _entitle(self, title: str) -> None:
-        self.border_title = content(f" {title} ")  # type: ignore[assignment]
+        self.border_title = content(f" {title} ")
 
     def on_mount(self) -> None:
         self._entitle(words_of(self)(self._title))
