@@ -127,7 +127,9 @@ class Folder:
         name = f"{os.getpid():x}-{next(self._numbers):x}"
         if self._scratch_fd is None:
             name = os.path.join(self.scratch, name)
-        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o666, dir_fd=self._scratch_fd)
+        file = os.open(
+            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o666, dir_fd=self._scratch_fd
+        )
         try:
             if not self._spare_mode:
                 self._spare_mode = os.fstat(file).st_mode

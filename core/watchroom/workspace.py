@@ -135,6 +135,11 @@ class Workspace:
         """Compare all files with the journal; returns the rows of outside edits that were new."""
         return self._outside.scan()
 
+    def check(self, files: Iterable[str | os.PathLike[str]]) -> list[Row]:
+        """Compare only these files with the journal; returns the rows of outside edits that were new."""
+        relative = (os.path.relpath(file, self.root) for file in files)
+        return self._outside.check_files(tuple(each.split(os.sep)) for each in relative)
+
     def verify(self) -> list[Problem]:
         """Compare journal and files, whole; empty if both agree."""
         return verify(self._store, self._outside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
@@ -15,6 +16,7 @@ from watchroom.texts import Language
 
 from watchroom_tui.actions import ROOMS, bindings, of_scope
 from watchroom_tui.feed import Feed
+from watchroom_tui.hints import Hints
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.room import Room
 from watchroom_tui.theme import DARK, LIGHT, THEMES
@@ -75,6 +77,7 @@ class WatchroomApp(WordedApp):
         self.worker_process = WorkerProcess()
         self.workspace: Workspace | None = None
         self._open_workspace = open_workspace
+        self._hints: Hints | None = None
         self._visited: list[str] = []
         self.feed = Feed(
             journal,
@@ -105,6 +108,8 @@ class WatchroomApp(WordedApp):
             self.call_from_thread(setattr, self, "workspace", workspace)
             workspace.subscribe(self.feed.wake)
             self.feed.wake()
+            self._hints = Hints(workspace)
+            self._hints.start()
 
     def _from_feed(self, message: Message) -> None:
         self.post_message(message)
@@ -191,8 +196,13 @@ class WatchroomApp(WordedApp):
                 partial(self.call_later, self.run_action, target),
             )
 
+    async def _stop_threads(self) -> None:
+        await asyncio.to_thread(self.feed.stop)
+        if self._hints is not None:
+            await asyncio.to_thread(self._hints.stop)
+
     async def on_unmount(self) -> None:
-        self.feed.stop()
+        await self._stop_threads()
         await self.worker_process.close()
 
 

@@ -30,6 +30,17 @@ def place(zone: Zone, path: str) -> Parts:
     return (*ROOTS[zone], *path.split("/"))
 
 
+def path_at(parts: Parts) -> tuple[Zone, str] | None:
+    """The zone and path whose file is at ``parts``, None for other files. The reverse of `place`."""
+    for zone, root in ROOTS.items():
+        if parts[: len(root)] == root and len(parts) > len(root):
+            path = "/".join(parts[len(root) :])
+            if zone == "config" and path != CONFIG_PATH:
+                return None
+            return None if zone == "handoff" and path.endswith(META_SUFFIX) else (zone, path)
+    return None
+
+
 def version_place(path: str, version: int) -> Parts:
     return (*VERSIONS, *path.split("/"), f"v{version}.txt")
 

@@ -7,16 +7,15 @@ stays the current one until then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from watchroom import names
 from watchroom.disk import NotAFile, Parts
 from watchroom.errors import ConfigInvalid, NotText, TooLarge, WatchroomError
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
-from watchroom.names import META_SUFFIX
 from watchroom.registry import parse
-from watchroom.tree.layout import CONFIG_PATH, ROOTS, place
+from watchroom.tree.layout import CONFIG_PATH, ROOTS, path_at, place
 from watchroom.zones.store import Store
 
 EDIT_TOOL: Final = "outside_edit"
@@ -35,7 +34,14 @@ class OutsideEdits:
         ``after_restart``: the machine went down meanwhile, so a file that is missing, empty or an older
         version was never synced; it is laid out again instead of taken for an edit.
         """
-        suspects = list(self._suspects())
+        return self._record_all(list(self._suspects()), after_restart=after_restart)
+
+    def check_files(self, files: Iterable[Parts]) -> list[Row]:
+        """Compare only these files, by their parts from the root; returns the rows of edits found."""
+        places = {found for parts in files if (found := path_at(parts))}
+        return self._record_all([each for each in sorted(places) if self._differs_now(*each)])
+
+    def _record_all(self, suspects: list[tuple[Zone, str]], *, after_restart: bool = False) -> list[Row]:
         if not suspects:
             return []
         found: list[Row] = []
@@ -77,7 +83,7 @@ class OutsideEdits:
         heads = {head.path: head for head in self._store.journal.heads(zone)}
         for entry in self._store.tree.folder.walk(ROOTS[zone]):
             path = "/".join(entry.parts[len(ROOTS[zone]) :])
-            if zone == "handoff" and path.endswith(META_SUFFIX):
+            if path_at(entry.parts) is None:
                 continue
             head = heads.pop(path, None)
             if entry.kind != "file" or head is None or head.sha256 != self._checksum(entry.parts):

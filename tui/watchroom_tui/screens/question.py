@@ -31,7 +31,7 @@ class QuestionScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         keys = cast("WatchroomApp", self.app).words("answer.keys")
         box = Static(Content(f"{self._question}\n\n{keys}"), id="question", markup=False)
-        box.border_title = Content(f" {self._title} ")
+        box.border_title = Content(self._title)
         yield box
 
     def action_answer(self, answer: bool) -> None:

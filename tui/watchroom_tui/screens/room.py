@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
+from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widget import Widget
 from watchroom.model import Row
 from watchroom.projections import Model
 
-from watchroom_tui.widgets.frame import Footer, Header
+from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.text_view import TextView
 
 if TYPE_CHECKING:
     from watchroom_tui.app import WatchroomApp
+
+Pane: TypeAlias = LineList[Any] | TextView  # lists of whatever items
 
 
 class Room(Screen[None]):
@@ -30,6 +35,7 @@ class Room(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Header(self.watchroom.place)
+        yield PaneTabs()
         yield from self.compose_body()
         yield Footer(self.ROOM)
 
@@ -48,6 +54,16 @@ class Room(Screen[None]):
         app = self.watchroom
         self.query_one(Header).show(model, is_live=app.feed.is_live, progress=app.progress)
         self.show_model(model)
+        self._show_tabs()
+
+    def _show_tabs(self) -> None:
+        panes = self.panes()
+        front = next((index for index, pane in enumerate(panes) if pane.has_class("-front")), 0)
+        self.query_one(PaneTabs).show([pane.tab_text for pane in panes], front)
+
+    @on(PaneTabs.Chosen)
+    def choose_pane(self, event: PaneTabs.Chosen) -> None:
+        self.front(self.panes()[event.index])
 
     def on_mount(self) -> None:
         self._put_in_front(self.panes()[0])
@@ -55,8 +71,8 @@ class Room(Screen[None]):
     def on_screen_resume(self) -> None:
         self.show(self.watchroom.model)
 
-    def panes(self) -> list[Widget]:
-        return list(self.query(".pane"))
+    def panes(self) -> list[Pane]:
+        return cast("list[Pane]", list(self.query(".pane")))
 
     def front(self, pane: Widget) -> None:
         """Bring a pane to the front, where only one shows, and give it the keys."""
@@ -66,9 +82,9 @@ class Room(Screen[None]):
     def _put_in_front(self, pane: Widget) -> None:
         for each in self.query(".pane, .group"):
             each.set_class(each in pane.ancestors_with_self, "-front")
+        self._show_tabs()
 
     def next_pane(self, step: int) -> None:
         panes = self.panes()
-        focused = self.focused
-        index = panes.index(focused) if focused in panes else -step
+        index = next((n for n, pane in enumerate(panes) if pane is self.focused), -step)
         self.front(panes[(index + step) % len(panes)])

@@ -6,6 +6,7 @@ from time import time_ns
 
 from rich.cells import cell_len
 from textual import events
+from textual.message import Message
 from textual.strip import Strip
 from watchroom.model import timestamp
 from watchroom.projections import Model
@@ -66,6 +67,40 @@ class Header(Drawn):
         return [Span(f" ⚑ {words('header.needs', count=count)} ", "error")]
 
 
+class PaneTabs(Drawn):
+    """The panes of a room by name, where there is only space for one of them. Can be clicked."""
+
+    class Chosen(Message):
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: list[str] = []
+        self._front = 0
+
+    def show(self, names: list[str], front: int) -> None:
+        if (names, front) != (self._names, self._front):
+            self._names, self._front = names, front
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        spans: list[Span] = []
+        for index, name in enumerate(self._names):
+            spans.append(Span(f" {name} ", "cursor" if index == self._front else "dim"))
+            spans.append(Span(" "))
+        return self.strip([*spans, Span("tab ⇄", "key")], self.size.width)
+
+    def on_click(self, event: events.Click) -> None:
+        start = 0
+        for index, name in enumerate(self._names):
+            end = start + cell_len(name) + 3
+            if start <= event.x < end:
+                self.post_message(self.Chosen(index))
+            start = end
+
+
 class Footer(Drawn):
     """The rooms with their number keys, and the keys that matter here. All can be clicked."""
 
@@ -76,39 +111,49 @@ class Footer(Drawn):
 
     def render_line(self, y: int) -> Strip:
         words = words_of(self)
-        spans: list[Span] = []
+        width = self.size.width
+        everywhere = [
+            (action.shown_keys[0], action.label(words), _target(action), "dim")
+            for action in of_scope("app")
+            if action.footer
+        ]
+        rooms = [
+            (
+                key,
+                words(f"action.room_{room}.label"),
+                f"app.room('{room}')",
+                "strong" if room == self._room else "dim",
+            )
+            for key, room in ROOMS
+        ]
+        here = [
+            (action.shown_keys[0], action.label(words), _target(action), "dim")
+            for action in of_scope(self._room, "list")
+            if action.footer
+        ]
         self._targets = []
-        position = 0
+        right_width = sum(cell_len(key) + cell_len(label) + 3 for key, label, _, _ in everywhere)
+        left, used = self._laid(rooms + here, 0, width - right_width)
+        right, _ = self._laid(everywhere, width - right_width, width)
+        return self.strip([*left, Span(" " * max(0, width - right_width - used)), *right], width)
 
-        def add(key: str, label: str, action: str, style: str) -> None:
-            nonlocal position
-            pieces = [Span(f" {key}", "key"), Span(f" {label} ", style)]
-            width = sum(cell_len(piece.text) for piece in pieces)
-            if position + width > self.size.width:
-                return
-            spans.extend(pieces)
+    def _laid(self, entries: list[tuple[str, str, str, str]], start: int, end: int) -> tuple[list[Span], int]:
+        """The entries that fit between two columns, and the column after the last."""
+        spans: list[Span] = []
+        position = start
+        for key, label, action, style in entries:
+            width = cell_len(key) + cell_len(label) + 3
+            if position + width > end:
+                continue
+            spans += [Span(f" {key}", "key"), Span(f" {label} ", style)]
             self._targets.append((position, position + width, action))
             position += width
-
-        for key, room in ROOMS:
-            style = "strong" if room == self._room else "dim"
-            add(key, words(f"action.room_{room}.label"), f"app.room('{room}')", style)
-        for action in self._actions():
-            add(action.shown_keys[0], action.label(words), _target(action), "dim")
-        return self.strip(spans, self.size.width)
-
-    def _actions(self) -> list[Action]:
-        own = [action for action in of_scope(*_scopes(self._room)) if action.footer]
-        return [*own, *(action for action in of_scope("app") if action.footer)]
+        return spans, position
 
     async def on_click(self, event: events.Click) -> None:
         for start, end, action in self._targets:
             if start <= event.x < end:
                 await self.app.run_action(action, self.screen)
-
-
-def _scopes(room: str) -> tuple[str, ...]:
-    return (room, "list")
 
 
 def _target(action: Action) -> str:

@@ -200,12 +200,17 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         titles = (self.title_text(words(self._title)), " · ".join(parts))
         if titles != self._titles:
             self._titles = titles
-            self.border_title = content(f" {titles[0]} ")
-            self.border_subtitle = content(f" {titles[1]} ") if parts else None
+            self.border_title = content(titles[0])
+            self.border_subtitle = content(titles[1]) if parts else None
 
     def title_text(self, title: str) -> str:
         """The title as it is shown now."""
         return title
+
+    @property
+    def tab_text(self) -> str:
+        """What stands on this pane's tab, where only one pane shows."""
+        return f"{self._titles[0]} {len(self._shown)}"
 
     def _count_new(self) -> int:
         if not self._held or not self._shown:

@@ -39,7 +39,7 @@ class RowList(LineList[Row]):
             Span(f"{clock(item.time)} ", "dim"),
             Span(fit(safe(item.actor), 13) + " ", agent_class(item.actor)),
             Span(
-                fit(safe(item.tool), tool_width) + " ",
+                fit(describe.tool(item), tool_width) + " ",
                 "dim" if item.version is None and item.outcome == "ok" else "",
             ),
             Span(fit_path(safe(describe.path_of(item)), path_width) + "  "),

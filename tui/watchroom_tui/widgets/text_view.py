@@ -62,8 +62,13 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self._entitle(words_of(self)(self._title))
         self.refresh()
 
+    @property
+    def tab_text(self) -> str:
+        """What stands on this pane's tab, where only one pane shows."""
+        return words_of(self)(self._title)
+
     def _entitle(self, title: str) -> None:
-        self.border_title = content(f" {title} ")
+        self.border_title = content(title)
 
     def on_mount(self) -> None:
         self._entitle(words_of(self)(self._title))

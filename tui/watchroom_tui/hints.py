@@ -1,0 +1,70 @@
+"""Notices that someone changed the workspace's files by other means than the toolbox.
+
+What the file system says is only a hint: it is followed by a comparison of contents. While agents write
+a lot, their own writes give most of the hints, so only so many are looked into at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from watchroom import Workspace
+
+WATCHED: Final = ("agents", "handoff", os.path.join("collaborative", "current"))
+_MOST_AT_ONCE: Final = 50
+_PAUSE: Final = 0.25
+_SCAN_SECONDS: Final = 300
+_QUIET_MS: Final = 200
+
+
+class Hints:
+    """Watches the tree of ``workspace`` from `start` to `stop`, and has it compare what was touched."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, name="watchroom-hints", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        pending: set[str] = set()
+        ticks = 0
+        for touched in self._touched():
+            pending |= touched
+            now, later = set(list(pending)[:_MOST_AT_ONCE]), set(list(pending)[_MOST_AT_ONCE:])
+            if now:
+                self._workspace.check(now)
+            pending = later
+            ticks += 1
+            if ticks * _PAUSE >= _SCAN_SECONDS and not touched:
+                # The queue of hints may have overflowed without a word.
+                self._workspace.scan()
+                ticks = 0
+            if pending and self._stopping.wait(_PAUSE):
+                return
+
+    def _touched(self) -> Iterator[set[str]]:
+        from watchfiles import watch
+
+        folders = [os.path.join(self._workspace.root, folder) for folder in WATCHED]
+        for changes in watch(
+            *folders,
+            watch_filter=None,
+            debounce=2 * _QUIET_MS,
+            step=_QUIET_MS,
+            rust_timeout=1000,
+            yield_on_timeout=True,
+            stop_event=self._stopping,
+        ):
+            yield {path for _, path in changes}
