@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.message import Message
 from textual.screen import Screen
 from watchroom.journal import Journal
@@ -21,7 +21,7 @@ from watchroom_tui.safe import safe
 from watchroom_tui.screens.room import Room
 from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import WordedApp
+from watchroom_tui.wording import wording
 from watchroom_tui.work import WorkerProcess
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ class ModelChanged(Message):
         self.model = model
 
 
-class WatchroomApp(WordedApp):
+class WatchroomApp(App[None]):
     """The dashboard over ``journal``, live or as of row ``until``.
 
     ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
     after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
-    changed.
+    changed. ``end_after``: seconds after which the dashboard closes by itself.
     """
 
     CSS_PATH: ClassVar[list[str]] = ["styles/app.tcss"]  # type: ignore[assignment]
@@ -67,8 +67,10 @@ class WatchroomApp(WordedApp):
         watched: str | None = None,
         person: str = "supervisor",
         open_workspace: Callable[[], Workspace] | None = None,
+        end_after: float | None = None,
     ) -> None:
-        super().__init__(language)
+        super().__init__()
+        self.words = wording(language)
         self.journal = journal
         self.place = place
         self.person = person
@@ -77,6 +79,7 @@ class WatchroomApp(WordedApp):
         self.worker_process = WorkerProcess()
         self.workspace: Workspace | None = None
         self._open_workspace = open_workspace
+        self._end_after = end_after
         self._hints: Hints | None = None
         self._visited: list[str] = []
         self.feed = Feed(
@@ -99,6 +102,8 @@ class WatchroomApp(WordedApp):
 
     def _start(self) -> None:
         self.feed.start()
+        if self._end_after is not None:
+            self.set_timer(self._end_after, self.exit)
         if self._open_workspace and self.feed.is_live:
             self.run_worker(self._open_in_background, thread=True, group="workspace")
 

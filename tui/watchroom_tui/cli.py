@@ -1,45 +1,62 @@
-"""The command line: the composition root. Each command lives in `commands` and is imported when called."""
+"""The command line: the composition root. Heavy imports wait inside the commands that need them."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final
 
 from watchroom.errors import WatchroomError
+from watchroom.texts import LANGUAGES, Language
 
-from watchroom_tui.commands import COMMANDS
+from watchroom_tui.commands import COMMANDS, WrongUsage
+from watchroom_tui.wording import wording
 
 OK: Final = 0
 REFUSED: Final = 1
 USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+LANGUAGE_VARIABLE: Final = "WATCHROOM_LANGUAGE"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 for success, 1 for a refusal, 2 for wrong usage."""
-    parser = argparse.ArgumentParser(
-        prog="watchroom", description="Supervise a team of AI agents and the files they share."
-    )
+    language = _language()
+    words = wording(language)
+    parser = argparse.ArgumentParser(prog="watchroom", description=words("cli.description"))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
-        command.declare(commands.add_parser(command.name, help=command.help, description=command.help))
+        text = words(f"cli.{command.name}.help")
+        own = commands.add_parser(command.name, help=text, description=text)
+        own.set_defaults(language=language)
+        command.declare(own, words)
     try:
         given = parser.parse_args(arguments)
     except SystemExit as usage:
-        return int(usage.code or 0)
+        return int(usage.code or OK)
     command = next(each for each in COMMANDS if each.name == given.command)
     try:
-        return command.run(given)
+        return command.run(given, words)
     except WatchroomError as error:
-        print(f"watchroom: {error}", file=sys.stderr)
+        print(f"watchroom: {error.message(language)} {error.suggestion(language)}", file=sys.stderr)
         return REFUSED
+    except WrongUsage as error:
+        print(f"watchroom {command.name}: {error}", file=sys.stderr)
+        return USAGE
     except BrokenPipeError:
-        # The reader of our output has seen enough.
-        sys.stderr.close()
+        # Whoever read our output has seen enough; Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+
+
+def _language() -> Language:
+    given = os.environ.get(LANGUAGE_VARIABLE, "en")
+    return given if given in LANGUAGES else "en"
 
 
 if __name__ == "__main__":

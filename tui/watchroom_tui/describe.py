@@ -9,7 +9,7 @@ from watchroom.projections import Need, Status
 from watchroom.texts import Catalogue
 
 from watchroom_tui.safe import safe
-from watchroom_tui.widgets.spans import Span
+from watchroom_tui.spans import Span
 
 STATUS_MARKS: Final[dict[Status, Span]] = {
     "running": Span("●", "ok"),

@@ -9,8 +9,6 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
-from textual.content import Content
-
 TAB: Final = "→   "
 _LINE_BREAK: Final = "⏎"
 
@@ -41,11 +39,6 @@ _LINE = _Visible({0x09: TAB, 0x0A: _LINE_BREAK, 0x3000: 0x3000, 0xA0: " "})
 def safe(text: str) -> str:
     """``text`` as one line that is safe to show: every invisible or control character made visible."""
     return text if text.isprintable() else text.translate(_LINE)
-
-
-def content(text: str) -> Content:
-    """``text`` as something a widget takes as it is: made safe, and never read as markup."""
-    return Content(safe(text))
 
 
 def safe_lines(text: str) -> list[str]:

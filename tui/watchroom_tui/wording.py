@@ -1,22 +1,19 @@
-"""The dashboard's texts, in the language that its app was made with."""
+"""The texts of the dashboard and the command line, in a language."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from textual.app import App
 from watchroom.texts import Catalogue, Language, catalogue
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
 
-class WordedApp(App[None]):
+class Worded(Protocol):
     """An app that has its texts with it."""
 
-    def __init__(self, language: Language) -> None:
-        super().__init__()
-        self.words = wording(language)
+    words: Catalogue
 
 
 def wording(language: Language) -> Catalogue:
@@ -25,4 +22,4 @@ def wording(language: Language) -> Catalogue:
 
 def words_of(node: DOMNode) -> Catalogue:
     """The texts of the app that ``node`` is in."""
-    return cast("WordedApp", node.app).words
+    return cast("Worded", node.app).words

@@ -5,48 +5,52 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import get_args
 
-from watchroom.errors import ConfigInvalid
-from watchroom.registry import LAYERS, Agent, Layer
-from watchroom.texts import LANGUAGES
+from watchroom.registry import LAYERS, Agent
+from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.workspace import Workspace
 
+from watchroom_tui.commands.command import WrongUsage
 
-def declare_init(parser: ArgumentParser) -> None:
-    parser.add_argument("dir")
+
+def declare_init(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
     parser.add_argument(
-        "--agent", action="append", default=[], metavar="ID[:LAYER[:SUPERVISOR]]", help="repeatable"
+        "--agent",
+        action="append",
+        default=[],
+        metavar="ID[:LAYER[:SUPERVISOR]]",
+        help=words("cli.argument.agent"),
     )
-    parser.add_argument("--language", choices=LANGUAGES)
+    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
 
 
-def init(given: Namespace) -> int:
-    agents = [_agent(text) for text in given.agent]
+def init(given: Namespace, words: Catalogue) -> int:
+    agents = [_agent(text, words) for text in given.agent]
     with Workspace.open(given.dir, agents, language=given.language) as workspace:
         for agent in workspace.config.agents.values():
             print(f"{agent.id}\t{agent.layer}\t{agent.supervisor or '-'}")
     return 0
 
 
-def _agent(text: str) -> Agent:
+def _agent(text: str, words: Catalogue) -> Agent:
     agent_id, _, rest = text.partition(":")
     layer, _, supervisor = rest.partition(":")
     if layer and layer not in LAYERS:
-        raise ConfigInvalid(problem=f"--agent {text}: layer is one of {', '.join(get_args(Layer))}")
+        raise WrongUsage(words("cli.log.layer", given=text, layers=", ".join(LAYERS)))
     return Agent(agent_id, layer=layer or "bottom", supervisor=supervisor)
 
 
-def declare_call(parser: ArgumentParser) -> None:
-    parser.add_argument("dir")
+def declare_call(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
     parser.add_argument("agent")
     parser.add_argument("tool")
     parser.add_argument(
-        "arguments", nargs="?", default="{}", metavar="JSON | -", help="- reads them from stdin"
+        "arguments", nargs="?", default="{}", metavar="JSON | -", help=words("cli.argument.arguments")
     )
 
 
-def call(given: Namespace) -> int:
+def call(given: Namespace, words: Catalogue) -> int:
     arguments = sys.stdin.read() if given.arguments == "-" else given.arguments
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         result = workspace.tools(given.agent).dispatch_tool_call(given.tool, arguments)
@@ -54,13 +58,13 @@ def call(given: Namespace) -> int:
     return 0 if result["success"] else 1
 
 
-def declare_tools(parser: ArgumentParser) -> None:
+def declare_tools(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--format", choices=("plain", "openai", "anthropic", "mcp"), default="plain")
-    parser.add_argument("--toolsets", help="comma-separated: private, handoff, collab")
-    parser.add_argument("--language", choices=LANGUAGES, default="en")
+    parser.add_argument("--toolsets", help=words("cli.argument.toolsets"))
+    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
 
 
-def tools(given: Namespace) -> int:
+def tools(given: Namespace, words: Catalogue) -> int:
     from watchroom.toolbox.definitions import TOOLS
     from watchroom.toolbox.schemas import definition
 
@@ -74,12 +78,12 @@ def tools(given: Namespace) -> int:
     return 0
 
 
-def declare_prompt(parser: ArgumentParser) -> None:
-    parser.add_argument("dir")
+def declare_prompt(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
     parser.add_argument("agent")
 
 
-def prompt(given: Namespace) -> int:
+def prompt(given: Namespace, words: Catalogue) -> int:
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         print(workspace.tools(given.agent).system_prompt())
     return 0

@@ -6,12 +6,18 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from watchroom.texts import Catalogue
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """``declare`` adds the arguments; ``run`` returns the exit status and may raise `WatchroomError`."""
+    """``declare`` adds the arguments; ``run`` returns the exit status. It may raise `WatchroomError`, and
+    `WrongUsage` for arguments that make no sense."""
 
     name: str
-    help: str
-    declare: Callable[[ArgumentParser], None]
-    run: Callable[[Namespace], int]
+    declare: Callable[[ArgumentParser, Catalogue], None]
+    run: Callable[[Namespace, Catalogue], int]
+
+
+class WrongUsage(Exception):
+    """The arguments make no sense; the text says why."""

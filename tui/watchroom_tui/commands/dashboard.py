@@ -11,30 +11,38 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import asdict, fields
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from watchroom.journal import Journal
-from watchroom.texts import LANGUAGES
+from watchroom.texts import LANGUAGES, Catalogue
 
+from watchroom_tui.commands.command import WrongUsage
 from watchroom_tui.commands.moments import moment, open_journal
 from watchroom_tui.wording import wording
+
+FEWEST_AGENTS: Final = 3
+HEADLESS_SECONDS: Final = 10.0
 
 if TYPE_CHECKING:
     from watchroom.simulation import Summary
     from watchroom.workspace import Workspace
 
 
-def declare_open(parser: ArgumentParser) -> None:
-    parser.add_argument("dir", nargs="?", default=".")
-    parser.add_argument("--at", metavar="SEQ | TIME", help="look at an earlier moment")
-    parser.add_argument("--as", dest="person", metavar="NAME", help="who you are, in what you do")
-    parser.add_argument("--language", choices=LANGUAGES, default="en")
+def _declare_common(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
+    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
 
 
-def open_dashboard(given: Namespace) -> int:
+def declare_open(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", nargs="?", default=".", help=words("cli.argument.dir"))
+    parser.add_argument("--at", metavar="SEQ | TIME", help=words("cli.argument.at"))
+    _declare_common(parser, words)
+
+
+def open_dashboard(given: Namespace, words: Catalogue) -> int:
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(given.dir)))
-        until = moment(journal, given.at) if given.at else None
+        until = moment(journal, given.at, words) if given.at else None
 
         def opened() -> Workspace:
             from watchroom.workspace import Workspace
@@ -45,30 +53,24 @@ def open_dashboard(given: Namespace) -> int:
     return 0
 
 
-def declare_demo(parser: ArgumentParser) -> None:
-    parser.add_argument("dir", nargs="?", help="a folder for the workspace; a temporary one if left out")
+def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", nargs="?", help=words("cli.argument.demo_dir"))
+    parser.add_argument("--agents", type=int, default=5, metavar="N", help=words("cli.argument.agents"))
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=words("cli.argument.seed"))
+    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=words("cli.argument.speed"))
+    parser.add_argument("--headless", action="store_true", help=words("cli.argument.headless"))
     parser.add_argument(
-        "--agents", type=int, default=5, metavar="N", help="how many agents, 3 or more (default 5)"
+        "--for", dest="seconds", type=float, metavar="SECONDS", help=words("cli.argument.for")
     )
-    parser.add_argument("--seed", type=int, default=0, help="the same seed, the same decisions")
-    parser.add_argument("--speed", type=float, default=1.0, help="2 is twice as fast; 0 makes no pauses")
-    parser.add_argument(
-        "--headless", action="store_true", help="without the dashboard; prints a summary as JSON"
-    )
-    parser.add_argument("--for", dest="seconds", type=float, metavar="SECONDS", help="end after so long")
-    parser.add_argument("--as", dest="person", metavar="NAME", help="who you are, in what you do")
-    parser.add_argument("--language", choices=LANGUAGES, default="en")
+    _declare_common(parser, words)
 
 
-def demo(given: Namespace) -> int:
+def demo(given: Namespace, words: Catalogue) -> int:
     from watchroom.simulation import Simulation, roster
     from watchroom.workspace import Workspace
 
-    if given.agents < 3:
-        print(
-            "watchroom demo: --agents takes 3 or more: the story needs a researcher, an analyst and a writer"
-        )
-        return 2
+    if given.agents < FEWEST_AGENTS:
+        raise WrongUsage(words("cli.demo.too_few"))
     with ExitStack() as stack:
         root = given.dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-"))
         agents = roster(given.agents)
@@ -76,29 +78,30 @@ def demo(given: Namespace) -> int:
         simulation = Simulation(
             {agent.id: workspace.tools(agent.id) for agent in agents}, seed=given.seed, speed=given.speed
         )
-        if given.headless:
+        if not given.headless:
             with simulation:
-                Event().wait(given.seconds or 10.0)
-        else:
-            simulation.start()
-            stack.callback(simulation.stop)
-            _run(workspace.journal, root, given, lambda: workspace)
-            simulation.stop()
+                _run(workspace.journal, root, given, lambda: workspace)
+            if given.dir:
+                print(words("cli.demo.kept", root=root))
+            return 0
+        with simulation:
+            Event().wait(HEADLESS_SECONDS if given.seconds is None else given.seconds)
         workspace.flush()
-        summary = _plain(simulation.summary())
         problems = workspace.verify()
-        verdict = "clean" if not problems else [asdict(problem) for problem in problems]
-        if given.headless:
-            rows = workspace.journal.last_seq()
-            print(json.dumps({"workspace_rows": rows, **summary, "verify": verdict}, ensure_ascii=False))
+        summary = {
+            "workspace_rows": workspace.journal.last_seq(),
+            **_plain(simulation.summary()),
+            "verify": "clean" if not problems else [asdict(problem) for problem in problems],
+        }
+        print(json.dumps(summary, ensure_ascii=False))
     return 0 if not problems else 1
 
 
-def declare_keys(parser: ArgumentParser) -> None:
-    parser.add_argument("--language", choices=LANGUAGES, default="en")
+def declare_keys(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
 
 
-def keys(given: Namespace) -> int:
+def keys(given: Namespace, words: Catalogue) -> int:
     from watchroom_tui.actions import keys_page
 
     print(keys_page(wording(given.language)))
@@ -123,6 +126,7 @@ def _run(
         watched=os.path.join(root, ".watchroom"),
         person=given.person or _person(),
         open_workspace=open_workspace,
+        end_after=getattr(given, "seconds", None),
     ).run()
 
 

@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 
 from rich.console import Console
+from rich.text import Text
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Json, Row, row_as_json, timestamp
 from watchroom.projections import Fold, Model
@@ -17,27 +18,27 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path
+from watchroom_tui.commands.command import WrongUsage
 from watchroom_tui.commands.moments import moment, nanoseconds, open_journal
 from watchroom_tui.safe import safe
-from watchroom_tui.wording import wording
 
 VIEWS = ("agents", "needs", "handoffs", "files")
 
 
-def declare_log(parser: ArgumentParser) -> None:
-    parser.add_argument("dir")
-    parser.add_argument("--follow", action="store_true", help="go on as rows come in")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.add_argument("--limit", type=int, default=50, help="the newest so many (default 50)")
+def declare_log(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
+    parser.add_argument("--follow", action="store_true", help=words("cli.argument.follow"))
+    parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
+    parser.add_argument("--limit", type=int, default=50, help=words("cli.argument.limit"))
     parser.add_argument("--agent")
     parser.add_argument("--zone", choices=("private", "handoff", "collab", "config", "workspace"))
-    parser.add_argument("--path", help="part of the path")
+    parser.add_argument("--path", help=words("cli.argument.path"))
     parser.add_argument("--tool")
     parser.add_argument("--outcome", choices=OUTCOMES)
-    parser.add_argument("--since", metavar="TIME", help="ISO 8601")
+    parser.add_argument("--since", metavar="TIME", help=words("cli.argument.since"))
 
 
-def log(given: Namespace) -> int:
+def log(given: Namespace, words: Catalogue) -> int:
     journal = open_journal(given.dir)
     try:
         only = RowFilter(
@@ -46,12 +47,14 @@ def log(given: Namespace) -> int:
             path=given.path,
             tool=given.tool,
             outcome=given.outcome,
-            since=nanoseconds(given.since) if given.since else None,
+            since=nanoseconds(given.since, words) if given.since else None,
         )
         last = journal.last_seq()
-        _print_rows(reversed(journal.rows_before(last + 1, limit=given.limit, only=only)), given.json)
+        _print_rows(reversed(journal.rows_before(last + 1, limit=given.limit, only=only)), given.json, words)
         if given.follow:
-            _print_rows((row for row in _coming(journal, last, given.dir) if only.admits(row)), given.json)
+            _print_rows(
+                (row for row in _coming(journal, last, given.dir) if only.admits(row)), given.json, words
+            )
     finally:
         journal.close()
     return 0
@@ -69,8 +72,7 @@ def _coming(journal: Journal, last: int, root: str) -> Iterator[Row]:
             yield from rows
 
 
-def _print_rows(rows: Iterable[Row], as_json: bool) -> None:
-    words = wording("en")
+def _print_rows(rows: Iterable[Row], as_json: bool, words: Catalogue) -> None:
     for row in rows:
         if as_json:
             print(json.dumps(row_as_json(row), ensure_ascii=False), flush=True)
@@ -81,20 +83,20 @@ def _print_rows(rows: Iterable[Row], as_json: bool) -> None:
             print(f"{line}  {safe(row.message)}".rstrip(), flush=True)
 
 
-def declare_show(parser: ArgumentParser) -> None:
-    parser.add_argument("dir")
+def declare_show(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
     parser.add_argument("view", choices=VIEWS)
-    parser.add_argument("--at", metavar="SEQ | TIME", help="as of an earlier row or moment")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--at", metavar="SEQ | TIME", help=words("cli.argument.at"))
+    parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
 
 
-def show(given: Namespace) -> int:
+def show(given: Namespace, words: Catalogue) -> int:
     journal = open_journal(given.dir)
     try:
-        model = _model(journal, moment(journal, given.at))
+        model = _model(journal, moment(journal, given.at, words))
     finally:
         journal.close()
-    lines = _view(model, given.view)
+    lines = _view(model, given.view, words)
     if given.json:
         print(json.dumps(lines, ensure_ascii=False, indent=2))
     else:
@@ -113,8 +115,7 @@ def _model(journal: Journal, until: int) -> Model:
     return fold.model()
 
 
-def _view(model: Model, view: str) -> list[dict[str, Json]]:
-    words: Catalogue = wording("en")
+def _view(model: Model, view: str, words: Catalogue) -> list[dict[str, Json]]:
     now = model.time
     if view == "agents":
         return [
@@ -167,18 +168,17 @@ def _view(model: Model, view: str) -> list[dict[str, Json]]:
     ]
 
 
-def declare_verify(parser: ArgumentParser) -> None:
-    parser.add_argument("dir")
-    parser.add_argument(
-        "--repair", action="store_true", help="lay the files out again; what they held is kept as rows"
-    )
-    parser.add_argument("--json", action="store_true")
+def declare_verify(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
+    parser.add_argument("--repair", action="store_true", help=words("cli.argument.repair"))
+    parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
 
 
-def verify(given: Namespace) -> int:
+def verify(given: Namespace, words: Catalogue) -> int:
+
     console = Console(stderr=True)
     with (
-        console.status(f"Comparing {safe(given.dir)} with its journal …"),
+        console.status(Text(words("cli.verify.comparing", root=safe(given.dir)))),
         Workspace.open(given.dir, create=False, scan=given.repair) as workspace,
     ):
         problems = workspace.repair() if given.repair else workspace.verify()
@@ -191,32 +191,26 @@ def verify(given: Namespace) -> int:
             json.dumps({"clean": not problems, "rows": rows, "problems": found}, ensure_ascii=False, indent=2)
         )
     elif not problems:
-        print(f"clean: the files agree with all {rows} rows of the journal")
+        print(words("cli.verify.clean", rows=rows))
     else:
         for each in problems:
             print(f"{each.kind}\t{each.zone}\t{safe(each.path)}\t{safe(each.what)}")
-        if not given.repair:
-            print(
-                f"{len(problems)} found; mend the files with: watchroom verify {given.dir} --repair",
-                file=sys.stderr,
-            )
+        closing = "cli.verify.remains" if given.repair else "cli.verify.found"
+        print(words(closing, count=len(problems), root=given.dir), file=sys.stderr)
     return 0 if not problems else 1
 
 
-def declare_export(parser: ArgumentParser) -> None:
-    parser.add_argument("dir")
+def declare_export(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
     parser.add_argument("out")
-    parser.add_argument(
-        "--at", metavar="SEQ | TIME", help="a row's number or an ISO 8601 time; the newest if left out"
-    )
+    parser.add_argument("--at", metavar="SEQ | TIME", help=words("cli.argument.at"))
 
 
-def export(given: Namespace) -> int:
+def export(given: Namespace, words: Catalogue) -> int:
     if os.path.isdir(given.out) and os.listdir(given.out):
-        print(f"watchroom: {given.out} is not empty; choose a new folder", file=sys.stderr)
-        return 2
+        raise WrongUsage(words("cli.export.not_empty", out=given.out))
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        until = moment(workspace.journal, given.at)
+        until = moment(workspace.journal, given.at, words)
         count = workspace.export(until, given.out)
-    print(f"{count} files as of row {until}, in {given.out}")
+    print(words("cli.export.done", count=count, row=until, out=given.out))
     return 0

@@ -7,7 +7,11 @@ from datetime import UTC, datetime
 
 from watchroom.errors import WorkspaceNotFound
 from watchroom.journal import Journal, SqliteJournal
+from watchroom.texts import Catalogue
 from watchroom.tree.layout import CONTROL, JOURNAL_NAME
+
+from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.safe import safe
 
 
 def open_journal(root: str) -> SqliteJournal:
@@ -18,16 +22,19 @@ def open_journal(root: str) -> SqliteJournal:
     return SqliteJournal(path)
 
 
-def moment(journal: Journal, text: str | None) -> int:
+def moment(journal: Journal, text: str | None, words: Catalogue) -> int:
     """The row that ``text`` names: a row's number or an ISO 8601 time; the newest if it is None."""
     if text is None:
         return journal.last_seq()
-    return min(int(text), journal.last_seq()) if text.isdigit() else journal.seq_at(nanoseconds(text))
+    return min(int(text), journal.last_seq()) if text.isdigit() else journal.seq_at(nanoseconds(text, words))
 
 
-def nanoseconds(text: str) -> int:
+def nanoseconds(text: str, words: Catalogue) -> int:
     """An ISO 8601 time (local where it names no zone) as nanoseconds since the epoch."""
-    when = datetime.fromisoformat(text)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise WrongUsage(words("cli.moment.wrong", given=safe(text))) from error
     if when.tzinfo is None:
         when = when.astimezone()
     return int(when.astimezone(UTC).timestamp() * 1e9)

@@ -12,7 +12,7 @@ from watchroom.model import Row
 
 from watchroom_tui.columns import fit, size
 from watchroom_tui.safe import safe, safe_lines
-from watchroom_tui.widgets.spans import Line, Span
+from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.text_view import TextView
 
 if TYPE_CHECKING:

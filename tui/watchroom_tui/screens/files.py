@@ -15,9 +15,9 @@ from watchroom_tui.actions import bindings
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.question import QuestionScreen
 from watchroom_tui.screens.room import Room
+from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import SharedFileList, VersionList
-from watchroom_tui.widgets.spans import Line, Span
 from watchroom_tui.widgets.text_view import TextView
 from watchroom_tui.work import DiffLine
 

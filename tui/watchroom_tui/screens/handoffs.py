@@ -14,10 +14,10 @@ from watchroom.projections import Delivery, Model
 from watchroom_tui.columns import fit
 from watchroom_tui.safe import safe, safe_lines
 from watchroom_tui.screens.room import Room
+from watchroom_tui.spans import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import DeliveryList, clock
-from watchroom_tui.widgets.spans import Line, Span
 from watchroom_tui.widgets.text_view import TextView
 
 MATRIX_AGENTS = 12

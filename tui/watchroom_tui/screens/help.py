@@ -9,7 +9,7 @@ from textual.screen import ModalScreen
 
 from watchroom_tui.actions import SCOPES, of_scope
 from watchroom_tui.columns import fit
-from watchroom_tui.widgets.spans import Line, Span
+from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.text_view import TextView
 
 if TYPE_CHECKING:

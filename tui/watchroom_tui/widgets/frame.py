@@ -14,7 +14,8 @@ from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
 
 from watchroom_tui.actions import ROOMS, Action, of_scope
 from watchroom_tui.columns import sparkline
-from watchroom_tui.widgets.spans import Drawn, Line, Span
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.widgets.drawn import Drawn
 from watchroom_tui.wording import words_of
 
 

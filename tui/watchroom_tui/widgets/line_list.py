@@ -19,8 +19,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from watchroom_tui.actions import bindings
-from watchroom_tui.safe import content, safe
-from watchroom_tui.widgets.spans import Drawn, Line, Span
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.widgets.drawn import Drawn, content
 from watchroom_tui.wording import words_of
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from watchroom.projections.model import sparkline_counts
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path, size, sparkline
 from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.spans import Line, Span
 from watchroom_tui.wording import words_of
 
 

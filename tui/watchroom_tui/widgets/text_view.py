@@ -9,8 +9,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from watchroom_tui.actions import VIEW_BINDINGS
-from watchroom_tui.safe import content, safe_lines
-from watchroom_tui.widgets.spans import Drawn, Line, Span
+from watchroom_tui.safe import safe_lines
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.widgets.drawn import Drawn, content
 from watchroom_tui.wording import words_of
 
 

@@ -1,30 +1,18 @@
-"""Pieces of a line: text with the name of its style, turned into what the terminal shows.
-
-The text of a span is safe already (`watchroom_tui.safe`). Styles are component classes, so that every colour
-stands in a stylesheet.
-"""
+"""The base of all widgets that draw their own lines. Every colour stands in a stylesheet, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line
 from watchroom_tui.theme import AGENT_COLOURS
-
-
-class Span(NamedTuple):
-    """A piece of a line. ``style`` is the name of a component class without its prefix; empty: plain."""
-
-    text: str
-    style: str = ""
-
-
-Line = Sequence[Span]
 
 STYLE_NAMES: Final = (
     *("dim", "strong", "title", "key", "ok", "warning", "error", "accent", "human", "outside", "system"),
@@ -81,3 +69,8 @@ class Drawn(Widget):
                 self._strips.clear()
             self._strips[key] = strip
         return strip
+
+
+def content(text: str) -> Content:
+    """``text`` as something a widget takes as it is: made safe, and never read as markup."""
+    return Content(safe(text))
