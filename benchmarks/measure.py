@@ -1,0 +1,132 @@
+"""What all benchmarks share: rounds that take turns, ratios within one run, and the table at the end."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+Work = Callable[[int], None]
+"""Does one piece of work, the n-th."""
+Rounds = dict[str, list[list[float]]]
+"""For each contender, for each round, the seconds that each piece of its work took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One line of the table. Without a goal it is only told."""
+
+    name: str
+    value: float
+    unit: str = ""
+    goal: float | None = None
+    sense: Literal["≤", "≥", "="] = "≤"
+    remark: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        if self.goal is None:
+            return None
+        if self.sense == "=":
+            return abs(self.value - self.goal) < 1e-9
+        return self.value <= self.goal if self.sense == "≤" else self.value >= self.goal
+
+
+def table(measures: list[Measure]) -> str:
+    """The measures as a Markdown table."""
+    verdicts = {True: "yes", False: "**no**", None: ""}
+    lines = ["| | measured | goal | met | |", "|---|---:|---:|---|---|"]
+    for each in measures:
+        goal = "" if each.goal is None else f"{each.sense} {_number(each.goal)}{_unit(each.unit)}"
+        lines.append(
+            f"| {each.name} | {_number(each.value)}{_unit(each.unit)} | {goal} | {verdicts[each.met]}"
+            f" | {each.remark} |"
+        )
+    return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    if value == int(value) and abs(value) < 1e6:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _unit(unit: str) -> str:
+    return unit if unit in ("", "×") else f" {unit}"
+
+
+def interleaved(
+    contenders: Mapping[str, Work],
+    rounds: int,
+    burst: int,
+    *,
+    between: Callable[[], None] | None = None,
+    first: int = 0,
+) -> Rounds:
+    """Let the contenders take turns, ``burst`` pieces of work at a time, each round in another order, so that
+    what one leaves for the kernel to write falls on each of the others alike. ``between`` is done before
+    each turn, and not timed."""
+    seconds: Rounds = {name: [] for name in contenders}
+    names = list(contenders)
+    for turn in range(rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            if between:
+                between()
+            begin = first + turn * burst
+            seconds[name].append(timed(contenders[name], begin, burst))
+    return seconds
+
+
+def timed(work: Work, first: int, count: int) -> list[float]:
+    """How long each of ``count`` pieces of work takes, in seconds."""
+    taken = []
+    for n in range(first, first + count):
+        start = time.perf_counter()
+        work(n)
+        taken.append(time.perf_counter() - start)
+    return taken
+
+
+def ratio(above: list[list[float]], below: list[list[float]]) -> float:
+    """How many times longer the one takes than the other: the median of the rounds' own ratios."""
+    return median(median(one) / median(other) for one, other in zip(above, below, strict=True))
+
+
+def middle(rounds: list[list[float]]) -> float:
+    """The median of all pieces of work."""
+    return median(seconds for each in rounds for seconds in each)
+
+
+def percentile(values: list[float], percent: float) -> float:
+    """The smallest value that ``percent`` of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, -(-len(ordered) * int(percent) // 100) - 1))]
+
+
+def kilobyte(n: int) -> str:
+    """Text of 1,024 bytes, another for each ``n``."""
+    line = f"{n:010d} a line of notes that an agent might have written, number {n * 7919 % 100_003}\n"
+    return (line * (1024 // len(line) + 1))[:1023] + "\n"
+
+
+@contextmanager
+def scratch() -> Iterator[str]:
+    """A folder on the disk where temporary files are, gone afterwards, in a part of the disk of its own.
+
+    Without a journal, ext4 looks at every file that was deleted nearby in the last minutes before it makes
+    a new one: what one contender deletes, or an earlier run, must not slow the next (40 times, as seen).
+    Folders in one that is marked +T are spread by a hash of their names.
+    """
+    spread = tempfile.mkdtemp(prefix="watchroom-benchmark-")
+    try:
+        with suppress(OSError):
+            subprocess.run(["chattr", "+T", spread], check=False, capture_output=True)
+        yield tempfile.mkdtemp(dir=spread)
+    finally:
+        shutil.rmtree(spread, ignore_errors=True)

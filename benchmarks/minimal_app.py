@@ -1,0 +1,23 @@
+"""The least that a Textual app can be: what the dashboard's first paint is measured against."""
+
+from __future__ import annotations
+
+from textual.app import App, ComposeResult
+from textual.widgets import Static
+
+GREETING = "minimal app is painted"
+
+
+class MinimalApp(App[None]):
+    """One line of text. Any key that is typed takes its place."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(GREETING, id="text")
+
+    def key_x(self) -> None:
+        text = self.query_one("#text", Static)
+        text.update("changed" if text.content == GREETING else GREETING)
+
+
+if __name__ == "__main__":
+    MinimalApp().run()

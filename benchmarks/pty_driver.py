@@ -1,0 +1,276 @@
+"""Runs a command in a real pseudo-terminal and keeps every byte that it writes, with the time of its arrival.
+
+A thread reads and stamps; what is shown is worked out afterwards, by pyte, so that looking at the screen
+delays neither the program nor the stamps. Linux and macOS.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import fcntl
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from threading import Condition, Thread
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import psutil
+import pyte
+
+Predicate = Callable[[list[str]], bool]
+
+# What a terminal of today answers to the questions that Textual asks at its start: it can hold a frame
+# back until it is whole (mode 2026), it does not report its size in band (mode 2048).
+_ANSWERS = {b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[?2048$p": b"\x1b[?2048;0$y", b"\x1b[c": b"\x1b[?62;c"}
+
+# What pyte would print or stumble over: private CSI that it does not know, DCS and APC strings, and
+# characters without a width, at which it drops the rest of the text.
+_UNKNOWN_TO_PYTE = re.compile(
+    "\x1b\\[[<=>][0-9;:]*[ -/]*[@-~]|\x1b\\[[?][0-9;]*\\$p|\x1b[P_^X].*?\x1b\\\\"
+    "|[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]",
+    re.DOTALL,
+)
+_SWITCH_SECONDS = 0.0001
+
+
+class Chunk(NamedTuple):
+    """Bytes as one read gave them: when (seconds, monotonic clock) and where in the stream they end."""
+
+    at: float
+    end: int
+    data: bytes
+
+
+class Usage(NamedTuple):
+    """What a process and its descendants have used: CPU seconds so far, resident bytes now."""
+
+    cpu: float
+    rss: int
+
+
+class NotSeen(TimeoutError):
+    """What was waited for did not appear; the message shows the screen instead."""
+
+
+class Terminal:
+    """A command in a terminal of the given size, started at once; a context manager that ends it."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        columns: int = 120,
+        rows: int = 40,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> None:
+        # The reader must not wait its turn behind pyte for longer than it takes to matter.
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        self._screen = pyte.Screen(columns, rows)
+        self._stream = pyte.Stream(self._screen)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._pending = ""
+        self._shown = 0
+        self._chunks: list[Chunk] = []
+        self._changed = Condition()
+        self._ended = False
+        self._fd, program_end = os.openpty()
+        fcntl.ioctl(program_end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        surroundings = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
+        self.started = time.monotonic()
+        self._process = subprocess.Popen(
+            command,
+            stdin=program_end,
+            stdout=program_end,
+            stderr=program_end,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env=surroundings,
+            cwd=cwd,
+        )
+        os.close(program_end)
+        self._reader = Thread(target=self._read, name="pty-reader", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, keys: str) -> float:
+        """Type ``keys``; returns the moment just before."""
+        at = time.monotonic()
+        os.write(self._fd, keys.encode())
+        return at
+
+    def mark(self) -> int:
+        """How many bytes have come so far: where to start looking for what comes next."""
+        with self._changed:
+            return self._chunks[-1].end if self._chunks else 0
+
+    def chunks(self, since: int = 0) -> list[Chunk]:
+        """The chunks that end after byte ``since``."""
+        with self._changed:
+            return self._chunks[bisect_right(self._chunks, since, key=lambda chunk: chunk.end) :]
+
+    def raw(self, since: int = 0) -> bytes:
+        """Every byte that came from ``since`` on."""
+        chunks = self.chunks(since)
+        if not chunks:
+            return b""
+        data = b"".join(chunk.data for chunk in chunks)
+        return data[since - (chunks[0].end - len(chunks[0].data)) :]
+
+    def wait_for_bytes(self, wanted: bytes, *, since: int = 0, timeout: float = 10) -> float:
+        """The moment when ``wanted`` had come, whole, at or after byte ``since``. Raises `NotSeen`."""
+        deadline = time.monotonic() + timeout
+        start = since
+        while True:
+            found = self.raw(start).find(wanted)
+            if found >= 0:
+                return self.chunks(start + found + len(wanted) - 1)[0].at
+            seen = self.mark()
+            start = max(start, seen - len(wanted))
+            self._wait_for_more(seen, deadline, repr(wanted))
+
+    def wait_for(self, holds: Predicate, *, what: str = "the screen", timeout: float = 10) -> float:
+        """The moment when the bytes had come with which ``holds`` is true of the screen. Raises `NotSeen`."""
+        deadline = time.monotonic() + timeout
+        at = self.started
+        if holds(self._screen.display):
+            return self._chunks[-1].at if self._chunks else at
+        while True:
+            for chunk in self.chunks(self._shown):
+                self._show(chunk)
+                if holds(self._screen.display):
+                    return chunk.at
+            self._wait_for_more(self._shown, deadline, what)
+
+    def wait_for_text(self, text: str, *, timeout: float = 10) -> float:
+        """The moment when ``text`` stood on one line of the screen. Raises `NotSeen`."""
+        return self.wait_for(lambda lines: any(text in line for line in lines), what=text, timeout=timeout)
+
+    def settle(self, quiet: float = 0.3, timeout: float = 10) -> None:
+        """Wait until nothing has come for ``quiet`` seconds."""
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while time.monotonic() < deadline and not self._ended:
+                last = self._chunks[-1].at if self._chunks else self.started
+                remaining = last + quiet - time.monotonic()
+                if remaining <= 0:
+                    return
+                self._changed.wait(remaining)
+
+    def screen(self) -> list[str]:
+        """The lines as they stand now."""
+        for chunk in self.chunks(self._shown):
+            self._show(chunk)
+        return list(self._screen.display)
+
+    def key_latency(self, keys: str, timeout: float = 5) -> float:
+        """Seconds from typing ``keys`` to the first bytes after it. Only for a quiet screen."""
+        since = self.mark()
+        sent = self.send(keys)
+        self._wait_for_more(since, sent + timeout, f"an answer to {keys!r}")
+        return self.chunks(since)[0].at - sent
+
+    def usage(self) -> Usage:
+        """CPU time and memory of the command and its descendants; what ended descendants used counts too."""
+        cpu, rss = 0.0, 0
+        with contextlib.suppress(psutil.NoSuchProcess):
+            parent = psutil.Process(self.pid)
+            for process in [parent, *parent.children(recursive=True)]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    times = process.cpu_times()
+                    cpu += times.user + times.system + times.children_user + times.children_system
+                    rss += process.memory_info().rss
+        return Usage(cpu, rss)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size, as a user does who drags its window."""
+        self._screen.resize(rows, columns)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def wait(self, timeout: float = 10) -> int:
+        """The exit status, once the command has ended by itself and all of its bytes have come."""
+        status = self._process.wait(timeout)
+        self._reader.join(timeout)
+        return status
+
+    def close(self) -> None:
+        """End the command, with force if it does not go, and everything that it started in its session."""
+        for sign in (signal.SIGHUP, signal.SIGTERM, signal.SIGKILL):
+            if self._process.poll() is not None:
+                break
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, sign)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(2)
+        self._reader.join(2)
+        os.close(self._fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _read(self) -> None:
+        end, tail = 0, b""
+        while True:
+            try:
+                data = os.read(self._fd, 1 << 16)
+            except OSError:  # EIO: the last process on the other end is gone
+                data = b""
+            at = time.monotonic()
+            end += len(data)
+            with self._changed:
+                if data:
+                    self._chunks.append(Chunk(at, end, data))
+                self._ended = not data
+                self._changed.notify_all()
+            if not data:
+                return
+            tail = self._answer(tail, data)
+
+    def _answer(self, tail: bytes, data: bytes) -> bytes:
+        """Answer what the program asks; returns the bytes in which a question may have begun."""
+        known = len(tail)
+        window = tail + data
+        for question, answer in _ANSWERS.items():
+            at = window.find(question)
+            if at >= 0 and at + len(question) > known:
+                os.write(self._fd, answer)
+        return window[-16:]
+
+    def _wait_for_more(self, seen: int, deadline: float, what: str) -> None:
+        with self._changed:
+            more = self._changed.wait_for(
+                lambda: self._ended or (self._chunks and self._chunks[-1].end > seen),
+                deadline - time.monotonic(),
+            )
+            has_more = bool(self._chunks) and self._chunks[-1].end > seen
+        if not more or not has_more:
+            ended = " (the command has ended)" if self._ended else ""
+            shown = "\n".join(line.rstrip() for line in self.screen())
+            raise NotSeen(f"{what} was not seen{ended}; the screen is:\n{shown}")
+
+    def _show(self, chunk: Chunk) -> None:
+        self._shown = chunk.end
+        text = self._pending + self._decoder.decode(chunk.data)
+        # A sequence that this chunk has cut in two waits for its other half.
+        escape = text.rfind("\x1b", max(0, len(text) - 32))
+        whole = escape < 0 or re.match("\x1b(\\[[0-?]*[ -/]*[@-~]|[^\\[P_^X\\]])", text[escape:])
+        cut = len(text) if whole else escape
+        self._pending = text[cut:]
+        self._stream.feed(_UNKNOWN_TO_PYTE.sub("", text[:cut]))

@@ -1,0 +1,40 @@
+"""Runs benchmarks, prints one table: ``python benchmarks/run.py [NAME …]`` or ``python -m benchmarks``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+import dashboard
+import opening
+import sharing
+import storage
+import syncs
+from measure import Measure, table
+
+BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
+    "storage": storage.measure,
+    "syncs": syncs.measure,
+    "sharing": sharing.measure,
+    "opening": opening.measure,
+    "dashboard": dashboard.measure,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)} (default: all)")
+    names = parser.parse_args().names or list(BENCHMARKS)
+    if set(names) - set(BENCHMARKS):
+        parser.error(f"there are {', '.join(BENCHMARKS)}")
+    measures: list[Measure] = []
+    for name in names:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        measures += BENCHMARKS[name]()
+    print(table(measures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
