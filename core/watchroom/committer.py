@@ -164,7 +164,7 @@ class Committer:
         for ticket, result in zip(batch, appended, strict=True):
             ticket.appended = result
         self._lay(batch)
-        for listener in self._listeners:
+        for listener in tuple(self._listeners):
             listener()
 
     def _lay(self, batch: list[_Ticket]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
+from rich.style import Style
 from textual.app import App, SystemCommand
 from textual.message import Message
 from textual.screen import Screen
@@ -16,16 +17,17 @@ from watchroom.texts import Language
 
 from watchroom_tui.actions import ROOMS, bindings, of_scope
 from watchroom_tui.feed import Feed
-from watchroom_tui.hints import Hints
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.room import Room
 from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.wording import wording
-from watchroom_tui.work import WorkerProcess
 
 if TYPE_CHECKING:
     from watchroom import Workspace
+
+    from watchroom_tui.hints import Hints
+    from watchroom_tui.work import WorkerProcess
 
 NEED_ROOMS: Final = {
     "conflict": "files",
@@ -39,9 +41,10 @@ NEED_ROOMS: Final = {
 class ModelChanged(Message):
     """The feed has a new model."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, progress: float) -> None:
         super().__init__()
         self.model = model
+        self.progress = progress
 
 
 class WatchroomApp(App[None]):
@@ -52,7 +55,11 @@ class WatchroomApp(App[None]):
     changed. ``end_after``: seconds after which the dashboard closes by itself.
     """
 
-    CSS_PATH: ClassVar[list[str]] = ["styles/app.tcss"]  # type: ignore[assignment]
+    # All at once: a stylesheet that comes later has Textual parse every one again.
+    CSS_PATH: ClassVar[list[str]] = [  # type: ignore[assignment]
+        f"styles/{name}.tcss"
+        for name in ("app", "overview", "agents", "handoffs", "files", "activity", "detail")
+    ]
     BINDINGS = bindings("app")
     ENABLE_COMMAND_PALETTE = True
     MODES: ClassVar[dict[str, Callable[[], Screen[None]]]] = {}  # type: ignore[assignment]
@@ -64,7 +71,7 @@ class WatchroomApp(App[None]):
         place: str,
         language: Language = "en",
         until: int | None = None,
-        watched: str | None = None,
+        control: str | None = None,
         person: str = "supervisor",
         open_workspace: Callable[[], Workspace] | None = None,
         end_after: float | None = None,
@@ -76,7 +83,7 @@ class WatchroomApp(App[None]):
         self.person = person
         self.model = Model()
         self.progress = 1.0
-        self.worker_process = WorkerProcess()
+        self._worker_process: WorkerProcess | None = None
         self.workspace: Workspace | None = None
         self._open_workspace = open_workspace
         self._end_after = end_after
@@ -84,12 +91,12 @@ class WatchroomApp(App[None]):
         self._visited: list[str] = []
         self.feed = Feed(
             journal,
-            lambda model: self._from_feed(ModelChanged(model)),
+            lambda model, progress: self._from_feed(ModelChanged(model, progress)),
             until=until,
-            progress=self._take_progress,
-            watched=watched,
+            control=control,
         )
 
+        self.line_styles: dict[str, Style] = {}
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = DARK
@@ -113,19 +120,28 @@ class WatchroomApp(App[None]):
             self.call_from_thread(setattr, self, "workspace", workspace)
             workspace.subscribe(self.feed.wake)
             self.feed.wake()
+            from watchroom_tui.hints import Hints
+
             self._hints = Hints(workspace)
             self._hints.start()
 
     def _from_feed(self, message: Message) -> None:
         self.post_message(message)
 
-    def _take_progress(self, share: float) -> None:
-        self.progress = share
-
     def on_model_changed(self, message: ModelChanged) -> None:
         self.model = message.model
+        self.progress = message.progress
         if isinstance(self.screen, Room):
             self.screen.show(self.model)
+
+    @property
+    def worker_process(self) -> WorkerProcess:
+        """Where heavy work is done."""
+        if self._worker_process is None:
+            from watchroom_tui.work import WorkerProcess
+
+            self._worker_process = WorkerProcess()
+        return self._worker_process
 
     def tell(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
         """A passing message; ``text`` is shown as it is."""
@@ -208,7 +224,8 @@ class WatchroomApp(App[None]):
 
     async def on_unmount(self) -> None:
         await self._stop_threads()
-        await self.worker_process.close()
+        if self._worker_process is not None:
+            await self._worker_process.close()
 
 
 def _make_room(name: str) -> Screen[None]:

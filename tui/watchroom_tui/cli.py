@@ -28,13 +28,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = wording(language)
     parser = argparse.ArgumentParser(prog="watchroom", description=words("cli.description"))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS:
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    # Only the command that was typed has to be loaded; all of them, where help may be wanted.
+    named = [command for command in COMMANDS if typed[:1] == [command.name]]
+    for command in named or COMMANDS:
         text = words(f"cli.{command.name}.help")
         own = commands.add_parser(command.name, help=text, description=text)
         own.set_defaults(language=language)
         command.declare(own, words)
     try:
-        given = parser.parse_args(arguments)
+        given = parser.parse_args(typed)
     except SystemExit as usage:
         return int(usage.code or OK)
     command = next(each for each in COMMANDS if each.name == given.command)

@@ -6,119 +6,111 @@ it looks the same.
 
 from __future__ import annotations
 
-import os
+import time
 from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final
 
 from watchroom.journal import Journal
 from watchroom.projections import Fold, Model
+from watchroom.tree.layout import CONFIG_PATH
+
+from watchroom_tui.wake import waker
 
 FRAME_SECONDS: Final = 0.05
-"""At most so many seconds pass between two models while rows keep coming: 20 a second."""
+"""At least so long between two models while rows keep coming: 20 a second."""
 
-_CHUNK: Final = 2000
-_BACKSTOP_SECONDS: Final = 2.0
-_WATCH_STEP_MS: Final = 5
-_WATCH_DEBOUNCE_MS: Final = 5
+PREVIEW_ROWS: Final = 400
+"""A long journal is shown by its newest rows first, while the rest is read."""
+
+_CHUNK: Final = 200
+_LIVE_CHUNK: Final = 2000
+_BACKSTOP_SECONDS: Final = 5.0
 
 
 class Feed:
-    """Calls ``show`` with each new model, on the feed's thread.
+    """Calls ``show`` with each new model, on the feed's thread, and the share of the journal that is read.
 
-    ``until`` makes it a source as of that row. ``progress`` is called with the share of the journal that has
-    been read, 0 to 1, while a long one is read for the first time.
+    ``until`` makes it a source as of that row. ``control`` is the workspace's control folder: what other
+    processes commit is noticed there.
     """
 
     def __init__(
         self,
         journal: Journal,
-        show: Callable[[Model], None],
+        show: Callable[[Model, float], None],
         *,
         until: int | None = None,
-        progress: Callable[[float], None] | None = None,
-        watched: str | None = None,
+        control: str | None = None,
     ) -> None:
         self._journal = journal
         self._show = show
         self._until = until
-        self._progress = progress
-        self._watched = watched
         self._fold = Fold(journal.content)
-        self._woken = Event()
+        self._preview = Model()
+        self._waker = waker(control if until is None else None)
         self._stopping = Event()
-        self._threads = [Thread(target=self._run, name="watchroom-feed", daemon=True)]
-        if watched is not None and until is None:
-            self._threads.append(Thread(target=self._watch, name="watchroom-watch", daemon=True))
+        self._thread = Thread(target=self._run, name="watchroom-feed", daemon=True)
 
     @property
     def is_live(self) -> bool:
         return self._until is None
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        self._thread.start()
 
     def wake(self) -> None:
         """Say that there may be new rows. May be called from any thread."""
-        self._woken.set()
+        self._waker.wake()
 
     def stop(self) -> None:
-        """Stop and wait until the threads have ended."""
+        """Stop, and wait until the thread has ended."""
         self._stopping.set()
-        self._woken.set()
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join()
+        self._waker.wake()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._waker.close()
 
     def _run(self) -> None:
         self._read_what_is_there()
-        while not self._stopping.is_set() and self.is_live:
-            self._woken.wait(_BACKSTOP_SECONDS)
-            self._woken.clear()
+        while self.is_live and not self._stopping.is_set():
             if self._take_in():
-                self._show(self._fold.model())
+                self._show(self._fold.model(), 1.0)
                 self._stopping.wait(FRAME_SECONDS)
+            else:
+                self._waker.wait(_BACKSTOP_SECONDS)
 
     def _read_what_is_there(self) -> None:
         last = self._journal.last_seq() if self._until is None else self._until
-        if last > _CHUNK:
-            # The newest rows first, so that there is something to look at while the rest is read.
-            preview = Fold(self._journal.content)
-            preview.apply(reversed(self._journal.rows_before(last + 1, limit=_CHUNK // 4)))
-            self._show(preview.model())
+        if last > PREVIEW_ROWS:
+            self._show_newest(last)
         while self._fold.seq < last and not self._stopping.is_set():
+            started = time.monotonic()
             rows = self._journal.rows(self._fold.seq, until=last, limit=_CHUNK)
             if not rows:
                 break
             self._fold.apply(rows)
-            if self._progress and last > _CHUNK:
-                self._progress(self._fold.seq / last)
-        self._show(self._fold.model())
+            if self._fold.seq // 10_000 != rows[0].seq // 10_000:
+                self._show(self._preview, self._fold.seq / last)
+            # Half of the time is left to the keys.
+            self._stopping.wait(time.monotonic() - started)
+        if self._fold.seq:
+            self._show(self._fold.model(), 1.0)
+
+    def _show_newest(self, last: int) -> None:
+        newest = Fold(self._journal.content)
+        registry = self._journal.head("config", CONFIG_PATH, as_of=last)
+        rows = self._journal.rows_before(last + 1, limit=PREVIEW_ROWS)
+        if registry is not None and registry.seq < rows[-1].seq:
+            newest.apply([registry])
+        newest.apply(reversed(rows))
+        self._preview = newest.model()
+        self._show(self._preview, 0.0)
 
     def _take_in(self) -> bool:
         before = self._fold.seq
-        while rows := self._journal.rows(self._fold.seq, limit=_CHUNK):
+        while rows := self._journal.rows(self._fold.seq, limit=_LIVE_CHUNK):
             self._fold.apply(rows)
-            if len(rows) < _CHUNK:
+            if len(rows) < _LIVE_CHUNK:
                 break
         return self._fold.seq != before
-
-    def _watch(self) -> None:
-        """Wake when another process commits: the journal's write-ahead log changes."""
-        from watchfiles import watch
-
-        def is_journal(_: object, path: str) -> bool:
-            return os.path.basename(path).startswith("journal.db")
-
-        for _ in watch(
-            self._watched or ".",
-            watch_filter=is_journal,
-            debounce=_WATCH_DEBOUNCE_MS,
-            step=_WATCH_STEP_MS,
-            stop_event=self._stopping,
-            recursive=False,
-            rust_timeout=1000,
-            yield_on_timeout=True,
-        ):
-            self._woken.set()

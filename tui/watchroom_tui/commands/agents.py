@@ -25,7 +25,7 @@ def declare_init(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
 
 
-def init(given: Namespace, words: Catalogue) -> int:
+def run_init(given: Namespace, words: Catalogue) -> int:
     agents = [_agent(text, words) for text in given.agent]
     with Workspace.open(given.dir, agents, language=given.language) as workspace:
         for agent in workspace.config.agents.values():
@@ -50,7 +50,7 @@ def declare_call(parser: ArgumentParser, words: Catalogue) -> None:
     )
 
 
-def call(given: Namespace, words: Catalogue) -> int:
+def run_call(given: Namespace, words: Catalogue) -> int:
     arguments = sys.stdin.read() if given.arguments == "-" else given.arguments
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         result = workspace.tools(given.agent).dispatch_tool_call(given.tool, arguments)
@@ -64,7 +64,7 @@ def declare_tools(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
 
 
-def tools(given: Namespace, words: Catalogue) -> int:
+def run_tools(given: Namespace, words: Catalogue) -> int:
     from watchroom.toolbox.definitions import TOOLS
     from watchroom.toolbox.schemas import definition
 
@@ -83,7 +83,7 @@ def declare_prompt(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("agent")
 
 
-def prompt(given: Namespace, words: Catalogue) -> int:
+def run_prompt(given: Namespace, words: Catalogue) -> int:
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         print(workspace.tools(given.agent).system_prompt())
     return 0

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from dataclasses import dataclass
+from importlib import import_module
+from typing import NamedTuple, cast
 
 from watchroom.texts import Catalogue
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """``declare`` adds the arguments; ``run`` returns the exit status. It may raise `WatchroomError`, and
-    `WrongUsage` for arguments that make no sense."""
+class Command(NamedTuple):
+    """A command, which its module has as the two functions ``declare_{name}`` and ``run_{name}``."""
 
     name: str
-    declare: Callable[[ArgumentParser, Catalogue], None]
-    run: Callable[[Namespace, Catalogue], int]
+    module: str
+
+    def declare(self, parser: ArgumentParser, words: Catalogue) -> None:
+        """Add the arguments."""
+        self._function("declare")(parser, words)
+
+    def run(self, given: Namespace, words: Catalogue) -> int:
+        """Returns the exit status. May raise `WatchroomError`, and `WrongUsage`."""
+        return cast(int, self._function("run")(given, words))
+
+    def _function(self, kind: str):  # type: ignore[no-untyped-def]  # the two kinds differ in their types
+        return getattr(import_module(f"watchroom_tui.commands.{self.module}"), f"{kind}_{self.name}")
 
 
 class WrongUsage(Exception):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from watchroom.journal import Journal
 from watchroom.texts import LANGUAGES, Catalogue
+from watchroom.tree.layout import CONTROL
 
 from watchroom_tui.commands.command import WrongUsage
 from watchroom_tui.commands.moments import moment, open_journal
@@ -39,7 +40,7 @@ def declare_open(parser: ArgumentParser, words: Catalogue) -> None:
     _declare_common(parser, words)
 
 
-def open_dashboard(given: Namespace, words: Catalogue) -> int:
+def run_open(given: Namespace, words: Catalogue) -> int:
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(given.dir)))
         until = moment(journal, given.at, words) if given.at else None
@@ -65,7 +66,7 @@ def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
     _declare_common(parser, words)
 
 
-def demo(given: Namespace, words: Catalogue) -> int:
+def run_demo(given: Namespace, words: Catalogue) -> int:
     from watchroom.simulation import Simulation, roster
     from watchroom.workspace import Workspace
 
@@ -101,7 +102,7 @@ def declare_keys(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
 
 
-def keys(given: Namespace, words: Catalogue) -> int:
+def run_keys(given: Namespace, words: Catalogue) -> int:
     from watchroom_tui.actions import keys_page
 
     print(keys_page(wording(given.language)))
@@ -123,7 +124,7 @@ def _run(
         place=os.path.basename(os.path.abspath(root)) + "/",
         language=given.language,
         until=until,
-        watched=os.path.join(root, ".watchroom"),
+        control=os.path.join(root, CONTROL),
         person=given.person or _person(),
         open_workspace=open_workspace,
         end_after=getattr(given, "seconds", None),

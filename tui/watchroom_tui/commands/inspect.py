@@ -38,7 +38,7 @@ def declare_log(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--since", metavar="TIME", help=words("cli.argument.since"))
 
 
-def log(given: Namespace, words: Catalogue) -> int:
+def run_log(given: Namespace, words: Catalogue) -> int:
     journal = open_journal(given.dir)
     try:
         only = RowFilter(
@@ -90,7 +90,7 @@ def declare_show(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
 
 
-def show(given: Namespace, words: Catalogue) -> int:
+def run_show(given: Namespace, words: Catalogue) -> int:
     journal = open_journal(given.dir)
     try:
         model = _model(journal, moment(journal, given.at, words))
@@ -174,7 +174,7 @@ def declare_verify(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
 
 
-def verify(given: Namespace, words: Catalogue) -> int:
+def run_verify(given: Namespace, words: Catalogue) -> int:
 
     console = Console(stderr=True)
     with (
@@ -206,7 +206,7 @@ def declare_export(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--at", metavar="SEQ | TIME", help=words("cli.argument.at"))
 
 
-def export(given: Namespace, words: Catalogue) -> int:
+def run_export(given: Namespace, words: Catalogue) -> int:
     if os.path.isdir(given.out) and os.listdir(given.out):
         raise WrongUsage(words("cli.export.not_empty", out=given.out))
     with Workspace.open(given.dir, create=False, scan=False) as workspace:

@@ -20,7 +20,6 @@ from watchroom_tui.widgets.row_pages import PagedRowList
 
 class ActivityRoom(Room):
     ROOM: ClassVar = "activity"
-    CSS_PATH = "../styles/activity.tcss"
     BINDINGS = bindings("activity")
 
     def __init__(self) -> None:

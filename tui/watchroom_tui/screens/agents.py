@@ -22,7 +22,6 @@ from watchroom_tui.widgets.text_view import TextView
 
 class AgentsRoom(Room):
     ROOM: ClassVar = "agents"
-    CSS_PATH = "../styles/agents.tcss"
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class RowScreen(ModalScreen[None]):
-    CSS_PATH = "../styles/detail.tcss"
-
     def __init__(self, row: Row) -> None:
         super().__init__()
         self._row = row

@@ -27,7 +27,6 @@ VERSIONS_SHOWN = 500
 
 class FilesRoom(Room):
     ROOM: ClassVar = "files"
-    CSS_PATH = "../styles/files.tcss"
     BINDINGS = bindings("files")
 
     def __init__(self) -> None:

@@ -26,7 +26,6 @@ MATRIX_AGENTS = 12
 
 class HandoffsRoom(Room):
     ROOM: ClassVar = "handoffs"
-    CSS_PATH = "../styles/handoffs.tcss"
 
     def __init__(self) -> None:
         super().__init__()

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class HelpScreen(ModalScreen[None]):
-    CSS_PATH = "../styles/detail.tcss"
-
     def compose(self) -> ComposeResult:
         yield TextView(title="help.title", empty="empty.detail", id="detail", classes="pane")
 

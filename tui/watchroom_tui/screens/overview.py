@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from watchroom.projections import Model
 
-from watchroom_tui.screens.detail import RowScreen
 from watchroom_tui.screens.room import Room
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import AgentList, NeedList, RowList
@@ -20,7 +19,6 @@ AGE_SECONDS = 10.0
 
 class OverviewRoom(Room):
     ROOM: ClassVar = "overview"
-    CSS_PATH = "../styles/overview.tcss"
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="top", classes="group"):
@@ -51,6 +49,8 @@ class OverviewRoom(Room):
 
     @on(LineList.Opened, "#activity")
     def open_row(self) -> None:
+        from watchroom_tui.screens.detail import RowScreen
+
         row = self.query_one("#activity", RowList).item
         if row:
             self.app.push_screen(RowScreen(row))

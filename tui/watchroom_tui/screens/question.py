@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 class QuestionScreen(ModalScreen[bool]):
     """Ends with True for yes, False for no. The texts are safe already."""
 
-    CSS_PATH = "../styles/detail.tcss"
     BINDINGS = [  # noqa: RUF012  # as textual has it
         Binding("y,enter", "answer(True)", show=False),
         Binding("n,escape,q", "answer(False)", show=False),

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from watchroom.model import Row
 from watchroom.projections import Model
 
+from watchroom_tui.widgets.drawn import Palette
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.text_view import TextView
@@ -34,6 +35,7 @@ class Room(Screen[None]):
         return cast("WatchroomApp", self.app)
 
     def compose(self) -> ComposeResult:
+        yield Palette()
         yield Header(self.watchroom.place)
         yield PaneTabs()
         yield from self.compose_body()

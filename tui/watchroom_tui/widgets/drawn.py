@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -35,40 +36,63 @@ COMPONENTS: Final = frozenset(f"line--{name}" for name in STYLE_NAMES)
 class Drawn(Widget):
     """A widget that draws its own lines out of spans."""
 
-    COMPONENT_CLASSES = COMPONENTS  # type: ignore[assignment]  # textual only reads it
-
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
-        self._styles: dict[str, Style] = {}
-        self._strips: dict[tuple[object, ...], Strip] = {}
-
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._styles.clear()
-        self._strips.clear()
-
-    def style_named(self, name: str) -> Style:
-        style = self._styles.get(name)
-        if style is None:
-            style = self.get_component_rich_style(f"line--{name}", partial=True) if name else self.rich_style
-            self._styles[name] = style
-        return style
+        self._mixed: dict[tuple[str, str], Style] = {}
 
     def strip(self, line: Line, width: int, under: str = "") -> Strip:
         """``line`` in exactly ``width`` cells, on the background of the style ``under``."""
-        key = (tuple(line), width, under)
-        strip = self._strips.get(key)
-        if strip is None:
-            base = self.rich_style + self.style_named(under) if under else self.rich_style
-            segments = [
-                Segment(span.text, base + self.style_named(span.style) if span.style else base)
-                for span in line
-            ]
-            strip = Strip(segments).adjust_cell_length(width, base)
-            if len(self._strips) > 1000:
-                self._strips.clear()
-            self._strips[key] = strip
-        return strip
+        segments = [Segment(span.text, self._style(span.style, under)) for span in line]
+        return Strip(segments).adjust_cell_length(width, self._style("", under))
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._mixed.clear()
+
+    def _style(self, name: str, under: str) -> Style:
+        style = self._mixed.get((name, under))
+        if style is None:
+            style = self.rich_style
+            for each in filter(None, (under, name)):
+                style += style_named(self, each)
+            self._mixed[name, under] = style
+        return style
+
+
+class Palette(Widget):
+    """Shows nothing: the one widget in which the named styles are worked out.
+
+    Textual matches every component class of every widget against every rule, so one of these stands for all.
+    """
+
+    COMPONENT_CLASSES = COMPONENTS  # type: ignore[assignment]  # textual only reads it
+    DEFAULT_CSS = "Palette { display: none; }"
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        styled_app(self).line_styles.clear()
+
+
+class StyledApp(Protocol):
+    """An app that keeps the styles that were worked out, and has a `Palette` in its lowest screen."""
+
+    line_styles: dict[str, Style]
+    screen_stack: Sequence[Widget]
+
+
+def styled_app(widget: Widget) -> StyledApp:
+    return cast("StyledApp", widget.app)
+
+
+def style_named(widget: Widget, name: str) -> Style:
+    """The style of a name, as the theme has it now."""
+    app = styled_app(widget)
+    style = app.line_styles.get(name)
+    if style is None:
+        palette = app.screen_stack[0].query_one(Palette)
+        style = palette.get_component_rich_style(f"line--{name}", partial=True)
+        app.line_styles[name] = style
+    return style
 
 
 def content(text: str) -> Content:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from textual import events
 from textual.geometry import Size
@@ -25,6 +25,9 @@ from watchroom_tui.widgets.drawn import Drawn, content
 from watchroom_tui.wording import words_of
 
 T = TypeVar("T")
+
+MOST_KEPT: Final = 2000
+"""So many drawn lines are kept for the next time."""
 
 
 class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
@@ -60,7 +63,8 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         self._filter = ""
         self._filtering = False
         self._titles = ("", "")
-        self._drawn: list[tuple[object, ...]] = []
+        self._drawn: list[tuple[Hashable, ...]] = []
+        self._kept: dict[tuple[Hashable, ...], Strip] = {}
 
     @abstractmethod
     def key_of(self, item: T) -> Hashable:
@@ -69,6 +73,11 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
     @abstractmethod
     def line(self, item: T, width: int) -> Line:
         """How the item looks in ``width`` cells."""
+
+    @abstractmethod
+    def look_of(self, item: T) -> Hashable:
+        """Everything that the look of this item depends on, beside the width: as long as it stays the same,
+        the line is not drawn again."""
 
     @property
     def item(self) -> T | None:
@@ -154,23 +163,40 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         index = y + self.scroll_offset.y
-        line, under = self._line_at(index, width)
+        look = self._look_at(index, width)
         while len(self._drawn) <= y:
             self._drawn.append(())
-        self._drawn[y] = (tuple(line), under, width)
-        return self.strip(line, width, under)
+        self._drawn[y] = look
+        strip = self._kept.get(look)
+        if strip is None:
+            strip = self._drawn_at(index, width)
+            if len(self._kept) > MOST_KEPT:
+                self._kept.clear()
+            self._kept[look] = strip
+        return strip
 
-    def _line_at(self, index: int, width: int) -> tuple[Line, str]:
+    def _look_at(self, index: int, width: int) -> tuple[Hashable, ...]:
+        if index >= len(self._shown):
+            return (None, index if not self._shown else -1, width, self._filter)
+        return (self.look_of(self._shown[index]), self._under(index), width)
+
+    def _under(self, index: int) -> str:
+        if index != self._cursor:
+            return ""
+        return "cursor" if self.has_focus else "cursor-idle"
+
+    def _drawn_at(self, index: int, width: int) -> Strip:
         if index < len(self._shown):
-            under = ""
-            if index == self._cursor:
-                under = "cursor" if self.has_focus else "cursor-idle"
-            return self.line(self._shown[index], width), under
+            return self.strip(self.line(self._shown[index], width), width, self._under(index))
         if not self._shown:
             lines = self.empty_lines(width)
             if 0 < index <= len(lines):
-                return [Span(" " + lines[index - 1], "dim")], ""
-        return (), ""
+                return self.strip([Span(" " + lines[index - 1], "dim")], width)
+        return self.strip((), width)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._kept.clear()
 
     def empty_lines(self, width: int) -> list[str]:
         """What stands here while there is nothing: what will appear, and how to make it happen."""
@@ -180,11 +206,9 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
 
     def _redraw_changed(self) -> None:
         """Redraw those visible lines that look different now."""
-        width = self.size.width
-        top = self.scroll_offset.y
+        width, top = self.size.width, self.scroll_offset.y
         for y in range(min(len(self._drawn), self.size.height)):
-            line, under = self._line_at(y + top, width)
-            if self._drawn[y] != (tuple(line), under, width):
+            if self._drawn[y] != self._look_at(y + top, width):
                 self.refresh_line(y + top)
 
     def on_mount(self) -> None:

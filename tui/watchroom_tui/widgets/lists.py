@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import lru_cache
 from time import time_ns
 
 from watchroom.model import Row, timestamp
 from watchroom.projections import AgentView, Delivery, Need, SharedFile
-from watchroom.projections.model import sparkline_counts
+from watchroom.projections.model import bucket_of, sparkline_counts
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path, size, sparkline
@@ -20,7 +21,16 @@ from watchroom_tui.wording import words_of
 
 def clock(time: int) -> str:
     """Hours, minutes and seconds, UTC."""
-    return timestamp(time)[11:19]
+    return _clock(time // 1_000_000_000)
+
+
+@lru_cache(maxsize=4096)
+def _clock(seconds: int) -> str:
+    return timestamp(seconds * 1_000_000_000)[11:19]
+
+
+def _age_of(row: Row | None) -> str:
+    return age(row.time, time_ns()) if row else ""
 
 
 class RowList(LineList[Row]):
@@ -29,6 +39,9 @@ class RowList(LineList[Row]):
     GROWS_AT_TOP = True
 
     def key_of(self, item: Row) -> Hashable:
+        return item.seq
+
+    def look_of(self, item: Row) -> Hashable:
         return item.seq
 
     def line(self, item: Row, width: int) -> Line:
@@ -61,6 +74,9 @@ class AgentList(LineList[AgentView]):
 
     def key_of(self, item: AgentView) -> Hashable:
         return item.agent.id
+
+    def look_of(self, item: AgentView) -> Hashable:
+        return (item.agent, item.rows, _age_of(item.last), bucket_of(time_ns()))
 
     def line(self, item: AgentView, width: int) -> Line:
         now = self._now()
@@ -102,6 +118,9 @@ class NeedList(LineList[Need]):
     def key_of(self, item: Need) -> Hashable:
         return (item.kind, item.key)
 
+    def look_of(self, item: Need) -> Hashable:
+        return (item.kind, item.key, item.count, item.row.seq, _age_of(item.row))
+
     def line(self, item: Need, width: int) -> Line:
         words = words_of(self)
         kind = words(f"need.kind.{item.kind}")
@@ -125,6 +144,9 @@ class DeliveryList(LineList[Delivery]):
 
     def key_of(self, item: Delivery) -> Hashable:
         return item.row.path
+
+    def look_of(self, item: Delivery) -> Hashable:
+        return (item.row.seq, item.read, item.acknowledged is None, _age_of(item.row))
 
     def line(self, item: Delivery, width: int) -> Line:
         if item.acknowledged:
@@ -153,6 +175,9 @@ class SharedFileList(LineList[SharedFile]):
     def key_of(self, item: SharedFile) -> Hashable:
         return item.path
 
+    def look_of(self, item: SharedFile) -> Hashable:
+        return (item.head.seq, item.refused, _age_of(item.head))
+
     def line(self, item: SharedFile, width: int) -> Line:
         rest = max(8, width - 31)
         return [
@@ -172,6 +197,9 @@ class VersionList(LineList[Row]):
 
     def key_of(self, item: Row) -> Hashable:
         return item.seq
+
+    def look_of(self, item: Row) -> Hashable:
+        return (item.seq, _age_of(item))
 
     def line(self, item: Row, width: int) -> Line:
         if item.version is not None:
@@ -193,6 +221,9 @@ class FileList(LineList[Row]):
 
     def key_of(self, item: Row) -> Hashable:
         return item.path
+
+    def look_of(self, item: Row) -> Hashable:
+        return (item.seq, _age_of(item))
 
     def line(self, item: Row, width: int) -> Line:
         filename = item.path.partition("/")[2]

@@ -1,0 +1,11 @@
+"""Simulated agents at work: what the demo shows, and a load for tests. Nobody is asked for a key.
+
+Each agent works through its own toolbox, from its own thread. What it decides depends on the seed, on its
+id and on what it sees, on nothing else.
+"""
+
+from watchroom.simulation.roster import roster
+from watchroom.simulation.runner import Simulation
+from watchroom.simulation.tally import Summary
+
+__all__ = ["Simulation", "Summary", "roster"]

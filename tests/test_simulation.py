@@ -1,0 +1,259 @@
+"""Simulated agents: the opening scene, determinism, recovery, bounds, an orderly end."""
+
+from __future__ import annotations
+
+import ast
+import csv
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from threading import Event, Thread
+from typing import cast
+
+import pytest
+from watchroom import Json, Row, Toolbox, Workspace, names
+from watchroom.registry import LAYERS
+from watchroom.simulation import Simulation, Summary, growing, roster
+from watchroom.simulation.growing import Author
+from watchroom.simulation.material import Document, material
+from watchroom.simulation.reconcile import reconcile
+from watchroom.simulation.steps import Call, Step
+from watchroom.simulation.work import life
+
+PATIENCE = 30.0
+
+
+def open_team(root: Path, count: int) -> tuple[Workspace, dict[str, Toolbox]]:
+    team = roster(count)
+    workspace = Workspace.open(root, agents=team)
+    return workspace, {agent.id: workspace.tools(agent.id) for agent in team}
+
+
+def run_until(workspace: Workspace, simulation: Simulation, reached: Callable[[], bool]) -> Summary:
+    """Runs a simulation until, after some commit, ``reached`` holds."""
+    committed = Event()
+    unsubscribe = workspace.subscribe(committed.set)
+    with simulation:
+        while not reached():
+            assert committed.wait(PATIENCE), f"nothing happens any more: {simulation.summary()}"
+            committed.clear()
+    unsubscribe()
+    workspace.flush()
+    return simulation.summary()
+
+
+def run_for(workspace: Workspace, simulation: Simulation, calls: int) -> Summary:
+    return run_until(workspace, simulation, lambda: simulation.summary().calls >= calls)
+
+
+def all_rows(workspace: Workspace) -> list[Row]:
+    return workspace.journal.rows(limit=1_000_000)
+
+
+@pytest.mark.parametrize("count", [3, 4, 12, 13, 40, 200])
+def test_a_roster_is_a_sensible_team(count: int) -> None:
+    team = roster(count)
+    assert len({agent.id for agent in team}) == len(team) == count
+    assert [(agent.id, agent.layer, agent.supervisor) for agent in team[:3]] == [
+        ("researcher", "mid", ""),
+        ("analyst", "mid", ""),
+        ("writer", "bottom", "analyst"),
+    ]
+    earlier: dict[str, int] = {}
+    for agent in team:
+        assert names.agent_id(agent.id) == agent.id
+        assert agent.role
+        height = LAYERS.index(agent.layer)
+        if agent.layer == "bottom":
+            assert agent.supervisor
+        if agent.supervisor:
+            assert earlier[agent.supervisor] < height
+        earlier[agent.id] = height
+
+
+@pytest.mark.parametrize("count", [-1, 0, 2])
+def test_a_team_has_at_least_three(count: int) -> None:
+    with pytest.raises(ValueError, match="at least 3"):
+        roster(count)
+
+
+def test_K_1_is_played_first(root: Path) -> None:
+    workspace, toolboxes = open_team(root, 5)
+    with workspace:
+
+        def merged() -> bool:
+            head = workspace.journal.head("collab", "report.md")
+            return head is not None and (head.version or 0) >= 3
+
+        summary = run_until(workspace, Simulation(toolboxes, seed=3, speed=0), merged)
+        rows = all_rows(workspace)
+        written = {
+            (row.actor, row.path): row for row in reversed(rows) if row.tool == "handoff_file" and row.version
+        }
+        taken = {(row.actor, row.path): row for row in reversed(rows) if row.tool == "acknowledge_handoff"}
+        survey, brief = "researcher_to_analyst/survey.md", "analyst_to_writer/brief.md"
+        saved = next(row for row in rows if row.path == "researcher/survey.md")
+        assert saved.seq < written["researcher", survey].seq < taken["analyst", survey].seq
+        assert written["analyst", brief].seq < taken["writer", brief].seq
+
+        history = workspace.journal.history("collab", "report.md")
+        assert [row.actor for row in history[:3]] == ["analyst", "writer", "analyst"]
+        assert taken["analyst", survey].seq < history[0].seq < written["analyst", brief].seq
+        (conflict,) = [
+            row
+            for row in workspace.journal.refused("collab", "report.md")
+            if row.outcome == "conflict" and row.seq < history[2].seq
+        ]
+        assert (conflict.actor, conflict.base) == ("analyst", 1)
+        assert history[1].seq < conflict.seq < history[2].seq
+        final = workspace.journal.content(history[2].seq) or ""
+        assert "Every Friday at 23:30 the hospital shift ends" in final
+        assert "| October | 9 | 104 | 65 % |" in final
+        assert "Crew on night rates" in final
+        assert summary.recoveries >= 1
+        assert not summary.errors
+
+
+def decisions(root: Path, seed: int, steps: int) -> list[Step]:
+    """What a single agent does, alone with the files, without a thread."""
+    workspace, toolboxes = open_team(root, 5)
+    taken: list[Step] = []
+    with workspace:
+        script = life("reviewer", list(toolboxes), seed)
+        step = next(script)
+        for _ in range(steps):
+            taken.append(step)
+            result: dict[str, Json] = {}
+            if isinstance(step, Call):
+                result = toolboxes["reviewer"].dispatch_tool_call(step.tool, step.arguments)
+            step = script.send(result)
+    return taken
+
+
+def test_the_seed_decides(tmp_path: Path) -> None:
+    first = decisions(tmp_path / "first", 11, 500)
+    assert first == decisions(tmp_path / "again", 11, 500)
+    assert first != decisions(tmp_path / "other", 12, 500)
+    tools = {step.tool for step in first if isinstance(step, Call)}
+    assert {"save_to_my_workspace", "collab_write", "handoff_file", "check_my_handoffs"} <= tools
+
+
+def test_eight_agents_at_full_speed_leave_all_in_order(root: Path) -> None:
+    workspace, toolboxes = open_team(root, 8)
+    with workspace:
+        simulation = Simulation(toolboxes, seed=5, speed=0)
+        summary = run_until(
+            workspace,
+            simulation,
+            lambda: simulation.summary().calls >= 1500 and simulation.summary().recoveries > 3,
+        )
+        assert summary.errors == ()
+        assert workspace.verify() == []
+        rows = all_rows(workspace)
+        assert summary.calls == sum(summary.outcomes.values())
+        outcomes = Counter(row.error or row.outcome for row in rows if row.outcome != "ok")
+        assert summary.outcomes["version_conflict"] == outcomes["version_conflict"]
+        assert summary.refused == outcomes.total() - outcomes["version_conflict"]
+        tools = Counter(row.tool for row in rows if row.outcome == "ok")
+        assert summary.handoffs_sent == tools["handoff_file"]
+        assert summary.handoffs_acknowledged == tools["acknowledge_handoff"]
+        assert summary.recoveries + summary.abandoned <= summary.conflicts <= summary.writes
+        assert 0.5 < summary.recovery_rate <= 1
+        for head in workspace.journal.heads("collab"):
+            assert (workspace.journal.content(head.seq) or "").count("\n") <= 200
+
+
+def test_stop_does_not_wait_for_pauses(root: Path) -> None:
+    workspace, toolboxes = open_team(root, 3)
+    with workspace:
+        simulation = Simulation(toolboxes, speed=1e-9)
+        simulation.start()
+        stopping = Thread(target=simulation.stop)
+        stopping.start()
+        stopping.join(PATIENCE)
+        assert not stopping.is_alive()
+        simulation.stop()
+        with pytest.raises(RuntimeError, match="only once"):
+            simulation.start()
+
+
+def test_the_scene_is_not_played_twice(root: Path) -> None:
+    for session in range(2):
+        workspace, toolboxes = open_team(root, 3)
+        with workspace:
+            run_for(workspace, Simulation(toolboxes, seed=session, speed=0), 200)
+            rows = all_rows(workspace)
+            assert len([row for row in rows if row.path == "researcher/survey.md" and row.version]) == 1
+            assert len([row for row in rows if row.path == "report.md" and row.version == 1]) == 1
+
+
+class Broken:
+    def dispatch_tool_call(self, tool_name: str, arguments: object) -> dict[str, Json]:
+        raise LookupError("out of order")
+
+
+def test_an_agent_that_breaks_is_told_of_and_the_others_go_on(root: Path) -> None:
+    workspace, toolboxes = open_team(root, 4)
+    with workspace:
+        toolboxes["reviewer"] = cast("Toolbox", Broken())
+        simulation = Simulation(toolboxes, speed=0)
+        summary = run_until(
+            workspace,
+            simulation,
+            lambda: bool(simulation.summary().errors) and simulation.summary().calls >= 50,
+        )
+    (error,) = summary.errors
+    assert error.startswith("reviewer: LookupError: out of order")
+
+
+@pytest.mark.parametrize("document", [*material().documents, *material().notes], ids=lambda each: each.path)
+def test_texts_grow_within_bounds_and_stay_what_they_are(document: Document) -> None:
+    team = [agent.id for agent in roster(12)]
+    roles = [role for role in team if document.is_for(role)]
+    authors = [Author(role, Random(role), material(), tuple(team)) for role in roles]
+    change = growing.start(document, authors[0])
+    for turn in range(250):
+        change = growing.grow(document, change.content, authors[turn % len(authors)])
+        assert change.message
+        assert change.content.count("\n") <= 200
+        assert "{" not in change.content + change.message
+        if document.path.endswith(".csv"):
+            assert {len(fields) for fields in csv.reader(change.content.splitlines())} == {6}
+    if document.path.endswith(".py"):
+        ast.parse(change.content)
+
+
+def test_every_slot_of_the_material_can_be_filled() -> None:
+    filling = material().filling(Random(1), role="writer")
+    for slot in material().words:
+        for word in material().words[slot]:
+            assert "{" not in filling(word)
+
+
+BASE = "# Plan\n\n## Costs\n\n- crew\n\n## Risks\n\n- tunnel\n"
+
+
+def test_a_merge_keeps_both() -> None:
+    theirs = BASE.replace("- crew\n", "- crew\n- track\n").replace("tunnel", "tunnel, three weeks")
+    mine = BASE.replace("- crew\n", "- crew\n- light\n").replace("- tunnel\n", "- tunnel\n- ferry\n")
+    merged = reconcile(BASE, theirs, mine)
+    costs, risks = merged.split("## Risks")
+    assert {"- crew", "- track", "- light"} <= set(costs.splitlines())
+    assert risks.split("\n") == ["", "", "- tunnel, three weeks", "- ferry", ""]
+
+
+def test_a_merge_replaces_what_only_i_changed_and_keeps_what_both_did() -> None:
+    mine = BASE.replace("- crew", "- crew at night")
+    assert reconcile(BASE, BASE.replace("tunnel", "ferry"), mine) == mine.replace("tunnel", "ferry")
+    theirs = BASE.replace("- crew", "- two crews")
+    both = reconcile(BASE, theirs, mine)
+    assert "- two crews\n" in both
+    assert "- crew at night\n" in both
+
+
+def test_a_line_that_both_added_is_there_once() -> None:
+    added = BASE.replace("- crew\n", "- crew\n- light\n")
+    assert reconcile(BASE, added, added) == added
+    assert reconcile("", BASE, BASE) == BASE
+    assert reconcile("", "", BASE) == BASE
