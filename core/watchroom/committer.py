@@ -1,8 +1,8 @@
 """One atomic, durable commit for all who wait for it, then the files laid out from it.
 
-Threads that commit at the same moment share one transaction and one sync: the first to get the turn
-commits for everyone in the queue. Processes take turns on a file lock, which also carries how far the
-files have been laid out: whoever takes it after a crash first finishes what the last holder had begun.
+Threads that commit at the same moment share one transaction and one sync: one of them leads, and commits
+for everyone who waits. Processes take turns on a file lock, which also carries how far the files have been
+laid out: whoever takes it after a crash first finishes what the last holder had begun.
 """
 
 from __future__ import annotations
@@ -12,30 +12,47 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from threading import Event, Lock, Thread
 from typing import Final
 
 from watchroom import names
-from watchroom.disk import ProcessLock, boot_id
+from watchroom.disk import NotAFile, ProcessLock, boot_id
 from watchroom.errors import NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
-from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row
-from watchroom.tree import Overwritten, Tree
+from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write
+from watchroom.tree import NewVersion, Overwritten, Tree
 
+LAY_OUT_TOOL: Final = "lay_out"
 _MOST_AT_ONCE: Final = 512
 _NOTE_SECONDS: Final = 0.02
 _log = logging.getLogger("watchroom")
 
 
 class _Ticket:
-    """A draft on its way, and what became of it."""
+    """A draft on its way, and what became of it. Its thread sleeps until it is done, or asked to lead."""
 
-    __slots__ = ("appended", "draft", "error")
+    __slots__ = ("_sleep", "appended", "draft", "error", "replaces")
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.appended: Appended | None = None
         self.error: BaseException | None = None
+        self.replaces: bytes | None = None
+        """The file at the draft's path as it was just before the commit."""
+        self._sleep = Lock()
+        self._sleep.acquire()
+
+    @property
+    def is_done(self) -> bool:
+        return self.appended is not None or self.error is not None
+
+    def sleep(self) -> None:
+        self._sleep.acquire()
+
+    def rouse(self) -> None:
+        if self._sleep.locked():
+            self._sleep.release()
 
     def result(self) -> Appended:
         if self.error is not None:
@@ -54,28 +71,41 @@ class Committer:
         self._lock = ProcessLock(os.path.join(control, "lock"))
         self._boot = boot_id()
         self._turn = Lock()
+        self._queue = Lock()
         self._waiting: deque[_Ticket] = deque()
+        self._notes: deque[_Ticket] = deque()
+        self._has_leader = False
         self._listeners: list[Callable[[], None]] = []
         self._notes_wait = Event()
         self._closing = Event()
         self._flusher: Thread | None = None
-        self._flusher_lock = Lock()
 
     def commit(self, draft: Draft) -> Appended:
-        """Make the draft a row; returns when it is on disk and laid out. Raises `JournalError`."""
+        """Make the draft a row; returns when it is on disk and laid out.
+
+        Raises `JournalError`, and `NotText` where something else than a file stands in the way: then there
+        is no row. Once there is a row, nothing is raised: what could not be laid out is told by a row.
+        """
         ticket = _Ticket(draft)
-        self._waiting.append(ticket)
-        with self._turn:
-            if ticket.appended is None and ticket.error is None:
-                with self._locked():
-                    self._commit_waiting(ticket)
+        with self._queue:
+            self._waiting.append(ticket)
+            leads = not self._has_leader
+            self._has_leader = True
+        try:
+            if not leads:
+                ticket.sleep()
+            if not ticket.is_done:
+                self._lead(ticket)
+        except BaseException:
+            self._abandon(ticket)
+            raise
         return ticket.result()
 
     def note(self, draft: Note) -> None:
         """Make the draft a row soon: with the next commit, or within some 20 ms."""
-        self._waiting.append(_Ticket(draft))
+        self._notes.append(_Ticket(draft))
         if self._flusher is None:
-            with self._flusher_lock:
+            with self._queue:
                 if self._flusher is None:
                     self._flusher = Thread(target=self._flush_notes, name="watchroom-notes", daemon=True)
                     self._flusher.start()
@@ -83,11 +113,9 @@ class Committer:
 
     def flush(self) -> None:
         """Commit the notes that wait."""
-        while self._waiting:
-            with self._turn:
-                if self._waiting:
-                    with self._locked():
-                        self._commit_waiting(self._waiting[-1])
+        while self._notes:
+            with self._turn, self._locked():
+                self._commit_batch(self._taken(self._notes))
 
     @contextmanager
     def exclusively(self) -> Iterator[Callable[[Draft], Appended]]:
@@ -95,11 +123,11 @@ class Committer:
 
         def commit(draft: Draft) -> Appended:
             ticket = _Ticket(draft)
-            self._waiting.append(ticket)
-            self._commit_waiting(ticket)
+            self._commit_batch([ticket])
             return ticket.result()
 
         with self._turn, self._locked():
+            self._finish_dead_writer(self._journal.last_seq())
             yield commit
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -113,7 +141,14 @@ class Committer:
         with self._turn, self._locked():
             return self._laid()[1] not in ("", self._boot)
 
+    def finish_dead_writer(self) -> None:
+        """Bring the files up to the journal, if the last writer died between the two."""
+        with self.exclusively():
+            pass
+
     def close(self) -> None:
+        if self._closing.is_set():
+            return
         self._closing.set()
         self._notes_wait.set()
         if self._flusher:
@@ -140,53 +175,147 @@ class Committer:
         finally:
             self._lock.release()
 
-    def _commit_waiting(self, mine: _Ticket) -> None:
-        """Commit what waits, in order, up to and with ``mine``."""
-        while mine.appended is None and mine.error is None:
-            batch = [self._waiting.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._waiting)))]
-            if not batch:
-                raise RuntimeError("a ticket left the queue before its turn")
-            self._commit_batch(batch)
+    def _lead(self, mine: _Ticket) -> None:
+        """Commit for everyone who waits, then let the next one lead."""
+        batch: list[_Ticket] = []
+        try:
+            with self._turn, self._locked():
+                batch = self._taken(self._waiting)
+                self._commit_batch([*self._taken(self._notes), *batch])
+        finally:
+            for ticket in batch:
+                if ticket is not mine:
+                    ticket.rouse()
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        with self._queue:
+            if self._waiting:
+                self._waiting[0].rouse()
+            else:
+                self._has_leader = False
+
+    def _abandon(self, ticket: _Ticket) -> None:
+        """The ticket's thread was interrupted: nobody may wait for it to lead."""
+        with self._queue:
+            if ticket not in self._waiting:
+                return
+            was_next = self._waiting[0] is ticket
+            self._waiting.remove(ticket)
+        if was_next:
+            self._hand_over()
+
+    def _taken(self, queue: deque[_Ticket]) -> list[_Ticket]:
+        with self._queue:
+            return [queue.popleft() for _ in range(min(_MOST_AT_ONCE, len(queue)))]
 
     def _commit_batch(self, batch: list[_Ticket]) -> None:
+        """Make rows of the batch and lay them out. Every ticket is done afterwards; nothing is raised."""
+        ready = [ticket for ticket in batch if self._look_ahead(ticket)]
+        if not ready:
+            return
         try:
-            appended = self._journal.append([ticket.draft for ticket in batch])
-        except BaseException as error:
-            if len(batch) == 1:
-                batch[0].error = error
-                if not isinstance(error, WatchroomError):
-                    raise
+            appended = self._journal.append([ticket.draft for ticket in ready])
+        except Exception as error:  # noqa: BLE001  # it is raised where the ticket is read
+            if len(ready) == 1:
+                ready[0].error = error
                 return
             # One bad draft must not take the others with it.
-            for ticket in batch:
+            for ticket in ready:
                 self._commit_batch([ticket])
             return
-        for ticket, result in zip(batch, appended, strict=True):
+        for ticket, result in zip(ready, appended, strict=True):
             ticket.appended = result
-        self._lay(batch)
+        try:
+            self._lay(ready)
+        except (WatchroomError, OSError):
+            # The rows stand. How far the files are laid out was not noted, so the next writer does it again.
+            _log.exception("files could not be laid out")
         for listener in tuple(self._listeners):
             listener()
 
+    def _look_ahead(self, ticket: _Ticket) -> bool:
+        """See what a write would replace, so that it is kept before it goes; False if a write cannot be."""
+        draft = ticket.draft
+        if isinstance(draft, Note) or draft.actor == OUTSIDE:
+            return True
+        try:
+            ticket.replaces = self._tree.current(draft.zone, draft.path)
+            stands_in_the_way = (
+                ticket.replaces is None
+                and draft.content is not None
+                and self._tree.is_blocked(draft.zone, draft.path)
+            )
+        except NotAFile:
+            stands_in_the_way = True
+        except OSError as error:
+            ticket.error = error
+            return False
+        # A private file is read from disk, so one that cannot be put there is refused; the others are mere
+        # views. Where another file of ours stands in the way, the journal will say which.
+        if stands_in_the_way and draft.zone == "private" and not self._is_blocked_by_ours(draft):
+            ticket.error = NotText(rule="not_a_file")
+            return False
+        return True
+
+    def _is_blocked_by_ours(self, draft: Write) -> bool:
+        parts = draft.path.split("/")
+        above = (self._journal.head(draft.zone, "/".join(parts[:depth])) for depth in range(1, len(parts)))
+        below = self._journal.heads(draft.zone, draft.path + "/")
+        return any(head is not None and not head.deleted for head in chain(above, below))
+
     def _lay(self, batch: list[_Ticket]) -> None:
-        rows: list[tuple[Row, str | None, Row | None]] = []
-        last = 0
-        for ticket in batch:
-            if ticket.appended:
-                row, head = ticket.appended
-                if not rows and not last:
-                    self._finish_dead_writer(before=row.seq)
-                last = row.seq
-                if row.version is not None:
-                    rows.append((row, ticket.draft.content, head))
-        self._record(*self._tree.lay(rows))
-        self._set_laid(last)
+        done = [(ticket, ticket.appended) for ticket in batch if ticket.appended]
+        if self._finish_dead_writer(done[0][1].row.seq - 1):
+            for ticket, _ in done:
+                self._look_ahead(ticket)
+        new: list[NewVersion] = []
+        edits: list[Overwritten] = []
+        for ticket, (row, head) in done:
+            if row.version is None:
+                continue
+            edit = self._edit_replaced(ticket, row, head, new)
+            if edit and not self._is_kept(edit):
+                edits.append(edit)
+            new.append(NewVersion(row, ticket.draft.content, head))
+        if edits:
+            # Before their files are replaced: what someone wrote must not depend on this process living on.
+            self._journal.append([self.overwritten_note(edit) for edit in edits])
+        laid = self._tree.lay(new)
+        # Someone may have written in the instant between our look and the replacement.
+        self._record([edit for edit in laid.overwritten if not self._is_kept(edit)], laid.failed)
+        self._set_laid(done[-1][1].row.seq)
+
+    @staticmethod
+    def _edit_replaced(
+        ticket: _Ticket, row: Row, head: Row | None, earlier: list[NewVersion]
+    ) -> Overwritten | None:
+        if ticket.replaces is None or any(
+            (each.row.zone, each.row.path) == (row.zone, row.path) for each in earlier
+        ):
+            return None
+        if names.sha256(ticket.replaces) in (head and head.sha256, row.sha256):
+            return None
+        return Overwritten(row.zone, row.path, ticket.replaces, (head.version or 0) if head else 0)
+
+    def _is_kept(self, edit: Overwritten) -> bool:
+        """Whether the journal has this very text already, as an edit or as a version (one that was old on
+        disk because a later one could not be laid out)."""
+        checksum = names.sha256(edit.data)
+        refused = self._journal.refused(edit.zone, edit.path, limit=20)
+        versions = self._journal.history(edit.zone, edit.path)
+        return any(
+            row.sha256 == checksum for row in chain(refused, versions) if row.version or row.actor == OUTSIDE
+        )
 
     def _record(self, overwritten: list[Overwritten], failed: list[tuple[Row, OSError]]) -> None:
         notes = [*map(self.overwritten_note, overwritten)]
         for row, error in failed:
             _log.error("row %d could not be laid out: %s", row.seq, error)
             detail: dict[str, Json] = {"row": row.seq, "reason": str(error.strerror or error)}
-            notes.append(Note(SYSTEM, "lay_out", row.zone, row.path, "failed", "not_laid_out", detail=detail))
+            notes.append(
+                Note(SYSTEM, LAY_OUT_TOOL, row.zone, row.path, "failed", "not_laid_out", detail=detail)
+            )
         if notes:
             self._journal.append(notes)
 
@@ -212,19 +341,17 @@ class Committer:
             size=len(found.data),
         )
 
-    def _finish_dead_writer(self, before: int) -> None:
-        """Lay out rows that were committed by a process which died before it could."""
+    def _finish_dead_writer(self, last: int) -> bool:
+        """Lay out rows up to ``last`` that were committed by a process which died before it could; False if
+        there are none."""
         laid, _ = self._laid()
-        if laid < before - 1:
-            self._record(*self._tree.finish(laid, before - 1))
-
-    def finish_dead_writer(self) -> None:
-        """Bring the files up to the journal, if the last writer died between the two."""
-        with self._turn, self._locked():
-            last = self._journal.last_seq()
-            if self._laid()[0] < last:
-                self._finish_dead_writer(before=last + 1)
-                self._set_laid(last)
+        if laid >= last:
+            return False
+        edits = self._tree.edits_since(laid, last)
+        self._record(edits, [])
+        self._record([], self._tree.finish(laid, last))
+        self._set_laid(last)
+        return True
 
     def _laid(self) -> tuple[int, str]:
         number, _, boot = self._lock.text().partition(" ")

@@ -44,7 +44,6 @@ class Entry(NamedTuple):
 
 class _KeptFolder(NamedTuple):
     fd: int
-    path: str
     identity: tuple[int, int]
 
 
@@ -81,17 +80,27 @@ class Folder:
         """The file's bytes (at most ``limit`` + 1), None where there is none. Raises `NotAFile`."""
         try:
             with self._place(parts) as (fd, name):
-                file = os.open(name, os.O_RDONLY | _NONBLOCK | _FILE_FLAGS, dir_fd=fd)
+                return _read_file(fd, name, limit)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise NotAFile(errno.ELOOP, "a symlink", "/".join(parts)) from error
-            raise
-        with os.fdopen(file, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise NotAFile(errno.EINVAL, "not a regular file", "/".join(parts))
-            return stream.read(-1 if limit is None else limit + 1)
+
+    def is_blocked(self, parts: Parts) -> bool:
+        """Whether something other than a folder stands where a folder above ``parts`` should be."""
+        try:
+            with self._place(parts):
+                return False
+        except FileNotFoundError:
+            return False
+        except NotADirectoryError:
+            return True
+
+    def is_folder(self, parts: Parts) -> bool:
+        """Whether a folder, and no symlink to one, stands there."""
+        try:
+            with self._place(parts) as (fd, name):
+                return stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def write(self, parts: Parts, data: bytes, *, new: bool = False) -> bytes | None:
         """Put ``data`` at ``parts``, making folders as needed. A reader sees the old file or the new one.
@@ -148,26 +157,28 @@ class Folder:
     def _kept_folder(self, parts: Parts) -> int:
         """A descriptor of the folder ``parts``, made if missing, and kept open for the next file in it.
 
-        Before it is used again, the path must still lead to the same folder: one that was moved away or
-        replaced by a symlink is let go.
+        Before it is used again, each step from the root must still be that very folder, and no symlink: one
+        that was moved away or replaced is let go.
         """
+        if not parts:
+            return self._root_fd if self._root_fd is not None else -1
+        parent = self._kept_folder(parts[:-1])
         kept = self._kept.get(parts)
         if kept is not None:
             try:
-                found = os.stat(kept.path)
-            except OSError:
+                found = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False)
+            except FileNotFoundError:
                 found = None
             if found is not None and (found.st_dev, found.st_ino) == kept.identity:
                 return kept.fd
             os.close(self._kept.pop(parts).fd)
-        with self._place((*parts, "."), make=True) as (fd, _):
-            own = os.dup(fd) if fd is not None else -1
         if len(self._kept) >= _MOST_KEPT:
             self._let_go()
-        identity = os.fstat(own)
-        path = os.path.join(self.root, *parts)
-        self._kept[parts] = _KeptFolder(own, path, (identity.st_dev, identity.st_ino))
-        return own
+            parent = self._kept_folder(parts[:-1])
+        fd = _step(parent, parts[-1], make=True)
+        identity = os.fstat(fd)
+        self._kept[parts] = _KeptFolder(fd, (identity.st_dev, identity.st_ino))
+        return fd
 
     def _let_go(self) -> None:
         for kept in self._kept.values():
@@ -334,20 +345,22 @@ def _replace_by_name(source: str, target: str) -> bytes | None:
     return previous
 
 
-def _read_file(fd: int | None, name: str) -> bytes:
-    """All bytes of a regular file. Raises `NotAFile` for anything else."""
+def _read_file(fd: int | None, name: str, limit: int | None = None) -> bytes:
+    """The bytes of a regular file, at most ``limit`` + 1. Raises `NotAFile` for anything else."""
     try:
         file = os.open(name, os.O_RDONLY | _NONBLOCK | _FILE_FLAGS, dir_fd=fd)
     except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise NotAFile(errno.ELOOP, "a symlink", name) from error
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise NotAFile(error.errno, "not a regular file", name) from error
         raise
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise NotAFile(errno.EINVAL, "not a regular file", name)
-        data = os.read(file, found.st_size + 1)
-        while len(data) > found.st_size and (more := os.read(file, 1 << 20)):
+        most = sys.maxsize if limit is None else limit + 1
+        data = os.read(file, min(found.st_size + 1, most))
+        # Usually everything has come; a file that grows, or a large one, comes in several pieces.
+        while len(data) < most and (more := os.read(file, min(1 << 20, most - len(data)))):
             data += more
         return data
     finally:

@@ -21,7 +21,8 @@ _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _HUMAN_NAME = re.compile(r"[\w][\w .@-]{0,63}")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _DEVICE_NAMES: Final = frozenset(
-    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+    {"con", "prn", "aux", "nul", "conin$", "conout$"}
+    | {f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)}
 )
 # Characters that look like a separator or a dot without being one: some fold to it under NFKC, these do not.
 _LOOK_ALIKES: Final = frozenset("∕⁄⧸⧹∖⧵╱╲⟋⟍․‥…")
@@ -66,6 +67,8 @@ def _broken_rule(path: str) -> str | None:
         return "backslash"
     if _DRIVE.match(path):
         return "drive"
+    if ":" in path:
+        return "colon"
     if len(path.encode()) > MAX_PATH_BYTES:
         return "path_length"
     for part in path.split("/"):
@@ -85,7 +88,7 @@ def _broken_character_rule(path: str) -> str | None:
         if category in _HIDDEN_CATEGORIES:
             return "hidden_character"
         if not character.isascii() and (
-            character in _LOOK_ALIKES or set(unicodedata.normalize("NFKC", character)) & set("./\\:")
+            character in _LOOK_ALIKES or set(unicodedata.normalize("NFKC", character)) & set("./\\")
         ):
             return "look_alike"
     if not unicodedata.is_normalized("NFC", path):
@@ -98,7 +101,9 @@ def _broken_part_rule(part: str) -> str | None:
         return "empty_part"
     if part in (".", ".."):
         return "dot_part"
-    if part.casefold() in RESERVED_PARTS or part.casefold().split(".")[0] in _DEVICE_NAMES:
+    # Windows takes "COM¹" and "con .txt" for the devices as well.
+    stem = unicodedata.normalize("NFKC", part).casefold().split(".")[0].rstrip()
+    if part.casefold() in RESERVED_PARTS or stem in _DEVICE_NAMES:
         return "reserved"
     if part != part.strip() or part.endswith("."):
         return "part_edges"
@@ -110,7 +115,7 @@ def _broken_part_rule(part: str) -> str | None:
 def handoff_name(given: str) -> str:
     """A relative path that cannot be taken for another handoff's metadata file."""
     path = relative_path(given)
-    if path.casefold().endswith(META_SUFFIX):
+    if any(part.casefold().endswith(META_SUFFIX) for part in path.split("/")):
         raise InvalidPath(given=_shown(given), rule="meta_suffix")
     return path
 
@@ -151,6 +156,15 @@ def storable(given: str, limit: int = 500) -> str:
     """``given`` cut to ``limit`` characters, with what UTF-8 cannot hold written out: for a refusal's row."""
     cut = given if len(given) <= limit else given[:limit] + "…"
     return cut.encode("utf-8", "backslashreplace").decode()
+
+
+def is_unicode(given: str) -> bool:
+    """Whether ``given`` can be stored at all. File names on POSIX may be any bytes."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _shown(given: str) -> str:

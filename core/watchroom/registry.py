@@ -115,6 +115,8 @@ class Registry:
         self._journal = journal
         self._version = 0
         self._config = Config()
+        self._ever_known: set[str] = set()
+        self._looked_through = 0
 
     def current(self) -> Config:
         """The newest valid config: one that was broken by hand does not count until it is mended."""
@@ -132,6 +134,19 @@ class Registry:
             except ConfigInvalid:
                 version -= 1
         return Config()
+
+    def ever_known(self) -> frozenset[str]:
+        """The ids of all agents that are or were registered."""
+        head = self._journal.head("config", CONFIG_PATH)
+        newest = (head.version or 0) if head else 0
+        for row in self._journal.history("config", CONFIG_PATH, after_version=self._looked_through):
+            try:
+                self._ever_known |= parse(self._journal.content(row.seq) or "").agents.keys()
+            except ConfigInvalid:
+                # A version that was broken by hand registered nobody.
+                continue
+        self._looked_through = newest
+        return frozenset(self._ever_known)
 
     def agent(self, agent_id: str) -> Agent:
         """The agent of that id. Raises `InvalidAgentId`, `UnknownAgent`."""

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from watchroom import names
 from watchroom.disk import Parts
 from watchroom.model import Row, Zone
-from watchroom.tree.layout import history_line, history_place, meta_place, meta_text, place, version_place
+from watchroom.tree.layout import history_line, history_place, meta_place, meta_text, version_place
 from watchroom.zones import OutsideEdits, Store
 
 ProblemKind: TypeAlias = Literal["journal", "file", "version", "history", "metadata"]
@@ -58,8 +58,10 @@ def repair(store: Store, outside: OutsideEdits) -> list[Problem]:
 
 def _is_kept(store: Store, zone: Zone, path: str) -> bool:
     """Whether what stands at the path, if anything does, is in the journal."""
+    if not names.is_unicode(path):
+        return False
     try:
-        data = store.tree.folder.read(place(zone, path))
+        data = store.tree.current(zone, path)
     except OSError:
         return False
     if data is None:

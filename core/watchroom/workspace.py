@@ -40,6 +40,7 @@ class Workspace:
         self._registry = Registry(self.journal)
         self._store = Store(self.journal, self._committer, self._tree, self._registry)
         self._outside = OutsideEdits(self._store)
+        self._is_closed = False
         self.private = PrivateZone(self._store, self._outside)
         self.handoff = HandoffZone(self._store)
         self.collab = CollabZone(self._store)
@@ -153,6 +154,10 @@ class Workspace:
         return export(self.journal, as_of, os.fspath(target))
 
     def close(self) -> None:
+        """Write what waits, and let go of everything. May be called again."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._committer.close()
         self._tree.close()
         self.journal.close()

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Message = Annotated[str, Field(max_length=2000)]
 Name = Annotated[str, Field(max_length=2000)]
-Version = Annotated[int, Field(ge=1)]
+Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class Arguments(BaseModel):
@@ -66,7 +66,7 @@ class CollabWrite(Arguments):
     filepath: Name
     content: str
     message: Message
-    expected_version: Annotated[int, Field(ge=-1)] | None = None
+    expected_version: Annotated[int, Field(ge=-1, le=2**31 - 1)] | None = None
 
 
 class CollabRead(Arguments):

@@ -27,7 +27,7 @@ def write(caller: Caller, args: take.CollabWrite) -> give.CollabWritten:
 def read(caller: Caller, args: take.CollabRead) -> give.CollabContent:
     found = caller.collab.read(caller.actor, args.filepath, args.version)
     version = found.row.version or 0
-    if args.version is None:
+    if version == found.current:
         caller.has_seen(args.filepath, version)
     return give.CollabContent(
         filepath=args.filepath,
@@ -76,6 +76,7 @@ def rollback(caller: Caller, args: take.CollabRollback) -> give.RolledBack:
     row = caller.collab.rollback(
         caller.actor, args.filepath, args.to_version, message, tool="collab_rollback"
     )
+    caller.has_seen(args.filepath, row.version or 0)
     return give.RolledBack(
         filepath=args.filepath, new_version=row.version or 0, restored_version=args.to_version
     )

@@ -115,6 +115,8 @@ class Toolbox:
             self._note_refusal(tool_name, given, error)
         except JournalError as worse:
             return self._failure(worse)
+        except OSError as worse:
+            return self._failure(DiskFailed(reason=names.storable(worse.strerror or str(worse))))
         return self._failure(error)
 
     def _tools(self) -> list[Tool]:
@@ -193,7 +195,7 @@ class Toolbox:
                 actor=self.actor,
                 tool=tool.name if tool else names.storable(str(tool_name), 100),
                 zone=tool.zone if tool else "workspace",
-                path=names.storable(path),
+                path=names.storable(path, names.MAX_PATH_BYTES),
                 outcome=error.outcome,
                 error=error.code,
                 message=names.storable(message, 2000) if isinstance(message, str) else "",

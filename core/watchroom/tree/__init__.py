@@ -1,6 +1,6 @@
 """The journal's rows laid out as real files, for people, editors and shells."""
 
 from watchroom.tree.layout import place
-from watchroom.tree.tree import Overwritten, Tree
+from watchroom.tree.tree import NewVersion, Overwritten, Tree
 
-__all__ = ["Overwritten", "Tree", "place"]
+__all__ = ["NewVersion", "Overwritten", "Tree", "place"]

@@ -12,7 +12,9 @@ import json
 import logging
 import os
 from collections import OrderedDict
-from threading import Condition, Thread
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition, Lock, Thread
 from typing import Final
 
 from watchroom.disk import Folder, ProcessLock
@@ -44,7 +46,9 @@ class Histories:
         # The thread that writes behind has a folder of its own: one is not for two threads.
         self._behind_folder = Folder(folder.root, folder.scratch)
         self._journal = journal
+        # A long history is written by one thread of one process at a time.
         self._lock = ProcessLock(os.path.join(control, "behind.lock"))
+        self._turn = Lock()
         self._lines: OrderedDict[str, list[str]] = OrderedDict()
         self._changed = Condition()
         self._behind: set[str] = set()
@@ -72,8 +76,9 @@ class Histories:
     def rewrite(self, path: str) -> None:
         """Lay the whole history out anew from the journal."""
         self._lines.pop(path, None)
-        lines = [history_line(row) for row in self._journal.history("collab", path)]
-        self._folder.write(history_place(path), history_text(lines))
+        with self._turn, self._locked():
+            lines = [history_line(row) for row in self._journal.history("collab", path)]
+            self._folder.write(history_place(path), history_text(lines))
 
     def catch_up_after_crash(self) -> None:
         """Write the histories that a process which is gone left behind."""
@@ -132,8 +137,7 @@ class Histories:
 
     def _catch_up(self, path: str) -> None:
         """Add the versions that the file lacks, keeping the bytes that it has."""
-        self._lock.acquire()
-        try:
+        with self._turn, self._locked():
             data = self._behind_folder.read(history_place(path)) or b""
             kept, last = _kept(data)
             new = self._journal.history("collab", path, after_version=last)
@@ -141,6 +145,12 @@ class Histories:
                 added = ",\n".join(history_line(row) for row in new).encode()
                 joint = b",\n" if last and new else b""
                 self._behind_folder.write(history_place(path), kept + joint + added + HISTORY_END)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._lock.acquire()
+        try:
+            yield
         finally:
             self._lock.release()
 

@@ -35,6 +35,14 @@ class Overwritten(NamedTuple):
     base: int
 
 
+class NewVersion(NamedTuple):
+    """A row that makes a version, its content (None: the path is gone), and the head that it followed."""
+
+    row: Row
+    content: str | None
+    head: Row | None
+
+
 class Laid(NamedTuple):
     """What happened while rows were laid out: strange files replaced, and rows that could not be laid."""
 
@@ -58,53 +66,71 @@ class Tree:
         for agent in agents:
             self.folder.make((*ROOTS["private"], agent))
 
-    def lay(self, rows: list[tuple[Row, str | None, Row | None]]) -> Laid:
-        """Lay out new versions: each row, its content, and the head that it followed (None: it is the first).
+    def current(self, zone: Zone, path: str) -> bytes | None:
+        """The file of a path as it is on disk, None where there is none. Raises `NotAFile`, OSError."""
+        return self.folder.read(place(zone, path))
 
-        Where one path comes several times, only its last version is written as the current file.
-        """
+    def is_blocked(self, zone: Zone, path: str) -> bool:
+        """Whether something other than a folder stands where a folder of the path should be."""
+        return self.folder.is_blocked(place(zone, path))
+
+    def lay(self, versions: list[NewVersion]) -> Laid:
+        """Lay out new versions. Of several of one path, only the last becomes the current file."""
         laid = Laid([], [])
-        first_heads: dict[tuple[Zone, str], Row | None] = {}
+        first: dict[tuple[Zone, str], Row | None] = {}
         newest: dict[tuple[Zone, str], Row] = {}
-        for row, _, head in rows:
-            first_heads.setdefault((row.zone, row.path), head)
+        for row, _, head in versions:
+            first.setdefault((row.zone, row.path), head)
             newest[row.zone, row.path] = row
-        for row, content, _ in rows:
+        for row, content, _ in versions:
             key = (row.zone, row.path)
             try:
                 if row.zone == "collab":
                     self._lay_version(row, content or "")
                 if newest[key] is row:
-                    self._lay_current(row, content, first_heads[key], laid)
+                    self._lay_current(row, content, first[key], laid)
             except OSError as error:
                 laid.failed.append((row, error))
         return laid
 
-    def finish(self, after: int, until: int) -> Laid:
+    def edits_since(self, after: int, until: int) -> list[Overwritten]:
+        """Files that are no version of theirs, of the paths that rows with after < seq ≤ until changed."""
+        found = []
+        for (zone, path), checksums in self._touched(after, until).items():
+            try:
+                data = self.current(zone, path)
+            except OSError:
+                continue
+            if data is not None and names.sha256(data) not in checksums:
+                head = self._journal.head(zone, path)
+                found.append(Overwritten(zone, path, data, (head.version or 0) if head else 0))
+        return found
+
+    def finish(self, after: int, until: int) -> list[tuple[Row, OSError]]:
         """Lay out the rows with after < seq ≤ until, of which a writer that died may have laid some."""
-        laid = Laid([], [])
-        known: dict[tuple[Zone, str], set[str | None]] = {}
+        failed = []
+        for zone, path in self._touched(after, until):
+            try:
+                self.lay_again(zone, path)
+            except OSError as error:
+                head = self._journal.head(zone, path)
+                if head is not None:
+                    failed.append((head, error))
+        return failed
+
+    def _touched(self, after: int, until: int) -> dict[tuple[Zone, str], set[str | None]]:
+        """The paths that those rows changed, each with the checksums its file may have had meanwhile."""
+        touched: dict[tuple[Zone, str], set[str | None]] = {}
         while after < until:
             for row in self._journal.rows(after, until=until):
                 after = row.seq
                 if row.version is None:
                     continue
-                if (row.zone, row.path) not in known:
+                if (row.zone, row.path) not in touched:
                     before = self._journal.version(row.zone, row.path, row.version - 1)
-                    known[row.zone, row.path] = {before.sha256} if before else set()
-                known[row.zone, row.path].add(row.sha256)
-        for (zone, path), checksums in known.items():
-            head = self._journal.head(zone, path)
-            if head is None:
-                continue
-            try:
-                previous = self.folder.read(place(zone, path))
-                if previous is not None and names.sha256(previous) not in checksums:
-                    laid.overwritten.append(Overwritten(zone, path, previous, head.version or 0))
-                self.lay_again(zone, path)
-            except OSError as error:
-                laid.failed.append((head, error))
-        return laid
+                    touched[row.zone, row.path] = {before.sha256} if before else set()
+                touched[row.zone, row.path].add(row.sha256)
+        return touched
 
     def _lay_version(self, row: Row, content: str) -> None:
         self.folder.write(version_place(row.path, row.version or 0), content.encode(), new=True)

@@ -45,7 +45,7 @@ class HandoffZone:
     def inbox(self, actor: str, *, tool: str, acknowledged: bool = False) -> list[Handoff]:
         """What was delivered to the actor, oldest first; the acknowledged only if asked for."""
         found = []
-        for sender in self._store.registry.current().agents:
+        for sender in sorted(self._store.registry.ever_known()):
             for row in self._store.journal.heads("handoff", handoff_path(sender, actor)):
                 handoff = self._as_seen(row, actor)
                 if acknowledged or not handoff.acknowledged:
@@ -66,7 +66,8 @@ class HandoffZone:
         return self._store.committer.commit(note).row
 
     def _delivery(self, actor: str, sender: str, filename: str) -> Row:
-        self._store.registry.agent(sender)
+        if names.agent_id(sender) not in self._store.registry.ever_known():
+            self._store.registry.agent(sender)
         path = handoff_path(sender, actor, names.handoff_name(filename))
         head = self._store.journal.head("handoff", path)
         if head is None:

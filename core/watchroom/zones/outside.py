@@ -7,18 +7,22 @@ stays the current one until then.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from watchroom import names
+from watchroom.committer import LAY_OUT_TOOL
 from watchroom.disk import NotAFile, Parts
-from watchroom.errors import ConfigInvalid, NotText, TooLarge, WatchroomError
+from watchroom.errors import InvalidPath, NotText, WatchroomError
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
 from watchroom.registry import parse
+from watchroom.tree import Overwritten
 from watchroom.tree.layout import CONFIG_PATH, ROOTS, path_at, place
 from watchroom.zones.store import Store
 
 EDIT_TOOL: Final = "outside_edit"
+_log = logging.getLogger("watchroom")
 SCANNED: Final[tuple[Zone, ...]] = ("private", "handoff", "collab")
 
 
@@ -53,10 +57,9 @@ class OutsideEdits:
                     found.extend(self._record(zone, path, commit))
         return found
 
-    def check(self, zone: Zone, path: str, data: bytes | None) -> Row | None:
-        """Compare one path, whose file was just read as ``data``; returns the row of an edit."""
-        head = self._store.journal.head(zone, path)
-        if not self._differs(head, data):
+    def check(self, zone: Zone, path: str) -> Row | None:
+        """Compare one path; returns the row of an edit, if there is a new one."""
+        if not self._differs_now(zone, path):
             return None
         with self._store.committer.exclusively() as commit:
             return next(iter(self._record(zone, path, commit)), None)
@@ -67,8 +70,10 @@ class OutsideEdits:
             return [(zone, path) for zone, path in self._suspects() if self._differs_now(zone, path)]
 
     def _differs_now(self, zone: Zone, path: str) -> bool:
+        if not names.is_unicode(path):
+            return True
         try:
-            data = self._store.tree.folder.read(place(zone, path))
+            data = self._store.tree.current(zone, path)
         except OSError:
             return True
         return self._differs(self._store.journal.head(zone, path), data)
@@ -80,17 +85,21 @@ class OutsideEdits:
             yield "config", CONFIG_PATH
 
     def _suspects_in(self, zone: Zone) -> Iterator[tuple[Zone, str]]:
+        """What is gone comes first: where a folder took a file's place, the file has to go before."""
         heads = {head.path: head for head in self._store.journal.heads(zone)}
+        strange = []
         for entry in self._store.tree.folder.walk(ROOTS[zone]):
             path = "/".join(entry.parts[len(ROOTS[zone]) :])
             if path_at(entry.parts) is None:
                 continue
             head = heads.pop(path, None)
             if entry.kind != "file" or head is None or head.sha256 != self._checksum(entry.parts):
-                yield zone, path
+                strange.append(path)
         for path, head in heads.items():
             if not head.deleted:
                 yield zone, path
+        for path in strange:
+            yield zone, path
 
     def _checksum(self, parts: Parts) -> str | None:
         try:
@@ -109,7 +118,7 @@ class OutsideEdits:
         if head is None or head.deleted:
             return False
         try:
-            data = self._store.tree.folder.read(place(zone, path))
+            data = self._store.tree.current(zone, path)
         except OSError:
             return False
         if not data or not data.strip(b"\0"):
@@ -119,42 +128,61 @@ class OutsideEdits:
 
     def _record(self, zone: Zone, path: str, commit: Callable[[Draft], Appended]) -> Iterator[Row]:
         """Look again, now that nobody else writes, and journal what is found."""
-        head = self._store.journal.head(zone, path)
-        draft = self._draft(zone, path, head)
-        if draft is None or (isinstance(draft, Note) and self._is_known(draft)):
+        head = self._store.journal.head(zone, path) if names.is_unicode(path) else None
+        if head is not None and self._was_not_laid_out(head):
+            yield from self._lay_again(head, commit)
             return
-        yield commit(draft).row
+        draft = self._draft(zone, path, head)
+        if draft is not None and not self._is_known(draft):
+            yield commit(draft).row
+
+    def _was_not_laid_out(self, head: Row) -> bool:
+        """Whether the file is old because we could not replace it, not because someone changed it."""
+        lately = self._store.journal.refused(head.zone, head.path, limit=20)
+        return any(row.tool == LAY_OUT_TOOL and row.detail.get("row") == head.seq for row in lately)
+
+    def _lay_again(self, head: Row, commit: Callable[[Draft], Appended]) -> Iterator[Row]:
+        journal, tree = self._store.journal, self._store.tree
+        try:
+            data = tree.current(head.zone, head.path)
+            checksum = None if data is None else names.sha256(data)
+            ours = checksum is None or any(
+                row.sha256 == checksum for row in journal.history(head.zone, head.path)
+            )
+            if data is not None and not ours:
+                found = Overwritten(head.zone, head.path, data, head.version or 0)
+                yield commit(self._store.committer.overwritten_note(found)).row
+            tree.lay_again(head.zone, head.path)
+        except OSError as error:
+            # It still cannot be replaced; its row says so already, and `verify` names it.
+            _log.warning("%s %s could not be laid out again: %s", head.zone, head.path, error)
 
     def _draft(self, zone: Zone, path: str, head: Row | None) -> Draft | None:
         data: bytes | None = None
         content: str | None = None
         refusal = ""
         try:
-            data = self._store.tree.folder.read(place(zone, path), MAX_TEXT_BYTES)
+            self._check_name(zone, path)
+            data = self._read(zone, path)
             if not self._differs(head, data):
                 return None
             content = None if data is None else names.decoded(data)
-            self._check_name(zone, path)
             if zone == "config":
                 parse(content or "")
-        except (NotText, TooLarge) as error:
-            refusal = error.code
-        except NotAFile:
-            refusal = "not_text"
-        except ConfigInvalid as error:
-            refusal = error.code
         except WatchroomError as error:
-            refusal, content = error.code, None
-        base = head.version if head else 0
-        if not refusal and zone in ("private", "config"):
-            if zone == "config" and content is None:
-                return None
-            return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base or 0)
+            refusal = error.code
+        except OSError:
+            refusal = NotText.code
+        base = (head.version or 0) if head else 0
+        if not refusal and zone == "private":
+            return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base)
+        if not refusal and zone == "config" and content is not None:
+            return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base)
         return Note(
             actor=OUTSIDE,
             tool=EDIT_TOOL,
             zone=zone,
-            path=names.storable(path),
+            path=names.storable(path, names.MAX_PATH_BYTES),
             outcome="failed" if refusal else "conflict",
             error=refusal or "outside_edit",
             content=content,
@@ -163,23 +191,34 @@ class OutsideEdits:
             size=None if data is None else len(data),
         )
 
+    def _read(self, zone: Zone, path: str) -> bytes | None:
+        """The file, None if it is gone: also if a folder took its place."""
+        try:
+            return self._store.tree.folder.read(place(zone, path), MAX_TEXT_BYTES)
+        except NotAFile:
+            if self._store.tree.folder.is_folder(place(zone, path)):
+                return None
+            raise
+
     def _check_name(self, zone: Zone, path: str) -> None:
         if zone == "config":
             return
         names.relative_path(path)
         if zone == "private":
             owner, _, filename = path.partition("/")
-            if filename:
-                self._store.registry.agent(owner)
-                names.relative_path(filename)
+            if not filename:
+                raise InvalidPath(given=path, rule="no_owner")
+            self._store.registry.agent(owner)
 
-    def _is_known(self, draft: Note) -> bool:
-        """Whether the last thing noted about this path is this very edit."""
+    def _is_known(self, draft: Draft) -> bool:
+        """Whether what was noted about this path lately is this very edit."""
+        if isinstance(draft, Write):
+            checksum = None if draft.content is None else names.sha256(draft.content.encode())
+            base, error = draft.expected, "path_blocked"
+        else:
+            checksum, base, error = draft.sha256, draft.base or 0, draft.error
         known = self._store.journal.refused(draft.zone, draft.path, limit=20)
         return any(
-            row.actor == OUTSIDE
-            and row.sha256 == draft.sha256
-            and row.base == draft.base
-            and row.error == draft.error
+            row.actor == OUTSIDE and (row.sha256, row.base, row.error) == (checksum, base, error)
             for row in known
         )

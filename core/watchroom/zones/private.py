@@ -28,15 +28,15 @@ class PrivateZone:
 
     def delete(self, actor: str, owner: str, filename: str, *, tool: str) -> Row:
         path = self._own_path(actor, owner, filename)
-        self._outside.check("private", path, self._bytes(path))
+        self._outside.check("private", path)
         self._store.live_head("private", path)
         return self._store.write(Write(actor, tool, "private", path, None)).row
 
     def read(self, actor: str, owner: str, filename: str, *, tool: str) -> tuple[str, Row]:
         """The file as it is on disk, and the row of that version. Raises `NotFound`, `NotText`."""
         path = f"{self._store.registry.agent(owner).id}/{names.relative_path(filename)}"
+        edit = self._outside.check("private", path)
         data = self._bytes(path)
-        edit = self._outside.check("private", path, data)
         if data is None:
             raise NotFound(path=filename, zone=f"agents/{owner}")
         content = names.decoded(data)
@@ -65,5 +65,5 @@ class PrivateZone:
     def _bytes(self, path: str) -> bytes | None:
         try:
             return self._store.tree.folder.read(place("private", path), MAX_TEXT_BYTES)
-        except (NotAFile, IsADirectoryError) as error:
+        except NotAFile as error:
             raise NotText(rule="not_a_file") from error

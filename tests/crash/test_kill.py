@@ -1,0 +1,90 @@
+"""A writer that is killed at a random moment loses nothing that it acknowledged, and leaves nothing half-done."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from crash import writer
+from crash.writer import AGENTS, DEAD, Acknowledged
+from evidence import outside_rows, snapshot, torn
+from watchroom import Workspace
+
+ROUNDS = 100
+MOST_BEFORE_DEATH = 40
+
+
+class Nursery:
+    """Starts writers, one at a time, and kills them."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin
+        assert process.stdout
+        self._orders: IO[str] = process.stdin
+        self._lines: IO[str] = process.stdout
+
+    def run_and_kill(self, seed: int, after: int) -> list[Acknowledged]:
+        """Kill a new writer when it has acknowledged ``after`` operations; returns all that it did."""
+        self._orders.write(f"{seed}\n")
+        self._orders.flush()
+        child = int(self._lines.readline())
+        acknowledged: list[Acknowledged] = [json.loads(self._lines.readline()) for _ in range(after)]
+        os.kill(child, signal.SIGKILL)
+        while (line := self._lines.readline()) != f"{DEAD}\n":
+            acknowledged.append(json.loads(line))
+        return acknowledged
+
+
+@contextmanager
+def nursery(root: Path) -> Iterator[Nursery]:
+    command = [sys.executable, writer.__file__, str(root)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield Nursery(process)
+    finally:
+        process.communicate()
+
+
+def test_killed_a_hundred_times_nothing_acknowledged_is_lost(root: Path) -> None:
+    Workspace.open(root, agents=AGENTS).close()
+    chance = random.Random(1)
+    seen = 0
+    kept: list[Acknowledged] = []
+    with nursery(root) as writers:
+        for seed in range(ROUNDS):
+            acknowledged = writers.run_and_kill(seed, after=chance.randint(0, MOST_BEFORE_DEATH))
+            left = snapshot(root)
+            with Workspace.open(root) as workspace:
+                assert lost(workspace, acknowledged) == []
+                assert list(torn(left, workspace.journal)) == []
+                assert workspace.verify() == []
+                assert outside_rows(workspace, after=seen) == []
+                seen = workspace.journal.last_seq()
+            kept.extend(acknowledged)
+    assert len(kept) > ROUNDS
+    assert {each["zone"] for each in kept} == {"private", "handoff", "collab"}
+    with Workspace.open(root) as workspace:
+        assert lost(workspace, kept) == []
+
+
+def lost(workspace: Workspace, acknowledged: list[Acknowledged]) -> list[Acknowledged]:
+    """What the journal does not hold as its writer was told."""
+    return [each for each in acknowledged if not _is_kept(workspace, each)]
+
+
+def _is_kept(workspace: Workspace, each: Acknowledged) -> bool:
+    journal = workspace.journal
+    if each["version"] is not None:
+        row = journal.version(each["zone"], each["path"], each["version"])
+        return row is not None and journal.content(row.seq) == each["content"]
+    assert each["row"] is not None, each
+    (row,) = journal.rows(each["row"] - 1, limit=1)
+    return row.outcome == "conflict" and journal.content(row.seq) == each["content"]

@@ -1,0 +1,173 @@
+"""Processes that write to a workspace, say what was acknowledged, and wait to be killed.
+
+``python writer.py ROOT``: reads seeds, one a line. For each it forks a writer, which prints its process id and
+then one line of JSON for each acknowledged operation, for ever; once it is dead, prints ``dead``. Forking saves
+every writer the start of an interpreter.
+
+``python writer.py ROOT SEED COUNT``: is such a writer itself, and ends after COUNT operations. The lines then go
+out through writev, so that faults can be injected into every write that is not one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from collections.abc import Callable
+from itertools import count
+from threading import Lock, Thread
+from typing import Any, Final, TypedDict
+
+from watchroom import Toolbox, Workspace
+from watchroom.errors import WatchroomError
+from watchroom.model import Zone
+
+AGENTS: Final = ("alice", "bob", "charlie")
+DEAD: Final = "dead"
+NOT_OPENED: Final = 3
+"""The exit code of a writer that was told that the workspace cannot be opened."""
+LARGE: Final = 70 * 1024
+"""More than fits into a row, so that the content stands in a table of its own."""
+
+
+class Acknowledged(TypedDict):
+    """One operation, as its writer was told of it. ``version`` None: it was refused, ``row`` says where it is kept.
+
+    ``success`` is whether it was said to have been done. ``content`` None: the version is a deletion.
+    """
+
+    success: bool
+    zone: Zone
+    path: str
+    version: int | None
+    row: int | None
+    content: str | None
+
+
+class Writer:
+    """Calls tools at random as one agent, and reports each acknowledgement before the next call."""
+
+    def __init__(self, toolbox: Toolbox, seed: int, report: Callable[[Acknowledged], None]) -> None:
+        self._toolbox = toolbox
+        self._random = random.Random(f"{seed} {toolbox.actor}")
+        self._seed = seed
+        self._report = report
+        self._versions: dict[str, int] = {}
+
+    def run(self, operations: int | None = None) -> None:
+        """Work for that many operations, or for ever."""
+        acts = (
+            self._save,
+            self._save,
+            self._delete,
+            self._hand_over,
+            self._write,
+            self._write,
+            self._misread,
+        )
+        for n in count():
+            if n == operations:
+                return
+            self._random.choice(acts)(f"{self._toolbox.actor}, seed {self._seed}, {n}. 写 ")
+
+    def _content(self, text: str) -> str:
+        size = LARGE if self._random.random() < 0.02 else self._random.randint(1, 300)
+        return (text * (size // len(text) + 1))[:size] + text
+
+    def _call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        return dict(self._toolbox.dispatch_tool_call(tool, arguments))
+
+    def _tell(
+        self, result: dict[str, Any], zone: Zone, path: str, version: int | None, content: str | None
+    ) -> None:
+        self._report(
+            Acknowledged(
+                success=result["success"],
+                zone=zone,
+                path=path,
+                version=version,
+                row=result.get("conflict_id"),
+                content=content,
+            )
+        )
+
+    def _save(self, text: str) -> None:
+        filename, content = f"folder/{self._random.randrange(4)}.md", self._content(text)
+        result = self._call("save_to_my_workspace", filename=filename, content=content)
+        if result["success"]:
+            self._versions[filename] = result["version"]
+        self._tell(result, "private", f"{self._toolbox.actor}/{filename}", result.get("version"), content)
+
+    def _delete(self, text: str) -> None:
+        if not self._versions:
+            return
+        filename, version = self._versions.popitem()
+        result = self._call("delete_from_my_workspace", filename=filename)
+        if not result["success"]:
+            self._versions[filename] = version
+        self._tell(result, "private", f"{self._toolbox.actor}/{filename}", version + 1, None)
+
+    def _hand_over(self, text: str) -> None:
+        receiver = self._random.choice([agent for agent in AGENTS if agent != self._toolbox.actor])
+        content = self._content(text)
+        result = self._call(
+            "handoff_file", to_agent=receiver, filename="data.csv", content=content, message=text
+        )
+        path = f"{self._toolbox.actor}_to_{receiver}/data.csv"
+        self._tell(result, "handoff", path, result.get("delivery"), content)
+
+    def _write(self, text: str) -> None:
+        path, content = f"plans/{self._random.randrange(3)}.md", self._content(text)
+        expected = self._call("collab_read", filepath=path).get("version", 0) - (self._random.random() < 0.1)
+        result = self._call(
+            "collab_write", filepath=path, content=content, message=text, expected_version=max(0, expected)
+        )
+        version = result["version"] if result["success"] else None
+        self._tell(result, "collab", path, version, content)
+
+    def _misread(self, text: str) -> None:
+        self._call("read_from_workspace", agent_id="nobody", filename=text)
+
+
+def write_until_killed(root: str, seed: int) -> None:
+    """All agents at once, each in a thread of its own, so that one commit carries several rows."""
+    os.write(1, f"{os.getpid()}\n".encode())
+    lock = Lock()
+
+    def report(acknowledged: Acknowledged) -> None:
+        with lock:
+            os.write(1, json.dumps(acknowledged).encode() + b"\n")
+
+    workspace = Workspace.open(root, scan=False)
+    for agent in AGENTS:
+        Thread(target=Writer(workspace.tools(agent), seed, report).run).start()
+
+
+def write_some(root: str, seed: int, operations: int) -> None:
+    def report(acknowledged: Acknowledged) -> None:
+        os.writev(1, [json.dumps(acknowledged).encode(), b"\n"])
+
+    try:
+        workspace = Workspace.open(root, AGENTS, scan=False)
+    except (WatchroomError, OSError):
+        sys.exit(NOT_OPENED)
+    with workspace:
+        Writer(workspace.tools(AGENTS[0]), seed, report).run(operations)
+
+
+def fork_writers(root: str) -> None:
+    for line in sys.stdin:
+        process = os.fork()
+        if process == 0:
+            write_until_killed(root, int(line))
+            return
+        os.waitpid(process, 0)
+        os.write(1, f"{DEAD}\n".encode())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        fork_writers(sys.argv[1])
+    else:
+        write_some(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,66 @@
+"""What tests about loss look at: the bytes of a tree, and the rows of a journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from watchroom import Row, Workspace, Zone
+from watchroom.journal import Journal
+from watchroom.names import sha256
+from watchroom.tree.layout import ROOTS
+
+ZONES: tuple[Zone, ...] = ("private", "handoff", "collab")
+
+
+def snapshot(root: Path) -> dict[str, bytes | str]:
+    """Everything beneath ``root`` but the control folder, links unfollowed: path → bytes, or what else it is."""
+    found: dict[str, bytes | str] = {}
+    for folder, folders, files in os.walk(root):
+        if ".watchroom" in folders:
+            folders.remove(".watchroom")
+        for name in (*folders, *files):
+            path = Path(folder, name)
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                content: bytes | str = f"link to {path.readlink()}"
+            elif stat.S_ISREG(mode):
+                content = path.read_bytes()
+            else:
+                content = f"kind {stat.S_IFMT(mode):o}"
+            found[os.fsdecode(os.fsencode(path.relative_to(root)))] = content
+    return found
+
+
+def all_rows(journal: Journal, after: int = 0) -> list[Row]:
+    return journal.rows(after, limit=10_000_000)
+
+
+def torn(files: dict[str, bytes | str], journal: Journal) -> Iterator[str]:
+    """The files of a snapshot that are no version of their path, and views of JSON that are no JSON."""
+    for name, data in files.items():
+        if isinstance(data, str):
+            continue
+        zone = next((zone for zone in ZONES if name.startswith("/".join(ROOTS[zone]) + "/")), None)
+        if name.endswith(("history.json", ".meta.json")):
+            if not _is_json(data):
+                yield name
+        elif zone is not None:
+            path = name.removeprefix("/".join(ROOTS[zone]) + "/")
+            if sha256(data) not in {row.sha256 for row in journal.history(zone, path)}:
+                yield name
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
+
+
+def outside_rows(workspace: Workspace, after: int = 0) -> list[Row]:
+    return [row for row in all_rows(workspace.journal, after) if row.actor == "outside"]
