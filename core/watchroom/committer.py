@@ -21,7 +21,7 @@ from watchroom.disk import NotAFile, ProcessLock, boot_id
 from watchroom.errors import NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
 from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write
-from watchroom.tree import NewVersion, Overwritten, Tree
+from watchroom.tree.tree import NewVersion, Overwritten, Tree
 
 LAY_OUT_TOOL: Final = "lay_out"
 _MOST_AT_ONCE: Final = 512

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -75,8 +74,7 @@ class Row(NamedTuple):
         return timestamp(self.time)
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """A draft of a row that makes the next version of a path, if ``expected`` still is the current one.
 
     ``content`` None deletes. ``expected`` 0 means that the path must not exist yet, `UNCHECKED` that
@@ -93,8 +91,7 @@ class Write:
     detail: Mapping[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """A draft of a row that changes no version: a reading, a refusal, an acknowledgement.
 
     A note that is not ``durable`` is not worth a disk sync of its own: it rides with the next commit.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from functools import lru_cache
@@ -149,6 +148,9 @@ def _check_bytes(data: bytes) -> None:
 
 
 def sha256(data: bytes) -> str:
+    # Loaded with the first write: whoever only reads the journal does without.
+    import hashlib
+
     return hashlib.sha256(data).hexdigest()
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from watchroom import names
 from watchroom.errors import ConfigInvalid, InvalidAgentId, UnknownAgent
@@ -22,8 +21,7 @@ Layer: TypeAlias = Literal["top", "mid", "bottom"]
 LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(NamedTuple):
     """A registered agent. ``supervisor`` is another agent's id, or empty."""
 
     id: str
@@ -32,15 +30,14 @@ class Agent:
     supervisor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """What ``config.toml`` says."""
 
-    agents: Mapping[str, Agent] = field(default_factory=lambda: MappingProxyType({}))
+    agents: Mapping[str, Agent] = MappingProxyType({})
     language: Language = "en"
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
-        return replace(self, agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
+        return self._replace(agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
 
 
 def parse(text: str) -> Config:

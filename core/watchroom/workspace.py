@@ -14,9 +14,8 @@ from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Agent, Config, Registry, render
 from watchroom.texts import Language
-from watchroom.tree import Tree
 from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
-from watchroom.tree.tree import export
+from watchroom.tree.tree import Tree, export
 from watchroom.verify import Problem, repair, verify
 from watchroom.zones import CollabZone, HandoffZone, OutsideEdits, PrivateZone, Store
 

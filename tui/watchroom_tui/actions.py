@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from textual.binding import Binding, BindingType
 from watchroom.texts import Catalogue
@@ -12,8 +11,7 @@ Scope: TypeAlias = Literal["app", "list", "view", "files", "handoffs", "activity
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One thing a person can do. ``name`` is Textual's action (with arguments); its texts stand in the
     catalogue under ``action.{id}``. ``acts`` changes the workspace, so it is not offered in the past."""
 

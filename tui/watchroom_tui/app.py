@@ -61,6 +61,7 @@ class WatchroomApp(App[None]):
         for name in ("app", "overview", "agents", "handoffs", "files", "activity", "detail")
     ]
     BINDINGS = bindings("app")
+    DEFAULT_MODE = ROOMS[0][1]
     ENABLE_COMMAND_PALETTE = True
     MODES: ClassVar[dict[str, Callable[[], Screen[None]]]] = {}  # type: ignore[assignment]
 
@@ -81,8 +82,6 @@ class WatchroomApp(App[None]):
         self.journal = journal
         self.place = place
         self.person = person
-        self.model = Model()
-        self.progress = 1.0
         self._worker_process: WorkerProcess | None = None
         self.workspace: Workspace | None = None
         self._open_workspace = open_workspace
@@ -99,12 +98,18 @@ class WatchroomApp(App[None]):
         self.line_styles: dict[str, Style] = {}
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = DARK
+        # Without the watcher, which would have every stylesheet parsed once more before the first paint.
+        self.set_reactive(WatchroomApp.theme, DARK)
+        self.add_class(f"-theme-{DARK}", "-dark-mode")
+        self.stylesheet.set_variables(self.get_css_variables())
+        self.model, self.progress = self.feed.first_look()
+
+    def get_default_screen(self) -> Screen[None]:
+        return _make_room(self.DEFAULT_MODE)
 
     def on_mount(self) -> None:
         for _, room in ROOMS:
             self.add_mode(room, partial(_make_room, room))
-        self.switch_mode(ROOMS[0][1])
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:

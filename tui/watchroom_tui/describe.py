@@ -77,4 +77,4 @@ def outcome(row: Row, words: Catalogue) -> Span:
 def need_text(need: Need, words: Catalogue) -> str:
     """Who waits for what, without the path."""
     who = safe(need.row.actor)
-    return words(f"need.{need.kind}", who=who, against=safe(need.against), count=need.count)
+    return words(f"need.{need.kind}", who=who, against=safe(need.against), count=need.times)

@@ -15,16 +15,17 @@ from watchroom.journal import Journal
 from watchroom.projections import Fold, Model
 from watchroom.tree.layout import CONFIG_PATH
 
-from watchroom_tui.wake import waker
+from watchroom_tui.wake import Waker, waker
 
 FRAME_SECONDS: Final = 0.05
 """At least so long between two models while rows keep coming: 20 a second."""
 
-PREVIEW_ROWS: Final = 400
-"""A long journal is shown by its newest rows first, while the rest is read."""
+PREVIEW_ROWS: Final = 80
+"""A journal is shown by its newest rows first, while the rest is read."""
 
 _CHUNK: Final = 200
 _LIVE_CHUNK: Final = 2000
+_PROGRESS_ROWS: Final = 10_000
 _BACKSTOP_SECONDS: Final = 5.0
 
 
@@ -47,8 +48,8 @@ class Feed:
         self._show = show
         self._until = until
         self._fold = Fold(journal.content)
-        self._preview = Model()
-        self._waker = waker(control if until is None else None)
+        self._control = control if until is None else None
+        self._waker: Waker = waker(None)
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="watchroom-feed", daemon=True)
 
@@ -56,7 +57,21 @@ class Feed:
     def is_live(self) -> bool:
         return self._until is None
 
+    def first_look(self) -> tuple[Model, float]:
+        """The newest rows and who is registered, read at once; and the share of the journal that is."""
+        last = self._journal.last_seq() if self._until is None else self._until
+        look = Fold(self._journal.content)
+        rows = self._journal.rows_before(last + 1, limit=PREVIEW_ROWS)
+        if rows:
+            registry = self._journal.head("config", CONFIG_PATH, as_of=last)
+            if registry is not None and registry.seq < rows[-1].seq:
+                look.apply([registry])
+            look.apply(reversed(rows))
+        return look.model(), 1.0 if len(rows) >= last else 0.0
+
     def start(self) -> None:
+        if self._control is not None:
+            self._waker = waker(self._control)
         self._thread.start()
 
     def wake(self) -> None:
@@ -82,30 +97,18 @@ class Feed:
 
     def _read_what_is_there(self) -> None:
         last = self._journal.last_seq() if self._until is None else self._until
-        if last > PREVIEW_ROWS:
-            self._show_newest(last)
+        preview, _ = self.first_look()
         while self._fold.seq < last and not self._stopping.is_set():
             started = time.monotonic()
             rows = self._journal.rows(self._fold.seq, until=last, limit=_CHUNK)
             if not rows:
                 break
             self._fold.apply(rows)
-            if self._fold.seq // 10_000 != rows[0].seq // 10_000:
-                self._show(self._preview, self._fold.seq / last)
+            if self._fold.seq // _PROGRESS_ROWS != rows[0].seq // _PROGRESS_ROWS:
+                self._show(preview, self._fold.seq / last)
             # Half of the time is left to the keys.
             self._stopping.wait(time.monotonic() - started)
-        if self._fold.seq:
-            self._show(self._fold.model(), 1.0)
-
-    def _show_newest(self, last: int) -> None:
-        newest = Fold(self._journal.content)
-        registry = self._journal.head("config", CONFIG_PATH, as_of=last)
-        rows = self._journal.rows_before(last + 1, limit=PREVIEW_ROWS)
-        if registry is not None and registry.seq < rows[-1].seq:
-            newest.apply([registry])
-        newest.apply(reversed(rows))
-        self._preview = newest.model()
-        self._show(self._preview, 0.0)
+        self._show(self._fold.model(), 1.0)
 
     def _take_in(self) -> bool:
         before = self._fold.seq

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from watchroom.model import Appended, Draft, Outcome, Row, Zone
 
 
-@dataclass(frozen=True, slots=True)
-class RowFilter:
+class RowFilter(NamedTuple):
     """Which rows to give; a field that is None lets all pass. ``path`` matches anywhere in the path."""
 
     actor: str | None = None

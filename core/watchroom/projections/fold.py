@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Final
 
 from watchroom.errors import ConfigInvalid
@@ -112,7 +111,7 @@ class Fold:
             return
         known = self._agents
         self._agents = {
-            agent.id: replace(known[agent.id], agent=agent) if agent.id in known else AgentView(agent)
+            agent.id: known[agent.id]._replace(agent=agent) if agent.id in known else AgentView(agent)
             for agent in config.agents.values()
         }
 
@@ -121,7 +120,7 @@ class Fold:
         if row.version is not None:
             self._files[row.path] = SharedFile(row.path, row, known.refused if known else 0)
         elif known is not None and row.outcome == "conflict":
-            self._files[row.path] = replace(known, refused=known.refused + 1)
+            self._files[row.path] = known._replace(refused=known.refused + 1)
         else:
             return
         self._changed.add("files")
@@ -138,8 +137,8 @@ class Fold:
             if row.base is None or row.base < (known.row.version or 0):
                 return
             if row.tool == ACKNOWLEDGE:
-                known = replace(known, acknowledged=row, read=True)
+                known = known._replace(acknowledged=row, read=True)
             elif row.tool == READ:
-                known = replace(known, read=True)
+                known = known._replace(read=True)
             self._deliveries[row.path] = known
         self._changed.add("deliveries")

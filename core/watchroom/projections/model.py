@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import Outcome, Row
 from watchroom.registry import Agent
@@ -20,15 +20,14 @@ BUCKETS: Final = 24
 """Activity is counted in so many buckets of so many seconds: two minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentView:
+class AgentView(NamedTuple):
     """An agent with what it did last. ``activity`` maps a bucket (seconds / 5) to its number of rows."""
 
     agent: Agent
     last: Row | None = None
     rows: int = 0
     refused: int = 0
-    activity: Mapping[int, int] = field(default_factory=dict)
+    activity: Mapping[int, int] = MappingProxyType({})
 
     def status(self, now: int, idle_after: float = 30.0) -> Status:
         """What the agent is up to at ``now`` (nanoseconds since the epoch)."""
@@ -37,8 +36,7 @@ class AgentView:
         return "running" if self.last.outcome == "ok" else "error"
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(NamedTuple):
     """Something that waits for a person. ``key`` tells one need from another for as long as it lasts."""
 
     kind: NeedKind
@@ -46,11 +44,10 @@ class Need:
     row: Row
     against: str = ""
     """The other party: who wrote the current version, or was written over, or should acknowledge."""
-    count: int = 1
+    times: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """A handoff and how far it got."""
 
     row: Row
@@ -61,8 +58,7 @@ class Delivery:
     acknowledged: Row | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SharedFile:
+class SharedFile(NamedTuple):
     """A collaborative file: its current version, and how many writes to it were refused."""
 
     path: str
@@ -70,8 +66,7 @@ class SharedFile:
     refused: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(NamedTuple):
     """Everything that the dashboard shows, as of row ``seq``."""
 
     seq: int = 0
@@ -84,8 +79,8 @@ class Model:
     """Newest first."""
     files: tuple[SharedFile, ...] = ()
     """By path."""
-    outcomes: Mapping[Outcome, int] = field(default_factory=dict)
-    activity: Mapping[int, int] = field(default_factory=dict)
+    outcomes: Mapping[Outcome, int] = MappingProxyType({})
+    activity: Mapping[int, int] = MappingProxyType({})
 
     def agent(self, agent_id: str) -> AgentView | None:
         return next((view for view in self.agents if view.agent.id == agent_id), None)

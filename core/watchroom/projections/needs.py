@@ -43,8 +43,8 @@ class Needs:
 
     def _add(self, need: Need) -> None:
         known = self._open[need.kind].pop(need.key, None)
-        if known is not None and need.count == 1:
-            need = Need(need.kind, need.key, need.row, need.against, known.count + 1)
+        if known is not None and need.times == 1:
+            need = Need(need.kind, need.key, need.row, need.against, known.times + 1)
         self._open[need.kind][need.key] = need
         self._changed = True
 
@@ -60,7 +60,7 @@ class Needs:
         count = self._refusals.get(row.actor, 0) + 1
         self._refusals[row.actor] = count
         if count >= STUBBORN:
-            self._add(Need("denied", row.actor, row, count=count))
+            self._add(Need("denied", row.actor, row, times=count))
 
     def _apply_collab(self, row: Row, file: SharedFile | None) -> None:
         if row.version is None:

@@ -6,10 +6,11 @@ Catalogues are TOML files beside this one. A key is the dotted path of a string,
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from importlib import import_module
 from typing import Literal, TypeAlias, get_args
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -37,8 +38,10 @@ class Catalogue:
 @cache
 def catalogue(language: Language = "en", package: str = "watchroom.texts") -> Catalogue:
     """The catalogue of ``package`` (a package that holds ``en.toml`` and ``zh.toml``)."""
-    source = files(package).joinpath(f"{language}.toml").read_text(encoding="utf-8")
-    return Catalogue(dict(_flat(tomllib.loads(source))))
+    # importlib.resources would do, but takes longer to load than all our texts to read.
+    (folder,) = import_module(package).__path__
+    with open(os.path.join(folder, f"{language}.toml"), "rb") as file:
+        return Catalogue(dict(_flat(tomllib.load(file))))
 
 
 def _flat(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:

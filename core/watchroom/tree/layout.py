@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from watchroom.disk import Parts
+if TYPE_CHECKING:
+    from watchroom.disk import Parts
 from watchroom.model import Row, Zone
 from watchroom.names import META_SUFFIX
 

@@ -17,8 +17,8 @@ from watchroom.disk import NotAFile, Parts
 from watchroom.errors import InvalidPath, NotText, WatchroomError
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
 from watchroom.registry import parse
-from watchroom.tree import Overwritten
 from watchroom.tree.layout import CONFIG_PATH, ROOTS, path_at, place
+from watchroom.tree.tree import Overwritten
 from watchroom.zones.store import Store
 
 EDIT_TOOL: Final = "outside_edit"

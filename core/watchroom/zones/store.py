@@ -9,7 +9,7 @@ from watchroom.errors import NotFound, PathBlocked
 from watchroom.journal import Journal
 from watchroom.model import Appended, Note, Row, Write, Zone
 from watchroom.registry import Registry
-from watchroom.tree import Tree
+from watchroom.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
-import json
 import os
-import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import asdict, fields
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
@@ -67,6 +63,10 @@ def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
 
 
 def run_demo(given: Namespace, words: Catalogue) -> int:
+    import json
+    import tempfile
+    from dataclasses import asdict
+
     from watchroom.simulation import Simulation, roster
     from watchroom.workspace import Workspace
 
@@ -133,11 +133,15 @@ def _run(
 
 def _plain(summary: Summary) -> dict[str, object]:
     """The summary's fields as JSON knows them."""
+    from dataclasses import fields
+
     values = {field.name: getattr(summary, field.name) for field in fields(summary)}
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
 
 def _person() -> str:
+    import getpass
+
     try:
         return getpass.getuser()
     except (KeyError, OSError):

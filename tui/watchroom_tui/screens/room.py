@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,13 +14,16 @@ from watchroom.projections import Model
 
 from watchroom_tui.widgets.drawn import Palette
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.text_view import TextView
 
 if TYPE_CHECKING:
     from watchroom_tui.app import WatchroomApp
 
-Pane: TypeAlias = LineList[Any] | TextView  # lists of whatever items
+
+class Pane(Protocol):
+    """What a room needs of its panes, beside that they are widgets."""
+
+    @property
+    def tab_text(self) -> str: ...
 
 
 class Room(Screen[None]):
@@ -61,7 +64,7 @@ class Room(Screen[None]):
     def _show_tabs(self) -> None:
         panes = self.panes()
         front = next((index for index, pane in enumerate(panes) if pane.has_class("-front")), 0)
-        self.query_one(PaneTabs).show([pane.tab_text for pane in panes], front)
+        self.query_one(PaneTabs).show([cast("Pane", pane).tab_text for pane in panes], front)
 
     @on(PaneTabs.Chosen)
     def choose_pane(self, event: PaneTabs.Chosen) -> None:
@@ -73,8 +76,8 @@ class Room(Screen[None]):
     def on_screen_resume(self) -> None:
         self.show(self.watchroom.model)
 
-    def panes(self) -> list[Pane]:
-        return cast("list[Pane]", list(self.query(".pane")))
+    def panes(self) -> list[Widget]:
+        return list(self.query(".pane"))
 
     def front(self, pane: Widget) -> None:
         """Bring a pane to the front, where only one shows, and give it the keys."""

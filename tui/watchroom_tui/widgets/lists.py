@@ -119,7 +119,7 @@ class NeedList(LineList[Need]):
         return (item.kind, item.key)
 
     def look_of(self, item: Need) -> Hashable:
-        return (item.kind, item.key, item.count, item.row.seq, _age_of(item.row))
+        return (item.kind, item.key, item.times, item.row.seq, _age_of(item.row))
 
     def line(self, item: Need, width: int) -> Line:
         words = words_of(self)

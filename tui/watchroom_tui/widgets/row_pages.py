@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from textual.message import Message
@@ -56,13 +55,13 @@ class PagedRowList(RowList):
 
     def show_only(self, only: RowFilter, label: str) -> None:
         """Show only rows that pass ``only``, beside the typed filter; ``label`` says so in the title."""
-        self._only = replace(only, text=self._only.text)
+        self._only = only._replace(text=self._only.text)
         self._label = label
         self._start_over()
 
     def set_filter(self, text: str) -> None:
         self._filter = text
-        self._only = replace(self._only, text=text or None)
+        self._only = self._only._replace(text=text or None)
         self._start_over()
 
     def _filtered(self, items: Sequence[Row]) -> Sequence[Row]:
