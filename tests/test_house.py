@@ -26,8 +26,12 @@ def test_the_whole_house_passes(check: str) -> None:
 
 
 def test_imports_run_downward_only() -> None:
-    command = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
-    done = subprocess.run([sys.executable, "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = (
+        "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 kept, 0 broken" in done.stdout
 
@@ -37,5 +41,7 @@ def test_the_command_line_starts_calls_without_the_dashboard() -> None:
         "import sys; from watchroom_tui.cli import main; main(['call', '.', 'nobody', 'collab_list']);"
         "print([name for name in ('textual', 'pygit2', 'watchfiles') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
