@@ -79,6 +79,8 @@ class Workspace:
             self._write_config(render(Config(language=language or "en")), 0)
         if scan or restarted:
             self._outside.scan(after_restart=restarted)
+        else:
+            self._outside.check("config", CONFIG_PATH)
         self.register(Agent(each) if isinstance(each, str) else each for each in agents)
 
     def register(self, agents: Iterable[Agent]) -> None:

@@ -50,6 +50,9 @@ KEY_NAMES: Final = {
     "pageup": "pgup",
     "pagedown": "pgdn",
     "ctrl+p": "^p",
+    "ctrl+c": "^c",
+    "ctrl+b": "^b",
+    "ctrl+f": "^f",
 }
 
 ROOMS: Final[tuple[tuple[str, str], ...]] = (
@@ -70,7 +73,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("help", "app", "help", ("question_mark",), footer=True),
     Action("palette", "app", "command_palette", ("ctrl+p",)),
     Action("theme", "app", "flip_theme", ("t",)),
-    Action("quit", "app", "quit", ("q",)),
+    Action("quit", "app", "quit", ("q", "ctrl+c")),
     Action("up", "list", "move(-1)", ("up", "k")),
     Action("down", "list", "move(1)", ("down", "j")),
     Action("page_up", "list", "page(-1)", ("pageup", "ctrl+b")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
+from time import time_ns
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from rich.style import Style
@@ -13,6 +14,7 @@ from textual.message import Message
 from textual.screen import Screen
 from watchroom.journal import Journal
 from watchroom.projections import Model, Need
+from watchroom.projections.model import pressing
 from watchroom.texts import Language
 
 from watchroom_tui.actions import ROOMS, bindings, of_scope
@@ -87,7 +89,9 @@ class WatchroomApp(App[None]):
         self._open_workspace = open_workspace
         self._end_after = end_after
         self._hints: Hints | None = None
+        self._unsubscribe: Callable[[], None] = lambda: None
         self._visited: list[str] = []
+        self._urgent: Need | None = None
         self.feed = Feed(
             journal,
             lambda model, progress: self._from_feed(ModelChanged(model, progress)),
@@ -123,7 +127,7 @@ class WatchroomApp(App[None]):
         if self._open_workspace:
             workspace = self._open_workspace()
             self.call_from_thread(setattr, self, "workspace", workspace)
-            workspace.subscribe(self.feed.wake)
+            self._unsubscribe = workspace.subscribe(self.feed.wake)
             self.feed.wake()
             from watchroom_tui.hints import Hints
 
@@ -136,8 +140,8 @@ class WatchroomApp(App[None]):
     def on_model_changed(self, message: ModelChanged) -> None:
         self.model = message.model
         self.progress = message.progress
-        if isinstance(self.screen, Room):
-            self.screen.show(self.model)
+        if self.room:
+            self.room.show(self.model)
 
     @property
     def worker_process(self) -> WorkerProcess:
@@ -148,9 +152,13 @@ class WatchroomApp(App[None]):
             self._worker_process = WorkerProcess()
         return self._worker_process
 
+    def now(self) -> int:
+        """The moment that is shown: nanoseconds since the epoch."""
+        return time_ns() if self.feed.is_live else self.model.time
+
     def tell(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
         """A passing message; ``text`` is shown as it is."""
-        self.notify(safe(text), severity=severity, markup=False)
+        self.notify(safe(text), severity=severity, markup=False, timeout=3)
 
     @property
     def room(self) -> Room | None:
@@ -178,8 +186,12 @@ class WatchroomApp(App[None]):
             self.room.go_to_agent(agent)
 
     async def action_urgent(self) -> None:
-        if self.model.needs:
-            await self.go_to(self.model.needs[0])
+        needs = pressing(self.model.needs, self.now())
+        if needs:
+            again = self._urgent in needs
+            at = (needs.index(self._urgent) + 1) % len(needs) if again and self._urgent else 0
+            self._urgent = needs[at]
+            await self.go_to(needs[at])
         else:
             self.tell(self.words("header.calm"))
 
@@ -189,6 +201,8 @@ class WatchroomApp(App[None]):
             return
         if len(self.screen_stack) > 1:
             self.pop_screen()
+        elif self.room and self.room.step_back():
+            return
         elif self._visited:
             await self.switch_mode(self._visited.pop())
 
@@ -223,6 +237,7 @@ class WatchroomApp(App[None]):
             )
 
     async def _stop_threads(self) -> None:
+        self._unsubscribe()
         await asyncio.to_thread(self.feed.stop)
         if self._hints is not None:
             await asyncio.to_thread(self._hints.stop)

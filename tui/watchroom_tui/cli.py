@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from watchroom.errors import WatchroomError
+from watchroom import __version__
+from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.texts import LANGUAGES, Language
 
 from watchroom_tui.commands import COMMANDS, WrongUsage
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     language = _language()
     words = wording(language)
     parser = argparse.ArgumentParser(prog="watchroom", description=words("cli.description"))
+    parser.add_argument("--version", action="version", version=f"watchroom {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     typed = list(sys.argv[1:] if arguments is None else arguments)
     # Only the command that was typed has to be loaded; all of them, where help may be wanted.
@@ -46,13 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WatchroomError as error:
         print(f"watchroom: {error.message(language)} {error.suggestion(language)}", file=sys.stderr)
         return REFUSED
-    except WrongUsage as error:
-        print(f"watchroom {command.name}: {error}", file=sys.stderr)
-        return USAGE
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as error:
+        failed = DiskFailed(reason=f"{error.strerror}: {error.filename}" if error.filename else str(error))
+        print(f"watchroom: {failed.message(language)} {failed.suggestion(language)}", file=sys.stderr)
+        return REFUSED
+    except WrongUsage as error:
+        print(f"watchroom {command.name}: {error}", file=sys.stderr)
+        return USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 
 BARS: Final = " ▁▂▃▄▅▆▇█"
 
@@ -59,3 +59,16 @@ def size(count: int | None) -> str:
     if count < 1000:
         return f"{count} B"
     return f"{count / 1000:.1f} KB" if count < 999_950 else f"{count / 1_000_000:.1f} MB"
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """``text`` in pieces of at most ``width`` cells, broken after a space where one is near the edge."""
+    pieces = []
+    while width > 1 and cell_len(text) > width:
+        head = chop_cells(text, width)[0]
+        space = head.rfind(" ") + 1
+        if space > len(head) * 2 // 3:
+            head = head[:space]
+        pieces.append(head)
+        text = text[len(head) :]
+    return [*pieces, text]

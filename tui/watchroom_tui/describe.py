@@ -24,25 +24,11 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "handoff": Span("✉", "accent"),
 }
 
-SHORT_TOOLS: Final = {
-    "save_to_my_workspace": "save",
-    "read_from_workspace": "read",
-    "list_workspace_files": "list files",
-    "delete_from_my_workspace": "delete",
-    "handoff_file": "hand over",
-    "check_my_handoffs": "check inbox",
-    "read_handoff": "read handoff",
-    "acknowledge_handoff": "acknowledge",
-    "collab_read_version": "collab_read old",
-    "outside_edit": "edited by hand",
-    "overwritten_edit": "overwritten edit",
-}
-"""Names of tools as lists show them: a glance must do."""
 
-
-def tool(row: Row) -> str:
-    """The tool's name, short."""
-    return safe(SHORT_TOOLS.get(row.tool, row.tool))
+def tool(row: Row, words: Catalogue) -> str:
+    """The tool's name, short: a glance must do. A tool that we do not know keeps its own."""
+    key = f"tool.{row.tool}"
+    return words(key) if key in words else safe(row.tool)
 
 
 def path_of(row: Row) -> str:
@@ -67,14 +53,24 @@ def outcome(row: Row, words: Catalogue) -> Span:
         return Span(words("row.read", version=row.base) if row.base else "·", "dim")
     if row.outcome == "conflict":
         if row.error == "outside_edit":
-            return Span(words("row.outside"), "warning")
+            return Span(words("row.outside_deleted" if row.sha256 is None else "row.outside"), "warning")
         current = row.detail.get("current", "?")
         return Span(words("row.conflict", base=row.base, current=current), "error")
     kind = words(f"outcome.{row.outcome}")
     return Span(f"{kind}: {safe(row.error)}", "error" if row.outcome == "denied" else "warning")
 
 
+def subject(need: Need) -> str:
+    """What a need is about: of a handoff, the file."""
+    return need.row.path.partition("/")[2] if need.kind == "handoff" else need.row.path
+
+
 def need_text(need: Need, words: Catalogue) -> str:
     """Who waits for what, without the path."""
+    if need.row.error == "config_invalid":
+        return words("need.config")
+    if need.kind == "outside" and need.row.sha256 is None:
+        return words("need.deleted")
     who = safe(need.row.actor)
-    return words(f"need.{need.kind}", who=who, against=safe(need.against), count=need.times)
+    text = words(f"need.{need.kind}", who=who, against=safe(need.against), count=need.times)
+    return f"{text} ×{need.times}" if need.times > 1 and need.kind != "denied" else text

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
+from watchroom.tree.layout import CONFIG_PATH, CONTROL
+
 if TYPE_CHECKING:
     from watchroom import Workspace
 
@@ -41,7 +43,7 @@ class Hints:
         pending: set[str] = set()
         ticks = 0
         for touched in self._touched():
-            pending |= touched
+            pending |= touched | {os.path.join(self._workspace.root, CONTROL, CONFIG_PATH)}
             now, later = set(list(pending)[:_MOST_AT_ONCE]), set(list(pending)[_MOST_AT_ONCE:])
             if now:
                 self._workspace.check(now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import select
 import sys
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Final, Protocol
 
 LOCK_NAME: Final = "lock"
@@ -62,6 +62,8 @@ class _KernelWaker:
         # The file is there as soon as anybody opened the workspace; a journal that is only read may lack it.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
         self._inotify.add_watch(path, flags.MODIFY)
+        self._open = Lock()
+        self._is_open = True
         self._reading, self._writing = os.pipe()
         os.set_blocking(self._reading, False)
         os.set_blocking(self._writing, False)
@@ -74,16 +76,21 @@ class _KernelWaker:
             os.read(fd, 1 << 16)
 
     def wake(self) -> None:
-        try:
-            os.write(self._writing, b"!")
-        except BlockingIOError:
-            # The pipe is full of calls that were not answered yet: one more says nothing new.
-            return
+        with self._open:
+            if not self._is_open:
+                return
+            try:
+                os.write(self._writing, b"!")
+            except BlockingIOError:
+                # The pipe is full of calls that were not answered yet: one more says nothing new.
+                return
 
     def close(self) -> None:
-        self._inotify.close()
-        os.close(self._reading)
-        os.close(self._writing)
+        with self._open:
+            self._is_open = False
+            self._inotify.close()
+            os.close(self._reading)
+            os.close(self._writing)
 
 
 class _WatchingWaker(_CalledWaker):

@@ -15,9 +15,16 @@ class Worded(Protocol):
 
     words: Catalogue
 
+    def now(self) -> int: ...
+
 
 def wording(language: Language) -> Catalogue:
     return catalogue(language, "watchroom_tui.texts")
+
+
+def now_of(node: DOMNode) -> int:
+    """The moment that the app of ``node`` shows, nanoseconds since the epoch."""
+    return cast("Worded", node.app).now()
 
 
 def words_of(node: DOMNode) -> Catalogue:

@@ -86,6 +86,16 @@ class Model(NamedTuple):
         return next((view for view in self.agents if view.agent.id == agent_id), None)
 
 
+HANDOFF_PATIENCE: Final = 120.0
+"""So many seconds a handoff may wait for its receiver before a person should know."""
+
+
+def pressing(needs: tuple[Need, ...], now: int) -> tuple[Need, ...]:
+    """The needs that a person should look at by ``now`` (nanoseconds since the epoch), most urgent first."""
+    horizon = now - int(HANDOFF_PATIENCE * 1e9)
+    return tuple(need for need in needs if need.kind != "handoff" or need.row.time <= horizon)
+
+
 def sparkline_counts(activity: Mapping[int, int], now: int, buckets: int = BUCKETS) -> list[int]:
     """Rows per bucket up to ``now`` (nanoseconds since the epoch), oldest first."""
     newest = bucket_of(now)

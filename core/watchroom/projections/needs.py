@@ -31,7 +31,9 @@ class Needs:
             self._apply_collab(row, file)
         elif row.zone == "handoff":
             self._apply_handoff(row)
-        if row.actor == OUTSIDE and row.outcome == "conflict":
+        elif row.zone == "config" and row.version is not None:
+            self._close("outside", f"config {row.path}")
+        if row.actor == OUTSIDE and (row.outcome == "conflict" or row.error == "config_invalid"):
             self._add(Need("outside", f"{row.zone} {row.path}", row))
 
     def current(self, before: tuple[Need, ...]) -> tuple[Need, ...]:

@@ -28,6 +28,8 @@ def declare_init(parser: ArgumentParser, words: Catalogue) -> None:
 def run_init(given: Namespace, words: Catalogue) -> int:
     agents = [_agent(text, words) for text in given.agent]
     with Workspace.open(given.dir, agents, language=given.language) as workspace:
+        if not workspace.config.agents:
+            print(words("cli.init.empty", root=given.dir))
         for agent in workspace.config.agents.values():
             print(f"{agent.id}\t{agent.layer}\t{agent.supervisor or '-'}")
     return 0

@@ -10,6 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from watchroom.journal import Journal
+from watchroom.projections import Fold
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.tree.layout import CONTROL
 
@@ -72,6 +73,10 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
 
     if given.agents < FEWEST_AGENTS:
         raise WrongUsage(words("cli.demo.too_few"))
+    if given.speed < 0 or (given.seconds is not None and given.seconds <= 0):
+        raise WrongUsage(words("cli.demo.not_positive"))
+    if given.dir and _is_foreign(given.dir):
+        raise WrongUsage(words("cli.demo.not_empty", root=given.dir))
     with ExitStack() as stack:
         root = given.dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-"))
         agents = roster(given.agents)
@@ -90,7 +95,7 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
         workspace.flush()
         problems = workspace.verify()
         summary = {
-            "workspace_rows": workspace.journal.last_seq(),
+            "rows": _outcomes(workspace.journal),
             **_plain(simulation.summary()),
             "verify": "clean" if not problems else [asdict(problem) for problem in problems],
         }
@@ -129,6 +134,19 @@ def _run(
         open_workspace=open_workspace,
         end_after=getattr(given, "seconds", None),
     ).run()
+
+
+def _is_foreign(root: str) -> bool:
+    """Whether the folder has something in it, and not a workspace."""
+    return os.path.isdir(root) and bool(os.listdir(root)) and not os.path.exists(os.path.join(root, CONTROL))
+
+
+def _outcomes(journal: Journal) -> dict[str, int]:
+    """How many rows there are of each outcome."""
+    fold = Fold(journal.content)
+    while rows := journal.rows(fold.seq):
+        fold.apply(rows)
+    return {str(outcome): count for outcome, count in fold.model().outcomes.items()}
 
 
 def _plain(summary: Summary) -> dict[str, object]:

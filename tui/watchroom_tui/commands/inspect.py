@@ -39,6 +39,8 @@ def declare_log(parser: ArgumentParser, words: Catalogue) -> None:
 
 
 def run_log(given: Namespace, words: Catalogue) -> int:
+    if given.limit < 1:
+        raise WrongUsage(words("cli.log.limit"))
     journal = open_journal(given.dir)
     try:
         only = RowFilter(

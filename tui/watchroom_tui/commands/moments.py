@@ -26,7 +26,12 @@ def moment(journal: Journal, text: str | None, words: Catalogue) -> int:
     """The row that ``text`` names: a row's number or an ISO 8601 time; the newest if it is None."""
     if text is None:
         return journal.last_seq()
-    return min(int(text), journal.last_seq()) if text.isdigit() else journal.seq_at(nanoseconds(text, words))
+    last = journal.last_seq()
+    if not text.isdigit():
+        return journal.seq_at(nanoseconds(text, words))
+    if int(text) > last:
+        raise WrongUsage(words("cli.moment.beyond", given=text, last=last))
+    return int(text)
 
 
 def nanoseconds(text: str, words: Catalogue) -> int:

@@ -16,7 +16,7 @@ from watchroom_tui.safe import safe
 from watchroom_tui.screens.detail import RowScreen
 from watchroom_tui.screens.room import Room
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.lists import AgentList, FileList, RowList
+from watchroom_tui.widgets.lists import AgentList, FileList, OwnRowList
 from watchroom_tui.widgets.text_view import TextView
 
 
@@ -35,7 +35,7 @@ class AgentsRoom(Room):
                 yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
             with Vertical(id="right", classes="group"):
                 yield TextView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
-                yield RowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
+                yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
         agents = self.query_one("#agents", AgentList)
@@ -74,7 +74,7 @@ class AgentsRoom(Room):
 
     @on(LineList.Opened, "#rows")
     def open_row(self) -> None:
-        row = self.query_one("#rows", RowList).item
+        row = self.query_one("#rows", OwnRowList).item
         if row:
             self.app.push_screen(RowScreen(row))
 
@@ -88,7 +88,7 @@ class AgentsRoom(Room):
 
         files, rows = await asyncio.to_thread(read)
         self.query_one("#files", FileList).show(files)
-        self.query_one("#rows", RowList).show(rows)
+        self.query_one("#rows", OwnRowList).show(rows)
         self._preview()
 
     def _preview(self) -> None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
 
 from textual import work
 from textual.app import ComposeResult
-from textual.screen import ModalScreen
 from watchroom.model import Row
 
 from watchroom_tui.columns import fit, size
-from watchroom_tui.safe import safe, safe_lines
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.sheet import Sheet
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.text_view import TextView
 
-if TYPE_CHECKING:
-    from watchroom_tui.app import WatchroomApp
 
-
-class RowScreen(ModalScreen[None]):
+class RowScreen(Sheet):
     def __init__(self, row: Row) -> None:
         super().__init__()
         self._row = row
@@ -32,15 +28,19 @@ class RowScreen(ModalScreen[None]):
 
     @work(exclusive=True)
     async def load(self) -> None:
-        app = cast("WatchroomApp", self.app)
+        app = self.watchroom
         content = await asyncio.to_thread(app.journal.content, self._row.seq)
         title = f"{app.words('pane.detail')} {self._row.seq}"
-        self.query_one(TextView).show_lines(
-            self._row.seq, [*self._fields(), *self._content(content)], title=title
-        )
+        view = self.query_one(TextView)
+        if content is None:
+            nothing: list[Line] = [[], [Span(f" {app.words('detail.no_content')}", "dim")]]
+            view.show_lines(self._row.seq, [*self._fields(), *nothing], title=title)
+        else:
+            head: list[Line] = [[], [Span(f" {app.words('detail.content')}", "title")], []]
+            view.show_text(self._row.seq, content, title=title, head=[*self._fields(), *head])
 
     def _fields(self) -> list[Line]:
-        words, row = cast("WatchroomApp", self.app).words, self._row
+        words, row = self.watchroom.words, self._row
         fields = {
             "time": row.timestamp,
             "actor": row.actor,
@@ -61,10 +61,3 @@ class RowScreen(ModalScreen[None]):
             for name, value in fields.items()
             if value not in (None, "")
         ]
-
-    def _content(self, content: str | None) -> list[Line]:
-        words = cast("WatchroomApp", self.app).words
-        if content is None:
-            return [[], [Span(f" {words('detail.no_content')}", "dim")]]
-        head: list[Line] = [[], [Span(f" {words('detail.content')}", "title")], []]
-        return head + [[Span(" " + line)] for line in safe_lines(content)]

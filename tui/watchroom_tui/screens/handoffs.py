@@ -12,7 +12,7 @@ from watchroom.model import Row
 from watchroom.projections import Delivery, Model
 
 from watchroom_tui.columns import fit
-from watchroom_tui.safe import safe, safe_lines
+from watchroom_tui.safe import safe
 from watchroom_tui.screens.room import Room
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.theme import agent_class
@@ -95,8 +95,8 @@ class HandoffsRoom(Room):
         if delivery.acknowledged:
             answer = safe(delivery.acknowledged.message)
             head.append([Span(f" ✓ {clock(delivery.acknowledged.time)}  {answer}", "ok")])
-        lines = [*head, [], *([Span(" " + line)] for line in safe_lines(content or ""))]
-        self.query_one("#content", TextView).show_lines(row.path, lines, title=safe(delivery.filename))
+        view = self.query_one("#content", TextView)
+        view.show_text(row.path, content or "", title=safe(delivery.filename), head=[*head, []])
 
 
 def matrix_lines(deliveries: tuple[Delivery, ...]) -> list[Line]:

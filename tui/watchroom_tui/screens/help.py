@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 from textual.app import ComposeResult
-from textual.screen import ModalScreen
 
 from watchroom_tui.actions import SCOPES, of_scope
 from watchroom_tui.columns import fit
+from watchroom_tui.screens.sheet import Sheet
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.text_view import TextView
 
-if TYPE_CHECKING:
-    from watchroom_tui.app import WatchroomApp
 
-
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Sheet):
     def compose(self) -> ComposeResult:
         yield TextView(title="help.title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
-        app = cast("WatchroomApp", self.app)
+        app = self.watchroom
         room = app.room.ROOM if app.room else ""
         lines: list[Line] = []
         # What only works here comes first: that is what people open the help for.

@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from watchroom.projections import Model
+from watchroom.projections.model import pressing
 
 from watchroom_tui.screens.room import Room
 from watchroom_tui.widgets.line_list import LineList
@@ -32,7 +33,7 @@ class OverviewRoom(Room):
 
     def show_model(self, model: Model) -> None:
         self.query_one("#agents", AgentList).show(model.agents)
-        self.query_one("#needs", NeedList).show(model.needs)
+        self.query_one("#needs", NeedList).show(pressing(model.needs, self.watchroom.now()))
         self.query_one("#activity", RowList).show(model.recent)
 
     @on(LineList.Opened, "#agents")

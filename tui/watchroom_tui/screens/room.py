@@ -11,9 +11,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 from watchroom.model import Row
 from watchroom.projections import Model
+from watchroom.projections.model import pressing
 
 from watchroom_tui.widgets.drawn import Palette
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
+from watchroom_tui.widgets.line_list import LineList
 
 if TYPE_CHECKING:
     from watchroom_tui.app import WatchroomApp
@@ -32,6 +34,10 @@ class Room(Screen[None]):
     ROOM: ClassVar[str]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-mid"), (160, "-wide")]  # noqa: RUF012  # as textual has it
     AUTO_FOCUS = ".pane"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trail: list[Widget] = []
 
     @property
     def watchroom(self) -> WatchroomApp:
@@ -57,7 +63,8 @@ class Room(Screen[None]):
 
     def show(self, model: Model) -> None:
         app = self.watchroom
-        self.query_one(Header).show(model, is_live=app.feed.is_live, progress=app.progress)
+        waiting = len(pressing(model.needs, app.now()))
+        self.query_one(Header).show(model, waiting, is_live=app.feed.is_live, progress=app.progress)
         self.show_model(model)
         self._show_tabs()
 
@@ -65,6 +72,13 @@ class Room(Screen[None]):
         panes = self.panes()
         front = next((index for index, pane in enumerate(panes) if pane.has_class("-front")), 0)
         self.query_one(PaneTabs).show([cast("Pane", pane).tab_text for pane in panes], front)
+
+    @on(LineList.Counted)
+    def recount(self) -> None:
+        self._show_tabs()
+
+    def on_descendant_focus(self) -> None:
+        self.query_one(Footer).refresh()
 
     @on(PaneTabs.Chosen)
     def choose_pane(self, event: PaneTabs.Chosen) -> None:
@@ -80,9 +94,20 @@ class Room(Screen[None]):
         return list(self.query(".pane"))
 
     def front(self, pane: Widget) -> None:
-        """Bring a pane to the front, where only one shows, and give it the keys."""
+        """Bring a pane to the front, where only one shows, and give it the keys; `step_back` returns."""
+        if self.focused is not None and self.focused is not pane:
+            self._trail.append(self.focused)
         self._put_in_front(pane)
         pane.focus()
+
+    def step_back(self) -> bool:
+        """Back to the pane that led here; False if none did."""
+        if not self._trail:
+            return False
+        pane = self._trail.pop()
+        self._put_in_front(pane)
+        pane.focus()
+        return True
 
     def _put_in_front(self, pane: Widget) -> None:
         for each in self.query(".pane, .group"):
@@ -92,4 +117,9 @@ class Room(Screen[None]):
     def next_pane(self, step: int) -> None:
         panes = self.panes()
         index = next((n for n, pane in enumerate(panes) if pane is self.focused), -step)
-        self.front(panes[(index + step) % len(panes)])
+        if isinstance(self.focused, LineList):
+            self.focused.end_filtering()
+        self._trail.clear()
+        pane = panes[(index + step) % len(panes)]
+        self._put_in_front(pane)
+        pane.focus()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import time_ns
+from typing import Final
 
 from rich.cells import cell_len
 from textual import events
@@ -16,7 +16,17 @@ from watchroom_tui.actions import ROOMS, Action, of_scope
 from watchroom_tui.columns import sparkline
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.drawn import Drawn
-from watchroom_tui.wording import words_of
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.lists import clock
+from watchroom_tui.wording import now_of, words_of
+
+NAMED_FROM: Final = 110
+"""From so many columns on, every room is named in the footer."""
+
+
+def model_time(now: int) -> str:
+    """Date and time with their zone, for a look into the past."""
+    return timestamp(now)[:19].replace("T", " ") + " UTC"
 
 
 class Header(Drawn):
@@ -26,46 +36,64 @@ class Header(Drawn):
         super().__init__()
         self._place = place
         self._model = Model()
+        self._waiting = 0
         self._is_live = True
         self._progress = 1.0
 
-    def show(self, model: Model, *, is_live: bool, progress: float) -> None:
-        self._model, self._is_live, self._progress = model, is_live, progress
+    def on_mount(self) -> None:
+        self.set_interval(1.0, self.refresh)
+
+    def show(self, model: Model, waiting: int, *, is_live: bool, progress: float) -> None:
+        """``waiting``: how many things need a person now."""
+        self._model, self._waiting, self._is_live, self._progress = model, waiting, is_live, progress
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        left, right = self._left(), self._right()
         width = self.size.width
-        space = width - sum(cell_len(span.text) for span in (*left, *right))
-        if space < 1:
-            return self.strip([*left], width)
-        return self.strip([*left, Span(" " * space), *right], width)
+        right = self._right()
+        left = self._left(width - cell_len(right.text) - 1)
+        space = width - sum(cell_len(span.text) for span in left) - cell_len(right.text)
+        return self.strip([*left, Span(" " * max(0, space)), right], width)
 
-    def _left(self) -> Line:
+    def _left(self, width: int) -> Line:
+        """As much as there is space for, the most important first."""
         words, model = words_of(self), self._model
-        now = time_ns() if self._is_live else model.time
-        clock = timestamp(model.time)[11:19] if model.time else "–"
-        mode = (
-            Span(f"● {words('header.live')} {clock}", "ok")
-            if self._is_live
-            else Span(f"◷ {clock}", "warning")
-        )
-        counts = sparkline_counts(model.activity, now, 12)
-        spans = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong"), mode]
-        spans.append(Span(f"  {words('header.agents', count=len(model.agents))}  ", "dim"))
-        spans.append(Span(sparkline(counts, 6), "accent"))
-        per_minute = sum(counts[-60 // BUCKET_SECONDS :])
-        spans.append(Span(f" {words('header.rate', count=per_minute)}", "dim"))
+        now = now_of(self)
+        if self._is_live:
+            mode = Span(f"● {words('header.live')} {clock(now)}", "ok")
+        else:
+            mode = Span(f"◷ {words('header.past', row=model.seq, time=model_time(now))}", "warning")
+        groups: list[list[Span]] = [
+            [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")],
+            [mode],
+        ]
         if self._progress < 1:
             done = int(self._progress * 10)
-            spans.append(Span(f"  {'▰' * done}{'▱' * (10 - done)} {words('header.reading')}", "warning"))
+            bar = f"  {'▰' * done}{'▱' * (10 - done)} {words('header.reading')}"
+            groups.append([Span(bar, "warning")])
+        count = len(model.agents)
+        agents = words("header.agent") if count == 1 else words("header.agents", count=count)
+        groups.append([Span(f"  {agents}  ", "dim")])
+        counts = sparkline_counts(model.activity, now)
+        per_minute = sum(counts[-60 // BUCKET_SECONDS :])
+        rate = Span(f" {words('header.rate', count=per_minute)}", "dim")
+        groups.append([Span(sparkline(counts, 12), "accent"), rate])
+        spans: list[Span] = []
+        for group in groups:
+            if sum(cell_len(span.text) for span in (*spans, *group)) > width:
+                break
+            spans += group
         return spans
 
-    def _right(self) -> Line:
-        words, count = words_of(self), len(self._model.needs)
-        if not count:
-            return [Span(f"✓ {words('header.calm')} ", "ok")]
-        return [Span(f" ⚑ {words('header.needs', count=count)} ", "error")]
+    def _right(self) -> Span:
+        words = words_of(self)
+        if not self._waiting:
+            return Span(f"✓ {words('header.calm')} ", "ok")
+        return Span(f" ⚑ {words('header.needs', count=self._waiting)} ", "error")
+
+    async def on_click(self, event: events.Click) -> None:
+        if event.x >= self.size.width - cell_len(self._right().text):
+            await self.app.run_action("app.urgent", self.screen)
 
 
 class PaneTabs(Drawn):
@@ -118,22 +146,24 @@ class Footer(Drawn):
             for action in of_scope("app")
             if action.footer
         ]
+        # Where there is little space, the rooms' keys do without their names.
         rooms = [
             (
                 key,
-                words(f"action.room_{room}.label"),
+                words(f"action.room_{room}.label") if room == self._room or width >= NAMED_FROM else "",
                 f"app.room('{room}')",
                 "strong" if room == self._room else "dim",
             )
             for key, room in ROOMS
         ]
+        in_list = isinstance(self.screen.focused, LineList)
         here = [
             (action.shown_keys[0], action.label(words), _target(action), "dim")
-            for action in of_scope(self._room, "list")
+            for action in of_scope(self._room, *(["list"] if in_list else []))
             if action.footer
         ]
         self._targets = []
-        right_width = sum(cell_len(key) + cell_len(label) + 3 for key, label, _, _ in everywhere)
+        right_width = sum(_entry_width(key, label) for key, label, _, _ in everywhere)
         left, used = self._laid(rooms + here, 0, width - right_width)
         right, _ = self._laid(everywhere, width - right_width, width)
         return self.strip([*left, Span(" " * max(0, width - right_width - used)), *right], width)
@@ -143,10 +173,10 @@ class Footer(Drawn):
         spans: list[Span] = []
         position = start
         for key, label, action, style in entries:
-            width = cell_len(key) + cell_len(label) + 3
+            width = _entry_width(key, label)
             if position + width > end:
                 continue
-            spans += [Span(f" {key}", "key"), Span(f" {label} ", style)]
+            spans += [Span(f" {key}", "key"), Span(f" {label} " if label else " ", style)]
             self._targets.append((position, position + width, action))
             position += width
         return spans, position
@@ -155,6 +185,10 @@ class Footer(Drawn):
         for start, end, action in self._targets:
             if start <= event.x < end:
                 await self.app.run_action(action, self.screen)
+
+
+def _entry_width(key: str, label: str) -> int:
+    return cell_len(key) + cell_len(label) + (3 if label else 2)
 
 
 def _target(action: Action) -> str:

@@ -17,12 +17,14 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
+from watchroom.model import Row
 
 from watchroom_tui.actions import bindings
+from watchroom_tui.columns import age
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.drawn import Drawn, content
-from watchroom_tui.wording import words_of
+from watchroom_tui.wording import now_of, words_of
 
 T = TypeVar("T")
 
@@ -48,6 +50,9 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         @property
         def control(self) -> Widget:
             return self.sender
+
+    class Counted(Highlighted):
+        """There are more items now, or fewer."""
 
     class Opened(Highlighted):
         """The item under the cursor was chosen, with enter or a double click."""
@@ -78,6 +83,11 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
     def look_of(self, item: T) -> Hashable:
         """Everything that the look of this item depends on, beside the width: as long as it stays the same,
         the line is not drawn again."""
+
+    @property
+    def _room(self) -> Size:
+        """The cells that lines can be drawn in, beside the scrollbars."""
+        return self.scrollable_content_region.size
 
     @property
     def item(self) -> T | None:
@@ -127,6 +137,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         if size != self.virtual_size:
             self.virtual_size = size
             self.refresh()
+            self.post_message(self.Counted(self))
         if self._cursor != before_cursor and before_key is not None:
             # The line under the cursor keeps its place on the screen.
             self.scroll_to(
@@ -161,7 +172,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         return "".join(span.text for span in self.line(item, 400))
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
+        width = self._room.width
         index = y + self.scroll_offset.y
         look = self._look_at(index, width)
         while len(self._drawn) <= y:
@@ -206,8 +217,8 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
 
     def _redraw_changed(self) -> None:
         """Redraw those visible lines that look different now."""
-        width, top = self.size.width, self.scroll_offset.y
-        for y in range(min(len(self._drawn), self.size.height)):
+        width, top = self._room.width, self.scroll_offset.y
+        for y in range(min(len(self._drawn), self._room.height)):
             if self._drawn[y] != self._look_at(y + top, width):
                 self.refresh_line(y + top)
 
@@ -251,7 +262,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         if index == 0:
             self._release()
         before, self._cursor = self._cursor, index
-        top, height = self.scroll_offset.y, max(1, self.size.height)
+        top, height = self.scroll_offset.y, max(1, self._room.height)
         if index < top:
             self.scroll_to(y=index, animate=False, immediate=True)
         elif index >= top + height:
@@ -265,14 +276,14 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         self.refresh_line(self._cursor)
 
     def on_blur(self) -> None:
-        self._end_filtering()
+        self.end_filtering()
         self.refresh_line(self._cursor)
 
     def action_move(self, step: int) -> None:
         self._move_cursor(self._cursor + step)
 
     def action_page(self, pages: int) -> None:
-        self._move_cursor(self._cursor + pages * max(1, self.size.height - 1))
+        self._move_cursor(self._cursor + pages * max(1, self._room.height - 1))
 
     def action_first(self) -> None:
         self._move_cursor(0)
@@ -305,11 +316,16 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         self._take(self._all)
         self.refresh()
 
+    def age_of(self, row: Row | None) -> str:
+        """How long ago a row was made, as lists say it."""
+        return age(row.time, now_of(self)) if row else ""
+
     @property
     def filter(self) -> str:
         return self._filter
 
-    def _end_filtering(self) -> None:
+    def end_filtering(self) -> None:
+        """Keep the filter as it is, and give the keys back."""
         if self._filtering:
             self._filtering = False
             self._retitle()
@@ -324,9 +340,14 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         if not self._filtering:
+            if event.character == "/":
+                # At once, not through a binding: what is typed right after it belongs to the filter.
+                self.action_filter()
+                event.stop()
+                event.prevent_default()
             return
         if event.key == "enter":
-            self._end_filtering()
+            self.end_filtering()
         elif event.key == "escape":
             self.clear_filter()
         elif event.key == "backspace":
@@ -337,6 +358,11 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
             return
         event.stop()
         event.prevent_default()
+
+    def on_paste(self, event: events.Paste) -> None:
+        if self._filtering:
+            self.set_filter(self._filter + event.text.partition("\n")[0])
+            event.stop()
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import lru_cache
-from time import time_ns
+from time import localtime, strftime
 
-from watchroom.model import Row, timestamp
+from watchroom.model import Row
 from watchroom.projections import AgentView, Delivery, Need, SharedFile
 from watchroom.projections.model import bucket_of, sparkline_counts
 
@@ -16,27 +16,27 @@ from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import words_of
+from watchroom_tui.wording import now_of, words_of
 
 
 def clock(time: int) -> str:
-    """Hours, minutes and seconds, UTC."""
+    """Hours, minutes and seconds, as clocks here show them."""
     return _clock(time // 1_000_000_000)
 
 
 @lru_cache(maxsize=4096)
 def _clock(seconds: int) -> str:
-    return timestamp(seconds * 1_000_000_000)[11:19]
+    return strftime("%H:%M:%S", localtime(seconds))
 
 
-def _age_of(row: Row | None) -> str:
-    return age(row.time, time_ns()) if row else ""
+SHORT_OUTCOME = 9
 
 
 class RowList(LineList[Row]):
     """Rows of the journal, newest first."""
 
     GROWS_AT_TOP = True
+    SHOWS_ACTOR = True
 
     def key_of(self, item: Row) -> Hashable:
         return item.seq
@@ -46,17 +46,19 @@ class RowList(LineList[Row]):
 
     def line(self, item: Row, width: int) -> Line:
         outcome = describe.outcome(item, words_of(self))
+        actor_width = 14 if self.SHOWS_ACTOR else 0
         tool_width = 17
-        path_width = max(12, min(48, (width - 24 - tool_width) * 2 // 5))
+        path_width = max(12, min(48, (width - 10 - actor_width - tool_width) * 2 // 5))
         spans = [
             Span(f"{clock(item.time)} ", "dim"),
-            Span(fit(safe(item.actor), 13) + " ", agent_class(item.actor)),
+            Span(fit(safe(item.actor), actor_width - 1) + " " * bool(actor_width), agent_class(item.actor)),
             Span(
-                fit(describe.tool(item), tool_width) + " ",
+                fit(describe.tool(item, words_of(self)), tool_width) + " ",
                 "dim" if item.version is None and item.outcome == "ok" else "",
             ),
             Span(fit_path(safe(describe.path_of(item)), path_width) + "  "),
-            outcome,
+            # Short outcomes stand in a column, so that the messages after them line up.
+            Span(outcome.text.ljust(SHORT_OUTCOME), outcome.style),
         ]
         if item.message:
             spans.append(Span("  " + safe(item.message), "dim"))
@@ -69,6 +71,12 @@ class RowList(LineList[Row]):
         return item.path
 
 
+class OwnRowList(RowList):
+    """The rows of one agent."""
+
+    SHOWS_ACTOR = False
+
+
 class AgentList(LineList[AgentView]):
     """Agents with status, layer, last action and a sparkline of the last two minutes."""
 
@@ -76,25 +84,26 @@ class AgentList(LineList[AgentView]):
         return item.agent.id
 
     def look_of(self, item: AgentView) -> Hashable:
-        return (item.agent, item.rows, _age_of(item.last), bucket_of(time_ns()))
+        return (item.agent, item.rows, self.age_of(item.last), bucket_of(now_of(self)))
 
     def line(self, item: AgentView, width: int) -> Line:
-        now = self._now()
+        now = now_of(self)
         last = item.last
-        name_width = min(18, max(10, width // 4))
-        spark_width = 6 if width >= 50 else 3
-        rest = max(0, width - name_width - spark_width - 19)
+        name_width = min(18, max(11, width // 4))
+        spark_width = min(12, max(3, width // 9))
+        layer_width = 7 if width >= 70 else 0
+        rest = max(0, width - name_width - layer_width - spark_width - 12)
         spans = [
             Span(" "),
             describe.STATUS_MARKS[item.status(now)],
-            Span(" " + fit(safe(item.agent.id), name_width), agent_class(item.agent.id)),
-            Span(" " + fit(item.agent.layer, 7), "dim"),
+            Span(" " + fit(safe(item.agent.id), name_width) + " ", agent_class(item.agent.id)),
+            Span(fit(item.agent.layer, layer_width), "dim"),
         ]
         if last is None:
             spans.append(Span(fit(words_of(self)("agents.nothing_yet"), rest + 6), "dim"))
         else:
-            tool = describe.tool(last)
-            tool_width = min(len(tool), max(8, rest // 2))
+            tool = describe.tool(last, words_of(self))
+            tool_width = min(len(tool), max(6, rest - 12))
             spans.append(Span(fit(tool, tool_width) + " ", "error" if last.outcome != "ok" else "dim"))
             spans.append(Span(fit_path(safe(describe.path_of(last)), max(0, rest - tool_width - 1))))
             spans.append(Span(fit(age(last.time, now), 6, "right"), "dim"))
@@ -104,9 +113,6 @@ class AgentList(LineList[AgentView]):
             )
         )
         return spans
-
-    def _now(self) -> int:
-        return time_ns()
 
     def copied(self, item: AgentView) -> str:
         return item.agent.id
@@ -119,7 +125,7 @@ class NeedList(LineList[Need]):
         return (item.kind, item.key)
 
     def look_of(self, item: Need) -> Hashable:
-        return (item.kind, item.key, item.times, item.row.seq, _age_of(item.row))
+        return (item.kind, item.key, item.times, item.row.seq, self.age_of(item.row))
 
     def line(self, item: Need, width: int) -> Line:
         words = words_of(self)
@@ -130,9 +136,9 @@ class NeedList(LineList[Need]):
             Span(" "),
             describe.NEED_MARKS[item.kind],
             Span(" " + fit(kind, 10), "strong"),
-            Span(fit_path(safe(item.row.path), path_width) + " "),
+            Span(fit_path(safe(describe.subject(item)), path_width) + " "),
             Span(fit(describe.need_text(item, words), text_width), "dim"),
-            Span(fit(age(item.row.time, time_ns()), 6, "right"), "dim"),
+            Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
         ]
 
     def copied(self, item: Need) -> str:
@@ -146,7 +152,7 @@ class DeliveryList(LineList[Delivery]):
         return item.row.path
 
     def look_of(self, item: Delivery) -> Hashable:
-        return (item.row.seq, item.read, item.acknowledged is None, _age_of(item.row))
+        return (item.row.seq, item.read, item.acknowledged is None, self.age_of(item.row))
 
     def line(self, item: Delivery, width: int) -> Line:
         if item.acknowledged:
@@ -161,7 +167,7 @@ class DeliveryList(LineList[Delivery]):
             Span("→ ", "dim"),
             Span(fit(safe(item.receiver), 11), agent_class(item.receiver)),
             Span(" " + fit_path(safe(item.filename), file_width)),
-            Span(fit(age(item.row.time, time_ns()), 6, "right") + "  ", "dim"),
+            Span(fit(age(item.row.time, now_of(self)), 6, "right") + "  ", "dim"),
             Span(safe(item.row.message), "dim"),
         ]
 
@@ -176,7 +182,7 @@ class SharedFileList(LineList[SharedFile]):
         return item.path
 
     def look_of(self, item: SharedFile) -> Hashable:
-        return (item.head.seq, item.refused, _age_of(item.head))
+        return (item.head.seq, item.refused, self.age_of(item.head))
 
     def line(self, item: SharedFile, width: int) -> Line:
         rest = max(8, width - 31)
@@ -185,7 +191,7 @@ class SharedFileList(LineList[SharedFile]):
             Span(fit(f"v{item.head.version}", 6, "right"), "ok"),
             Span(fit(f"⚔{item.refused}" if item.refused else "", 4, "right"), "error"),
             Span(" " + fit(safe(item.head.actor), 12), agent_class(item.head.actor)),
-            Span(fit(age(item.head.time, time_ns()), 6, "right"), "dim"),
+            Span(fit(age(item.head.time, now_of(self)), 6, "right"), "dim"),
         ]
 
     def copied(self, item: SharedFile) -> str:
@@ -199,7 +205,7 @@ class VersionList(LineList[Row]):
         return item.seq
 
     def look_of(self, item: Row) -> Hashable:
-        return (item.seq, _age_of(item))
+        return (item.seq, self.age_of(item))
 
     def line(self, item: Row, width: int) -> Line:
         if item.version is not None:
@@ -210,30 +216,31 @@ class VersionList(LineList[Row]):
             mark,
             Span(fit(name, 6), "strong" if item.version is not None else "error"),
             Span(fit(safe(item.actor), 12), agent_class(item.actor)),
-            Span(fit(age(item.time, time_ns()), 6, "right"), "dim"),
+            Span(fit(age(item.time, now_of(self)), 6, "right"), "dim"),
             Span(fit(size(item.size), 9, "right") + "  ", "dim"),
-            Span(safe(item.message), "" if item.version is not None else "dim"),
+            Span(
+                safe(item.message) or describe.outcome(item, words_of(self)).text,
+                "" if item.version is not None else "dim",
+            ),
         ]
 
 
 class FileList(LineList[Row]):
-    """An agent's own files, as a tree of folders."""
+    """An agent's own files, by path."""
 
     def key_of(self, item: Row) -> Hashable:
         return item.path
 
     def look_of(self, item: Row) -> Hashable:
-        return (item.seq, _age_of(item))
+        return (item.seq, self.age_of(item))
 
     def line(self, item: Row, width: int) -> Line:
         filename = item.path.partition("/")[2]
         rest = max(8, width - 17)
-        folder, _, name = filename.rpartition("/")
-        shown = f"{'  ' * folder.count('/')}{'▸ ' + folder + '/' if folder else ''}{name}"
         return [
-            Span(" " + fit_path(safe(shown), rest)),
+            Span(" " + fit_path(safe(filename), rest)),
             Span(fit(f"v{item.version}", 6, "right"), "ok"),
-            Span(fit(age(item.time, time_ns()), 7, "right"), "dim"),
+            Span(fit(age(item.time, now_of(self)), 7, "right"), "dim"),
         ]
 
     def copied(self, item: Row) -> str:

@@ -35,6 +35,7 @@ class PagedRowList(RowList):
     _newest = 0
     _asked: int | None = None
     _complete = False
+    _label = ""
 
     def show_newest(self, recent: Sequence[Row]) -> None:
         """Take in new rows at the top. ``recent``: the newest rows, newest first."""
@@ -85,6 +86,9 @@ class PagedRowList(RowList):
         self._take(self._loaded)
         self.refresh()
 
+    def title_text(self, title: str) -> str:
+        return f"{title} · {self._label}" if self._label else title
+
     def _start_over(self) -> None:
         self._asked = sys.maxsize
         self._complete = False
@@ -102,7 +106,7 @@ class PagedRowList(RowList):
     def _ask_when_near(self) -> None:
         if self._complete or self._asked is not None or not self._loaded:
             return
-        bottom = max(self._cursor, self.scroll_offset.y + self.size.height)
+        bottom = max(self._cursor, self.scroll_offset.y + self._room.height)
         if bottom + NEAR >= len(self._loaded):
             self._asked = self._loaded[-1].seq
             self.post_message(self.Wanted(self._asked, self._only))

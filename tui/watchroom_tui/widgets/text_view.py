@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
+from rich.cells import cell_len
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from watchroom_tui.actions import VIEW_BINDINGS
+from watchroom_tui.columns import wrap
 from watchroom_tui.safe import safe_lines
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.drawn import Drawn, content
 from watchroom_tui.wording import words_of
+
+MOST_WRAPPED: Final = 20_000
+"""Texts of more lines are not wrapped: that would take longer than a key may."""
+
+MEASURED: Final = 2000
+"""So many lines are measured to know how far there is to scroll sideways."""
+
+
+class _Source(NamedTuple):
+    texts: list[str]
+    head: Sequence[Line]
+    changed: frozenset[int]
+
+
+def _width(line: Line) -> int:
+    return sum(cell_len(span.text) for span in line)
 
 
 class TextView(Drawn, ScrollView, can_focus=True):
@@ -26,39 +45,68 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self._empty = empty
         self._lines: Sequence[Line] = ()
         self._subject: object = None
+        self._source: _Source | None = None
+        self._wrapped_at = 0
+
+    @property
+    def _room(self) -> Size:
+        """The cells that lines can be drawn in, beside the scrollbars."""
+        return self.scrollable_content_region.size
 
     def show_text(
-        self, subject: object, text: str, *, title: str, changed: frozenset[int] = frozenset()
+        self,
+        subject: object,
+        text: str,
+        *,
+        title: str,
+        head: Sequence[Line] = (),
+        changed: frozenset[int] = frozenset(),
     ) -> None:
-        """Show ``text`` with line numbers; ``changed`` lines (counted from 0) are marked."""
-        lines = safe_lines(text)
-        digits = len(str(len(lines)))
-        self.show_lines(
-            subject,
-            [
-                [
-                    Span(f"{number:>{digits}} ", "number"),
-                    Span("▌" if number - 1 in changed else " ", "accent"),
-                    Span(line),
-                ]
-                for number, line in enumerate(lines, start=1)
-            ],
-            title=title,
-        )
+        """Show ``text`` below ``head``, with line numbers and long lines wrapped; ``changed`` lines (counted
+        from 0) are marked. ``subject`` is what it is about: another one starts at the top."""
+        self._source = _Source(safe_lines(text), head, changed)
+        self._wrap()
+        self._present(subject, title)
 
     def show_lines(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
-        """Show drawn lines. ``subject`` is what they are about: another one starts at the top."""
+        """Show drawn lines as they are. ``subject`` as above."""
+        self._source = None
         self._lines = lines
-        width = max((sum(len(span.text) for span in line) for line in lines[:2000]), default=0)
-        self.virtual_size = Size(width, len(lines))
+        self._present(subject, title)
+
+    def _present(self, subject: object, title: str) -> None:
+        longest = 0 if self._source else max((_width(line) for line in self._lines[:MEASURED]), default=0)
+        self.virtual_size = Size(longest, len(self._lines))
         self._entitle(title)
         if subject != self._subject:
             self._subject = subject
             self.scroll_to(x=0, y=0, animate=False, immediate=True)
         self.refresh()
 
+    def _wrap(self) -> None:
+        """Lay the text out for the width that there is."""
+        if self._source is None:
+            return
+        self._wrapped_at = self._room.width
+        texts, head, changed = self._source
+        digits = len(str(len(texts)))
+        width = self._wrapped_at - digits - 2 if len(texts) <= MOST_WRAPPED else 0
+        lines: list[Line] = list(head)
+        for number, text in enumerate(texts):
+            for part, piece in enumerate(wrap(text, width)):
+                shown = f"{number + 1:>{digits}} " if part == 0 else " " * (digits + 1)
+                mark = Span("▌", "accent") if number in changed else Span(" ")
+                lines.append([Span(shown, "number"), mark, Span(piece)])
+        self._lines = lines
+
+    def on_resize(self) -> None:
+        if self._source is not None and self._room.width != self._wrapped_at:
+            self._wrap()
+            self.virtual_size = Size(0, len(self._lines))
+            self.refresh()
+
     def clear(self) -> None:
-        self._lines, self._subject = (), None
+        self._lines, self._subject, self._source = (), None, None
         self.virtual_size = Size(0, 0)
         self._entitle(words_of(self)(self._title))
         self.refresh()
@@ -75,13 +123,13 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self._entitle(words_of(self)(self._title))
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
+        width = self._room.width
         left, top = self.scroll_offset
         index = y + top
         if index < len(self._lines):
             line = self._lines[index]
             under = line[0].style if line and line[0].style.endswith("-line") else ""
-            full = max(width + left, sum(len(span.text) for span in line) * 2)
+            full = max(width + left, _width(line))
             return self.strip(line, full, under).crop(left, left + width)
         if not self._lines and y == 1:
             return self.strip([Span(" " + words_of(self)(self._empty), "dim")], width)
@@ -91,7 +139,7 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True)
 
     def action_scroll_pages(self, pages: int) -> None:
-        self.action_scroll_by(pages * max(1, self.size.height - 1))
+        self.action_scroll_by(pages * max(1, self._room.height - 1))
 
     def action_scroll_sideways(self, cells: int) -> None:
         self.scroll_to(x=self.scroll_offset.x + cells, animate=False, immediate=True)
