@@ -31,6 +31,12 @@ class Action(NamedTuple):
         return words(f"action.{self.id}.help")
 
     @property
+    def target(self) -> str:
+        """The action as Textual's ``run_action`` takes it: with what should do it."""
+        whose = {"app": "app", "list": "focused", "view": "focused"}.get(self.scope, "screen")
+        return f"{whose}.{self.name}"
+
+    @property
     def shown_keys(self) -> tuple[str, ...]:
         return tuple(KEY_NAMES.get(key, key) for key in self.keys)
 
@@ -98,15 +104,24 @@ ACTIONS: Final[tuple[Action, ...]] = (
 )
 
 
+BEFORE_WIDGETS: Final = {"next_pane", "previous_pane"}
+"""Textual's screens bind these keys too, and know nothing of panes."""
+
+
 def bindings(scope: Scope) -> list[BindingType]:
     """Textual's bindings of one scope."""
     return [
         Binding(
-            ",".join(action.keys), action.name, action.id, show=False, priority=action.name == "next_pane"
+            ",".join(action.keys), action.name, action.id, show=False, priority=action.id in BEFORE_WIDGETS
         )
         for action in ACTIONS
         if action.scope == scope
     ]
+
+
+def offered(is_live: bool, *scopes: str) -> list[Action]:
+    """The actions of these scopes that can be done now, or in a look into the past."""
+    return [action for action in of_scope(*scopes) if is_live or not action.acts]
 
 
 def of_scope(*scopes: str) -> list[Action]:

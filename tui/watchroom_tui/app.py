@@ -17,7 +17,7 @@ from watchroom.projections import Model, Need
 from watchroom.projections.model import pressing
 from watchroom.texts import Language
 
-from watchroom_tui.actions import ROOMS, bindings, of_scope
+from watchroom_tui.actions import ROOMS, bindings, offered
 from watchroom_tui.feed import Feed
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.room import Room
@@ -173,7 +173,7 @@ class WatchroomApp(App[None]):
 
     async def go_to(self, need: Need) -> None:
         """Go to the room that deals with ``need``, and to what it is about."""
-        await self.action_room(NEED_ROOMS[need.kind])
+        await self.action_room("handoffs" if need.row.zone == "handoff" else NEED_ROOMS[need.kind])
         if self.room:
             self.room.go_to(need.row)
 
@@ -228,12 +228,15 @@ class WatchroomApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette offers what the keys do."""
-        for action in of_scope("app", *((self.room.ROOM,) if self.room else ())):
-            target = f"screen.{action.name}" if action.scope != "app" else action.name
+        scopes = [
+            *([self.room.ROOM] if self.room else []),
+            *(["list"] if isinstance(screen.focused, LineList) else []),
+        ]
+        for action in offered(self.feed.is_live, "app", *scopes):
             yield SystemCommand(
                 action.label(self.words),
                 action.help(self.words),
-                partial(self.call_later, self.run_action, target),
+                partial(self.call_later, self.run_action, action.target),
             )
 
     async def _stop_threads(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ LANGUAGE_VARIABLE: Final = "WATCHROOM_LANGUAGE"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 for success, 1 for a refusal, 2 for wrong usage."""
+    _never_refuse_to_print()
     language = _language()
     words = wording(language)
     parser = argparse.ArgumentParser(prog="watchroom", description=words("cli.description"))
@@ -61,6 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _never_refuse_to_print() -> None:
+    """What a terminal's encoding cannot say is spelled out: no text of an agent's ends a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _language() -> Language:

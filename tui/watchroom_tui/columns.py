@@ -61,14 +61,29 @@ def size(count: int | None) -> str:
     return f"{count / 1000:.1f} KB" if count < 999_950 else f"{count / 1_000_000:.1f} MB"
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """``text`` in pieces of at most ``width`` cells, broken after a space where one is near the edge."""
-    pieces = []
-    while width > 1 and cell_len(text) > width:
-        head = chop_cells(text, width)[0]
+def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
+    """``text`` in pieces of at most ``width`` cells, broken after a space where one is near the edge.
+
+    The first piece has ``first`` cells where that is given. A ``width`` below 2 leaves the text as it is.
+    """
+    if width < 2:
+        return [text]
+    pieces: list[str] = []
+    start = 0
+    room = width if first is None else first
+    is_plain = text.isascii()
+    while True:
+        # Never the whole rest: a line may be megabytes long.
+        near = text[start : start + room + 1]
+        if cell_len(near) <= room:
+            if start + len(near) == len(text):
+                return [*pieces, near]
+            # Characters without a width, as accents are, leave space for more.
+            near = text[start : start + 4 * room]
+        head = (near[:room] if is_plain else (chop_cells(near, room) or [near])[0]) if room > 1 else ""
         space = head.rfind(" ") + 1
         if space > len(head) * 2 // 3:
             head = head[:space]
         pieces.append(head)
-        text = text[len(head) :]
-    return [*pieces, text]
+        start += len(head)
+        room = width

@@ -15,7 +15,7 @@ from watchroom.journal import Journal
 from watchroom.projections import Fold, Model
 from watchroom.tree.layout import CONFIG_PATH
 
-from watchroom_tui.wake import Waker, waker
+from watchroom_tui.wake import BACKSTOP_SECONDS, Waker, waker
 
 FRAME_SECONDS: Final = 0.05
 """At least so long between two models while rows keep coming: 20 a second."""
@@ -26,7 +26,6 @@ PREVIEW_ROWS: Final = 80
 _CHUNK: Final = 200
 _LIVE_CHUNK: Final = 2000
 _PROGRESS_ROWS: Final = 10_000
-_BACKSTOP_SECONDS: Final = 5.0
 
 
 class Feed:
@@ -93,7 +92,7 @@ class Feed:
                 self._show(self._fold.model(), 1.0)
                 self._stopping.wait(FRAME_SECONDS)
             else:
-                self._waker.wait(_BACKSTOP_SECONDS)
+                self._waker.wait(BACKSTOP_SECONDS)
 
     def _read_what_is_there(self) -> None:
         last = self._journal.last_seq() if self._until is None else self._until

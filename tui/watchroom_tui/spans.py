@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from rich.cells import cell_len
+
+from watchroom_tui.columns import wrap
+
 
 class Span(NamedTuple):
     """A piece of a line. ``style`` names a component class without its prefix; empty: plain."""
@@ -14,3 +18,20 @@ class Span(NamedTuple):
 
 
 Line: TypeAlias = Sequence[Span]
+
+
+def wrapped(line: Line, width: int) -> list[Line]:
+    """``line`` in lines of at most ``width`` cells; all but the first begin below the second span."""
+    if len(line) < 2 or sum(cell_len(span.text) for span in line) <= width:
+        return [line]
+    indent = Span(" " * cell_len(line[0].text))
+    lines: list[list[Span]] = [[line[0]]]
+    used = start = cell_len(indent.text)
+    for span in line[1:]:
+        for number, piece in enumerate(wrap(span.text, width - start, first=width - used)):
+            if number:
+                lines.append([indent])
+                used = start
+            lines[-1].append(Span(piece, span.style))
+            used += cell_len(piece)
+    return list(lines)

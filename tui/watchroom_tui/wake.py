@@ -16,6 +16,9 @@ from typing import Final, Protocol
 LOCK_NAME: Final = "lock"
 _STEP_MS: Final = 10
 
+BACKSTOP_SECONDS: Final = 5.0
+"""Whoever waits looks anyway after so long: file systems over a network tell nothing."""
+
 
 class Waker(Protocol):
     def wait(self, seconds: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 
@@ -10,7 +9,7 @@ from watchroom.registry import LAYERS, Agent
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.workspace import Workspace
 
-from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.commands.command import WrongUsage, print_json
 
 
 def declare_init(parser: ArgumentParser, words: Catalogue) -> None:
@@ -39,7 +38,7 @@ def _agent(text: str, words: Catalogue) -> Agent:
     agent_id, _, rest = text.partition(":")
     layer, _, supervisor = rest.partition(":")
     if layer and layer not in LAYERS:
-        raise WrongUsage(words("cli.log.layer", given=text, layers=", ".join(LAYERS)))
+        raise WrongUsage(words("cli.init.layer", given=text, layers=", ".join(LAYERS)))
     return Agent(agent_id, layer=layer or "bottom", supervisor=supervisor)
 
 
@@ -56,7 +55,7 @@ def run_call(given: Namespace, words: Catalogue) -> int:
     arguments = sys.stdin.read() if given.arguments == "-" else given.arguments
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         result = workspace.tools(given.agent).dispatch_tool_call(given.tool, arguments)
-    print(json.dumps(result, ensure_ascii=False, indent=2))
+    print_json(result, indent=2)
     return 0 if result["success"] else 1
 
 
@@ -70,13 +69,15 @@ def run_tools(given: Namespace, words: Catalogue) -> int:
     from watchroom.toolbox.definitions import TOOLS
     from watchroom.toolbox.schemas import definition
 
-    wanted = None if given.toolsets is None else set(given.toolsets.split(","))
+    known = {tool.toolset for tool in TOOLS.values()}
+    wanted = known if given.toolsets is None else set(given.toolsets.split(","))
+    if unknown := wanted - known:
+        text = words("cli.tools.unknown", given=", ".join(sorted(unknown)), known=", ".join(sorted(known)))
+        raise WrongUsage(text)
     definitions = [
-        definition(tool, given.format, given.language)
-        for tool in TOOLS.values()
-        if wanted is None or tool.toolset in wanted
+        definition(tool, given.format, given.language) for tool in TOOLS.values() if tool.toolset in wanted
     ]
-    print(json.dumps(definitions, ensure_ascii=False, indent=2))
+    print_json(definitions, indent=2)
     return 0
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, cast
 
@@ -29,3 +32,9 @@ class Command(NamedTuple):
 
 class WrongUsage(Exception):
     """The arguments make no sense; the text says why."""
+
+
+def print_json(value: Mapping[str, object] | Sequence[object], *, indent: int | None = None) -> None:
+    """Print ``value`` as JSON, in escapes where the output cannot hold its characters."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(json.dumps(value, ensure_ascii=plain, indent=indent), flush=True)

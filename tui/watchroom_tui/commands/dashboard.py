@@ -14,7 +14,7 @@ from watchroom.projections import Fold
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.tree.layout import CONTROL
 
-from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.moments import moment, open_journal
 from watchroom_tui.wording import wording
 
@@ -64,7 +64,6 @@ def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
 
 
 def run_demo(given: Namespace, words: Catalogue) -> int:
-    import json
     import tempfile
     from dataclasses import asdict
 
@@ -99,7 +98,7 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
             **_plain(simulation.summary()),
             "verify": "clean" if not problems else [asdict(problem) for problem in problems],
         }
-        print(json.dumps(summary, ensure_ascii=False))
+        print_json(summary)
     return 0 if not problems else 1
 
 

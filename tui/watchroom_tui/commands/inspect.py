@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 
 from rich.console import Console
 from rich.text import Text
@@ -14,13 +14,15 @@ from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Json, Row, row_as_json, timestamp
 from watchroom.projections import Fold, Model
 from watchroom.texts import Catalogue
+from watchroom.tree.layout import CONTROL
 from watchroom.workspace import Workspace
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path
-from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.moments import moment, nanoseconds, open_journal
 from watchroom_tui.safe import safe
+from watchroom_tui.wake import BACKSTOP_SECONDS, waker
 
 VIEWS = ("agents", "needs", "handoffs", "files")
 
@@ -63,21 +65,19 @@ def run_log(given: Namespace, words: Catalogue) -> int:
 
 
 def _coming(journal: Journal, last: int, root: str) -> Iterator[Row]:
-    from watchfiles import watch
-
-    changes = watch(
-        os.path.join(root, ".watchroom"), recursive=False, step=10, debounce=50, yield_on_timeout=True
-    )
-    for _ in changes:
-        while rows := journal.rows(last):
-            last = rows[-1].seq
-            yield from rows
+    """Rows after ``last``, as they are committed."""
+    with closing(waker(os.path.join(root, CONTROL))) as commits:
+        while True:
+            while rows := journal.rows(last):
+                last = rows[-1].seq
+                yield from rows
+            commits.wait(BACKSTOP_SECONDS)
 
 
 def _print_rows(rows: Iterable[Row], as_json: bool, words: Catalogue) -> None:
     for row in rows:
         if as_json:
-            print(json.dumps(row_as_json(row), ensure_ascii=False), flush=True)
+            print_json(row_as_json(row))
         else:
             what = describe.outcome(row, words).text
             path = fit_path(safe(describe.path_of(row)), 30)
@@ -100,7 +100,7 @@ def run_show(given: Namespace, words: Catalogue) -> int:
         journal.close()
     lines = _view(model, given.view, words)
     if given.json:
-        print(json.dumps(lines, ensure_ascii=False, indent=2))
+        print_json(lines, indent=2)
     else:
         for line in lines:
             print("  ".join(safe(str(value)) for value in line.values()))
@@ -189,9 +189,7 @@ def run_verify(given: Namespace, words: Catalogue) -> int:
         found = [
             {"kind": each.kind, "zone": each.zone, "path": each.path, "what": each.what} for each in problems
         ]
-        print(
-            json.dumps({"clean": not problems, "rows": rows, "problems": found}, ensure_ascii=False, indent=2)
-        )
+        print_json({"clean": not problems, "rows": rows, "problems": found}, indent=2)
     elif not problems:
         print(words("cli.verify.clean", rows=rows))
     else:

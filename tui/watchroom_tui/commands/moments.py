@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import datetime
+from typing import Final
 
 from watchroom.errors import WorkspaceNotFound
 from watchroom.journal import Journal, SqliteJournal
@@ -12,6 +13,9 @@ from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 
 from watchroom_tui.commands.command import WrongUsage
 from watchroom_tui.safe import safe
+
+LAST_MOMENT: Final = 2**63 - 1
+"""The journal counts nanoseconds since the epoch in 64 bits, which is until the year 2262."""
 
 
 def open_journal(root: str) -> SqliteJournal:
@@ -27,7 +31,7 @@ def moment(journal: Journal, text: str | None, words: Catalogue) -> int:
     if text is None:
         return journal.last_seq()
     last = journal.last_seq()
-    if not text.isdigit():
+    if not text.isdecimal():
         return journal.seq_at(nanoseconds(text, words))
     if int(text) > last:
         raise WrongUsage(words("cli.moment.beyond", given=text, last=last))
@@ -37,9 +41,7 @@ def moment(journal: Journal, text: str | None, words: Catalogue) -> int:
 def nanoseconds(text: str, words: Catalogue) -> int:
     """An ISO 8601 time (local where it names no zone) as nanoseconds since the epoch."""
     try:
-        when = datetime.fromisoformat(text)
-    except ValueError as error:
+        seconds = datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError) as error:
         raise WrongUsage(words("cli.moment.wrong", given=safe(text))) from error
-    if when.tzinfo is None:
-        when = when.astimezone()
-    return int(when.astimezone(UTC).timestamp() * 1e9)
+    return max(0, min(int(seconds * 1e9), LAST_MOMENT))

@@ -50,7 +50,9 @@ class ActivityRoom(Room):
 
     @work(exclusive=True, group="pages")
     async def load(self, before: int, only: RowFilter) -> None:
-        rows = await asyncio.to_thread(self._read, before, only)
+        app = self.watchroom
+        newest = before if app.feed.is_live else min(before, app.model.seq + 1)
+        rows = await asyncio.to_thread(self._read, newest, only)
         self.query_one("#rows", PagedRowList).add_older(before, rows)
 
     def _read(self, before: int, only: RowFilter) -> list[Row]:

@@ -34,7 +34,7 @@ class RowScreen(Sheet):
         view = self.query_one(TextView)
         if content is None:
             nothing: list[Line] = [[], [Span(f" {app.words('detail.no_content')}", "dim")]]
-            view.show_lines(self._row.seq, [*self._fields(), *nothing], title=title)
+            view.show_words(self._row.seq, [*self._fields(), *nothing], title=title)
         else:
             head: list[Line] = [[], [Span(f" {app.words('detail.content')}", "title")], []]
             view.show_text(self._row.seq, content, title=title, head=[*self._fields(), *head])

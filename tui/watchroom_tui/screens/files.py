@@ -13,6 +13,7 @@ from watchroom.projections import Model, SharedFile
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.safe import safe
+from watchroom_tui.screens.detail import RowScreen
 from watchroom_tui.screens.question import QuestionScreen
 from watchroom_tui.screens.room import Room
 from watchroom_tui.spans import Line, Span
@@ -53,9 +54,12 @@ class FilesRoom(Room):
         """To the file of ``row``, and to that row on its timeline."""
         shared = self.query_one("#shared", SharedFileList)
         shared.show(self.watchroom.model.files)
+        if not shared.move_to(row.path):
+            # Nothing was ever accepted under this name: there is the row alone.
+            self.app.push_screen(RowScreen(row))
+            return
         self._wanted_seq = row.seq
         self._shown_file = None
-        shared.move_to(row.path)
         self._show_versions()
         self.front(self.query_one("#versions", VersionList))
 

@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical
 from watchroom.model import Row
 from watchroom.projections import Delivery, Model
 
+from watchroom_tui.actions import bindings
 from watchroom_tui.columns import fit
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.room import Room
@@ -26,12 +27,13 @@ MATRIX_AGENTS = 12
 
 class HandoffsRoom(Room):
     ROOM: ClassVar = "handoffs"
+    BINDINGS = bindings("handoffs")
 
     def __init__(self) -> None:
         super().__init__()
         self._open_only = False
         self._shown: Delivery | None = None
-        self._source: tuple[Delivery, ...] | None = None
+        self._drawn: tuple[tuple[Delivery, ...], int] | None = None
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
@@ -43,13 +45,14 @@ class HandoffsRoom(Room):
             yield TextView(title="pane.content", empty="empty.deliveries", id="content", classes="pane")
 
     def show_model(self, model: Model) -> None:
-        if model.deliveries is not self._source:
-            self._source = model.deliveries
+        matrix = self.query_one("#matrix", TextView)
+        width = matrix.scrollable_content_region.width
+        if self._drawn is None or model.deliveries is not self._drawn[0] or width != self._drawn[1]:
+            self._drawn = (model.deliveries, width)
             shown = [each for each in model.deliveries if not (self._open_only and each.acknowledged)]
             self.query_one("#deliveries", DeliveryList).show(shown)
-            self.query_one("#matrix", TextView).show_lines(
-                "matrix", matrix_lines(model.deliveries), title=self.watchroom.words("pane.matrix")
-            )
+            lines = matrix_lines(model.deliveries, width)
+            matrix.show_lines("matrix", lines, title=self.watchroom.words("pane.matrix"))
         self._show_content()
 
     def go_to(self, row: Row) -> None:
@@ -59,8 +62,12 @@ class HandoffsRoom(Room):
 
     def action_flip_acknowledged(self) -> None:
         self._open_only = not self._open_only
-        self._source = None
+        self._drawn = None
         self.show_model(self.watchroom.model)
+
+    def on_resize(self) -> None:
+        # The panes have their new size only then.
+        self.call_after_refresh(lambda: self.show_model(self.watchroom.model))
 
     @on(LineList.Highlighted, "#deliveries")
     def choose(self) -> None:
@@ -90,17 +97,17 @@ class HandoffsRoom(Room):
                 Span(safe(delivery.receiver), agent_class(delivery.receiver)),
                 Span(f"   {clock(row.time)}   v{row.version}", "dim"),
             ],
-            [Span(f" “{safe(row.message)}”", "strong")],
+            [Span(" "), Span(f"“{safe(row.message)}”", "strong")],
         ]
         if delivery.acknowledged:
             answer = safe(delivery.acknowledged.message)
-            head.append([Span(f" ✓ {clock(delivery.acknowledged.time)}  {answer}", "ok")])
+            head.append([Span(" ✓ ", "ok"), Span(f"{clock(delivery.acknowledged.time)}  {answer}", "ok")])
         view = self.query_one("#content", TextView)
         view.show_text(row.path, content or "", title=safe(delivery.filename), head=[*head, []])
 
 
-def matrix_lines(deliveries: tuple[Delivery, ...]) -> list[Line]:
-    """Who handed how many files to whom; the unread are counted apart."""
+def matrix_lines(deliveries: tuple[Delivery, ...], width: int) -> list[Line]:
+    """Who handed how many files to whom, in ``width`` cells if it can be; the unread are counted apart."""
     counts: dict[tuple[str, str], tuple[int, int]] = {}
     busy: dict[str, int] = {}
     for each in deliveries:
@@ -111,14 +118,16 @@ def matrix_lines(deliveries: tuple[Delivery, ...]) -> list[Line]:
     agents = sorted(sorted(busy, key=lambda agent: -busy[agent])[:MATRIX_AGENTS])
     if not agents:
         return []
+    cell_width = max(6, min(12, (width - 13) // len(agents) - 1))
     header: list[Span] = [Span(fit("", 13))]
-    header += [Span(fit(safe(agent), 9, "right") + " ", agent_class(agent)) for agent in agents]
+    header += [Span(fit(safe(agent), cell_width, "right") + " ", agent_class(agent)) for agent in agents]
     lines: list[Line] = [header]
     for sender in agents:
         line = [Span(" " + fit(safe(sender), 12), agent_class(sender))]
         for receiver in agents:
             total, unread = counts.get((sender, receiver), (0, 0))
             cell = "·" if not total else f"{total}" + (f" ✉{unread}" if unread else "")
-            line.append(Span(fit(cell, 9, "right") + " ", "warning" if unread else "" if total else "dim"))
+            style = "warning" if unread else "" if total else "dim"
+            line.append(Span(fit(cell, cell_width, "right") + " ", style))
         lines.append(line)
     return lines

@@ -31,4 +31,4 @@ class HelpScreen(Sheet):
             )
             lines.append([])
         title = f"{app.words('help.title')} · {app.words('help.close')}"
-        self.query_one(TextView).show_lines("help", lines, title=title)
+        self.query_one(TextView).show_words("help", lines, title=title)

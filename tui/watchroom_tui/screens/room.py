@@ -48,7 +48,7 @@ class Room(Screen[None]):
         yield Header(self.watchroom.place)
         yield PaneTabs()
         yield from self.compose_body()
-        yield Footer(self.ROOM)
+        yield Footer(self.ROOM, is_live=self.watchroom.feed.is_live)
 
     @abstractmethod
     def compose_body(self) -> ComposeResult:
@@ -78,6 +78,8 @@ class Room(Screen[None]):
         self._show_tabs()
 
     def on_descendant_focus(self) -> None:
+        if self.focused and self.focused.has_class("pane") and not self.focused.has_class("-front"):
+            self._put_in_front(self.focused)
         self.query_one(Footer).refresh()
 
     @on(PaneTabs.Chosen)

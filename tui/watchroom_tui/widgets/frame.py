@@ -12,7 +12,7 @@ from watchroom.model import timestamp
 from watchroom.projections import Model
 from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
 
-from watchroom_tui.actions import ROOMS, Action, of_scope
+from watchroom_tui.actions import ROOMS, of_scope, offered
 from watchroom_tui.columns import sparkline
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.drawn import Drawn
@@ -133,16 +133,17 @@ class PaneTabs(Drawn):
 class Footer(Drawn):
     """The rooms with their number keys, and the keys that matter here. All can be clicked."""
 
-    def __init__(self, room: str) -> None:
+    def __init__(self, room: str, *, is_live: bool) -> None:
         super().__init__()
         self._room = room
+        self._is_live = is_live
         self._targets: list[tuple[int, int, str]] = []
 
     def render_line(self, y: int) -> Strip:
         words = words_of(self)
         width = self.size.width
         everywhere = [
-            (action.shown_keys[0], action.label(words), _target(action), "dim")
+            (action.shown_keys[0], action.label(words), action.target, "dim")
             for action in of_scope("app")
             if action.footer
         ]
@@ -158,8 +159,8 @@ class Footer(Drawn):
         ]
         in_list = isinstance(self.screen.focused, LineList)
         here = [
-            (action.shown_keys[0], action.label(words), _target(action), "dim")
-            for action in of_scope(self._room, *(["list"] if in_list else []))
+            (action.shown_keys[0], action.label(words), action.target, "dim")
+            for action in offered(self._is_live, self._room, *(["list"] if in_list else []))
             if action.footer
         ]
         self._targets = []
@@ -189,9 +190,3 @@ class Footer(Drawn):
 
 def _entry_width(key: str, label: str) -> int:
     return cell_len(key) + cell_len(label) + (3 if label else 2)
-
-
-def _target(action: Action) -> str:
-    if action.scope == "app":
-        return f"app.{action.name}"
-    return f"focused.{action.name}" if action.scope == "list" else f"screen.{action.name}"

@@ -111,12 +111,12 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         self._redraw_changed()
 
     def move_to(self, key: Hashable) -> bool:
-        """Put the cursor on the item with this key; False if there is none."""
+        """Put the cursor on the item with this key, behind the filter too; False if there is none."""
         for index, item in enumerate(self._shown):
             if self.key_of(item) == key:
                 self._move_cursor(index)
                 return True
-        return False
+        return self.clear_filter() and self.move_to(key)
 
     def _is_being_read(self) -> bool:
         return bool(self._shown) and (self._cursor > 0 or self.scroll_offset.y > 0)
@@ -262,15 +262,23 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         if index == 0:
             self._release()
         before, self._cursor = self._cursor, index
-        top, height = self.scroll_offset.y, max(1, self._room.height)
-        if index < top:
-            self.scroll_to(y=index, animate=False, immediate=True)
-        elif index >= top + height:
-            self.scroll_to(y=index - height + 1, animate=False, immediate=True)
+        self._show_cursor()
         if before != index:
             self.refresh_line(before)
             self.refresh_line(index)
             self.post_message(self.Highlighted(self))
+
+    def _show_cursor(self) -> None:
+        """Scroll as little as brings the cursor's line into view."""
+        top, height = self.scroll_offset.y, max(1, self._room.height)
+        if self._cursor < top:
+            self.scroll_to(y=self._cursor, animate=False, immediate=True)
+        elif self._cursor >= top + height:
+            self.scroll_to(y=self._cursor - height + 1, animate=False, immediate=True)
+
+    def on_resize(self) -> None:
+        if self._room.height:
+            self._show_cursor()
 
     def on_focus(self) -> None:
         self.refresh_line(self._cursor)
@@ -311,9 +319,9 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
     def set_filter(self, text: str) -> None:
         """Show only items whose line holds ``text``."""
         self._filter = text
-        self._cursor = 0
         self._held = None
         self._take(self._all)
+        self._show_cursor()
         self.refresh()
 
     def age_of(self, row: Row | None) -> str:

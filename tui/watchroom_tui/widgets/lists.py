@@ -30,6 +30,8 @@ def _clock(seconds: int) -> str:
 
 
 SHORT_OUTCOME = 9
+SIZED_FROM = 64
+"""From so many columns on, the timeline of a file says how large each version is."""
 
 
 class RowList(LineList[Row]):
@@ -216,8 +218,9 @@ class VersionList(LineList[Row]):
             mark,
             Span(fit(name, 6), "strong" if item.version is not None else "error"),
             Span(fit(safe(item.actor), 12), agent_class(item.actor)),
-            Span(fit(age(item.time, now_of(self)), 6, "right"), "dim"),
-            Span(fit(size(item.size), 9, "right") + "  ", "dim"),
+            Span(fit(age(item.time, now_of(self)), 6, "right") + "  ", "dim"),
+            # Where there is little space, what was meant says more than how much it is.
+            Span(fit(size(item.size), 9, "right") + "  " if width >= SIZED_FROM else "", "dim"),
             Span(
                 safe(item.message) or describe.outcome(item, words_of(self)).text,
                 "" if item.version is not None else "dim",

@@ -83,7 +83,11 @@ class PagedRowList(RowList):
         else:
             self._loaded = [*self._loaded, *rows]
         self._all = self._loaded
-        self._take(self._loaded)
+        if self._held is None:
+            self._take(self._loaded)
+        else:
+            self._held = self._loaded
+            self._take([*self._shown, *rows])
         self.refresh()
 
     def title_text(self, title: str) -> str:

@@ -13,12 +13,15 @@ from textual.strip import Strip
 from watchroom_tui.actions import VIEW_BINDINGS
 from watchroom_tui.columns import wrap
 from watchroom_tui.safe import safe_lines
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.spans import Line, Span, wrapped
 from watchroom_tui.widgets.drawn import Drawn, content
 from watchroom_tui.wording import words_of
 
 MOST_WRAPPED: Final = 20_000
-"""Texts of more lines are not wrapped: that would take longer than a key may."""
+"""Texts of more lines are not wrapped at the edge of the pane: that would take longer than a key may."""
+
+LONGEST: Final = 2000
+"""Longer lines are wrapped even then: each is drawn whole, wherever it is scrolled to."""
 
 MEASURED: Final = 2000
 """So many lines are measured to know how far there is to scroll sideways."""
@@ -64,9 +67,11 @@ class TextView(Drawn, ScrollView, can_focus=True):
     ) -> None:
         """Show ``text`` below ``head``, with line numbers and long lines wrapped; ``changed`` lines (counted
         from 0) are marked. ``subject`` is what it is about: another one starts at the top."""
-        self._source = _Source(safe_lines(text), head, changed)
-        self._wrap()
-        self._present(subject, title)
+        self._show(_Source(safe_lines(text), head, changed), subject, title)
+
+    def show_words(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
+        """Show drawn lines, wrapped where they are long. ``subject`` as above."""
+        self._show(_Source([], lines, frozenset()), subject, title)
 
     def show_lines(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
         """Show drawn lines as they are. ``subject`` as above."""
@@ -74,14 +79,24 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self._lines = lines
         self._present(subject, title)
 
+    def _show(self, source: _Source, subject: object, title: str) -> None:
+        self._source = source
+        self._wrap()
+        self._present(subject, title)
+
     def _present(self, subject: object, title: str) -> None:
-        longest = 0 if self._source else max((_width(line) for line in self._lines[:MEASURED]), default=0)
-        self.virtual_size = Size(longest, len(self._lines))
+        self._measure()
         self._entitle(title)
         if subject != self._subject:
             self._subject = subject
             self.scroll_to(x=0, y=0, animate=False, immediate=True)
         self.refresh()
+
+    def _measure(self) -> None:
+        """Say how far there is to scroll."""
+        is_wrapped = self._source is not None and len(self._source.texts) <= MOST_WRAPPED
+        longest = 0 if is_wrapped else max((_width(line) for line in self._lines[:MEASURED]), default=0)
+        self.virtual_size = Size(longest, len(self._lines))
 
     def _wrap(self) -> None:
         """Lay the text out for the width that there is."""
@@ -90,8 +105,10 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self._wrapped_at = self._room.width
         texts, head, changed = self._source
         digits = len(str(len(texts)))
-        width = self._wrapped_at - digits - 2 if len(texts) <= MOST_WRAPPED else 0
-        lines: list[Line] = list(head)
+        width = self._wrapped_at - digits - 2
+        if len(texts) > MOST_WRAPPED:
+            width = max(width, LONGEST)
+        lines: list[Line] = [part for line in head for part in wrapped(line, self._wrapped_at)]
         for number, text in enumerate(texts):
             for part, piece in enumerate(wrap(text, width)):
                 shown = f"{number + 1:>{digits}} " if part == 0 else " " * (digits + 1)
@@ -102,7 +119,7 @@ class TextView(Drawn, ScrollView, can_focus=True):
     def on_resize(self) -> None:
         if self._source is not None and self._room.width != self._wrapped_at:
             self._wrap()
-            self.virtual_size = Size(0, len(self._lines))
+            self._measure()
             self.refresh()
 
     def clear(self) -> None:

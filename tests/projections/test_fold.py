@@ -1,0 +1,576 @@
+"""What rows mean: needs that open and close, the roster, deliveries and files, folded in any chunking."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from evidence import all_rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from watchroom import Agent, Row, Toolbox, Workspace
+from watchroom.journal import Journal
+from watchroom.model import Note
+from watchroom.projections import Fold, Model, Need
+
+PLAN = "plan.md"
+
+
+def folded(journal: Journal, until: int | None = None) -> Model:
+    fold = Fold(journal.content)
+    fold.apply(row for row in all_rows(journal) if until is None or row.seq <= until)
+    return fold.model()
+
+
+def needs(workspace: Workspace, kind: str | None = None) -> list[Need]:
+    """The open needs, as of now."""
+    workspace.flush()
+    return [need for need in folded(workspace.journal).needs if kind in (None, need.kind)]
+
+
+def write(toolbox: Toolbox, text: str, expected: int, path: str = PLAN) -> int:
+    result = ok(toolbox, "collab_write", filepath=path, content=text, message=text, expected_version=expected)
+    return int(result["version"])
+
+
+def stale_write(toolbox: Toolbox, expected: int, path: str = PLAN) -> int:
+    """A write that is refused; returns its row's number."""
+    result = refused(
+        toolbox, "collab_write", filepath=path, content="late", message="late", expected_version=expected
+    )
+    assert result["is_conflict"]
+    return int(result["conflict_id"])
+
+
+def shared_path(root: Path, path: str = PLAN) -> Path:
+    return root / "collaborative/current" / path
+
+
+# -- needs: conflicts
+
+
+@pytest.fixture
+def conflict(alice: Toolbox, bob: Toolbox) -> int:
+    """Bob's refused write to a file of which Alice wrote two versions; gives its row's number."""
+    write(alice, "one", 0)
+    write(alice, "two", 1)
+    return stale_write(bob, 1)
+
+
+def test_a_refused_write_opens_a_conflict_that_names_both_sides(workspace: Workspace, conflict: int) -> None:
+    (need,) = needs(workspace)
+    assert (need.kind, need.row.seq, need.row.actor, need.against) == ("conflict", conflict, "bob", "alice")
+    assert (need.row.path, need.times) == (PLAN, 1)
+
+
+def test_another_refused_write_of_the_same_agent_counts_up_and_does_not_add_a_need(
+    workspace: Workspace, bob: Toolbox, conflict: int
+) -> None:
+    again = stale_write(bob, 1)
+    (need,) = needs(workspace)
+    assert (need.row.seq, need.times) == (again, 2)
+
+
+def test_a_conflict_closes_when_the_same_agent_gets_through_on_that_path(
+    workspace: Workspace, bob: Toolbox, conflict: int
+) -> None:
+    write(bob, "merged", 2)
+    assert needs(workspace) == []
+
+
+def test_a_conflict_stays_when_the_agent_gets_through_on_another_path(
+    workspace: Workspace, bob: Toolbox, conflict: int
+) -> None:
+    write(bob, "elsewhere", 0, "other.md")
+    assert [need.row.seq for need in needs(workspace)] == [conflict]
+
+
+def test_a_conflict_stays_when_somebody_else_writes_on(
+    workspace: Workspace, alice: Toolbox, charlie: Toolbox, conflict: int
+) -> None:
+    write(alice, "three", 2)
+    write(charlie, "four", 3)
+    assert [need.row.seq for need in needs(workspace, "conflict")] == [conflict]
+
+
+def test_a_persons_version_settles_the_conflicts_of_all_agents_on_that_path_only(
+    workspace: Workspace, bob: Toolbox, charlie: Toolbox, conflict: int
+) -> None:
+    stale_write(charlie, 1)
+    write(bob, "one", 0, "other.md")
+    elsewhere = stale_write(charlie, 0, "other.md")
+    write(workspace.tools_for_human("dana"), "settled", 2)
+    assert [need.row.seq for need in needs(workspace)] == [elsewhere]
+
+
+def test_a_persons_rollback_settles_a_conflict_too(workspace: Workspace, conflict: int) -> None:
+    ok(workspace.tools_for_human("dana"), "collab_rollback", filepath=PLAN, to_version=1)
+    assert needs(workspace) == []
+
+
+# -- needs: edits made by hand
+
+
+def test_an_outside_edit_of_a_shared_file_opens_a_need_and_a_persons_version_closes_it(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    write(alice, "one", 0)
+    shared_path(root).write_text("by hand", encoding="utf-8")
+    (row,) = workspace.scan()
+    (need,) = needs(workspace)
+    assert (need.kind, need.row) == ("outside", row)
+    write(workspace.tools_for_human("dana"), "settled", 1)
+    assert needs(workspace) == []
+
+
+def test_an_agents_next_version_does_not_settle_an_outside_edit(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    write(alice, "one", 0)
+    shared_path(root).write_text("by hand", encoding="utf-8")
+    workspace.scan()
+    write(alice, "two", 1)
+    assert "outside" in {need.kind for need in needs(workspace)}
+
+
+def test_an_outside_edit_of_a_private_file_needs_nobody(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    ok(alice, "save_to_my_workspace", filename="a.md", content="one")
+    (root / "agents/alice/a.md").write_text("two", encoding="utf-8")
+    assert workspace.scan()
+    assert needs(workspace) == []
+
+
+def test_an_outside_edit_of_a_delivered_file_opens_a_need(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    ok(alice, "handoff_file", to_agent="bob", filename="raw.md", content="data", message="for you")
+    (root / "handoff/alice_to_bob/raw.md").write_text("other data", encoding="utf-8")
+    assert workspace.scan()
+    assert [need.kind for need in needs(workspace)] == ["outside", "handoff"]
+
+
+# -- needs: unchecked overwrites
+
+
+def test_an_unchecked_overwrite_of_somebody_else_opens_a_need(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(alice, "one", 0)
+    write(bob, "two", -1)
+    (need,) = needs(workspace)
+    assert (need.kind, need.row.actor, need.against) == ("unchecked", "bob", "alice")
+
+
+def test_an_unchecked_write_to_a_new_or_an_own_file_needs_nobody(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    write(alice, "one", -1)
+    write(alice, "two", -1)
+    assert needs(workspace) == []
+
+
+def test_a_persons_version_settles_an_unchecked_overwrite(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(alice, "one", 0)
+    write(bob, "two", -1)
+    ok(workspace.tools_for_human("dana"), "collab_rollback", filepath=PLAN, to_version=1)
+    assert needs(workspace) == []
+
+
+# -- needs: refusals in a row
+
+
+def denied(toolbox: Toolbox, times: int) -> None:
+    for _ in range(times):
+        refused(toolbox, "save_to_my_workspace", filename="../x", content="")
+
+
+def test_two_denials_in_a_row_are_a_slip_and_three_need_a_person(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    denied(alice, 2)
+    assert needs(workspace) == []
+    denied(alice, 1)
+    (need,) = needs(workspace)
+    assert (need.kind, need.row.actor, need.times) == ("denied", "alice", 3)
+    denied(alice, 2)
+    assert [need.times for need in needs(workspace)] == [5]
+
+
+def test_a_success_ends_a_row_of_denials_and_starts_the_count_anew(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    denied(alice, 3)
+    ok(alice, "save_to_my_workspace", filename="x", content="")
+    assert needs(workspace) == []
+    denied(alice, 2)
+    assert needs(workspace) == []
+
+
+def test_denials_of_several_agents_are_counted_apart(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    denied(alice, 2)
+    denied(bob, 2)
+    assert needs(workspace) == []
+
+
+def test_a_success_of_somebody_else_does_not_end_a_row_of_denials(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    denied(alice, 3)
+    ok(bob, "save_to_my_workspace", filename="x", content="")
+    assert [need.row.actor for need in needs(workspace)] == ["alice"]
+
+
+# -- needs: handoffs
+
+
+def deliver(sender: Toolbox, receiver: str = "bob", name: str = "raw.md", content: str = "data") -> None:
+    ok(sender, "handoff_file", to_agent=receiver, filename=name, content=content, message="for you")
+
+
+def acknowledge(receiver: Toolbox, sender: str = "alice", name: str = "raw.md") -> None:
+    ok(receiver, "acknowledge_handoff", from_agent=sender, filename=name)
+
+
+def test_a_handoff_waits_until_its_receiver_acknowledges_it(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    deliver(alice)
+    (need,) = needs(workspace)
+    assert (need.kind, need.row.actor, need.against) == ("handoff", "alice", "bob")
+    ok(bob, "read_handoff", from_agent="alice", filename="raw.md")
+    assert len(needs(workspace)) == 1, "reading is not acknowledging"
+    acknowledge(bob)
+    assert needs(workspace) == []
+
+
+def test_a_later_delivery_of_an_acknowledged_file_waits_again(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    deliver(alice)
+    acknowledge(bob)
+    deliver(alice, content="newer data")
+    (need,) = needs(workspace)
+    assert (need.kind, need.row.version, need.times) == ("handoff", 2, 1)
+
+
+def test_acknowledging_one_delivery_leaves_the_others_waiting(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    deliver(alice, name="one.md")
+    deliver(alice, name="two.md")
+    acknowledge(bob, name="one.md")
+    assert [need.row.path for need in needs(workspace)] == ["alice_to_bob/two.md"]
+
+
+# -- needs: their order
+
+
+def test_needs_stand_by_urgency_and_within_a_kind_newest_first(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, charlie: Toolbox
+) -> None:
+    deliver(alice, name="one.md")
+    deliver(alice, name="two.md")
+    denied(charlie, 3)
+    write(alice, "one", 0, "unchecked.md")
+    write(bob, "two", -1, "unchecked.md")
+    write(alice, "one", 0)
+    shared_path(root).write_text("by hand", encoding="utf-8")
+    workspace.scan()
+    stale_write(bob, 0)
+    assert [(need.kind, need.row.path) for need in needs(workspace)] == [
+        ("conflict", PLAN),
+        ("outside", PLAN),
+        ("unchecked", "unchecked.md"),
+        ("denied", "../x"),
+        ("handoff", "alice_to_bob/two.md"),
+        ("handoff", "alice_to_bob/one.md"),
+    ]
+
+
+# -- the roster
+
+
+def test_the_roster_is_what_the_config_rows_say(workspace: Workspace) -> None:
+    workspace.register([Agent("dora", role="editor", layer="mid", supervisor="alice")])
+    model = folded(workspace.journal)
+    assert [view.agent.id for view in model.agents] == ["alice", "bob", "charlie", "dora"]
+    dora = model.agent("dora")
+    assert dora is not None
+    assert dora.agent == Agent("dora", role="editor", layer="mid", supervisor="alice")
+    assert (dora.last, dora.rows) == (None, 0)
+
+
+def test_an_agent_added_to_the_config_by_hand_is_on_the_roster_and_others_keep_what_they_did(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    ok(alice, "save_to_my_workspace", filename="x", content="")
+    config = root / ".watchroom/config.toml"
+    config.write_text(
+        config.read_text(encoding="utf-8") + '\n[agents.dora]\nlayer = "top"\n', encoding="utf-8"
+    )
+    assert workspace.scan()
+    model = folded(workspace.journal)
+    dora, known = model.agent("dora"), model.agent("alice")
+    assert dora is not None
+    assert dora.agent.layer == "top"
+    assert known is not None
+    assert (known.rows, known.last.tool if known.last else "") == (1, "save_to_my_workspace")
+
+
+def test_a_config_broken_by_hand_leaves_the_roster_as_it_was(root: Path, workspace: Workspace) -> None:
+    (root / ".watchroom/config.toml").write_text("agents = 3", encoding="utf-8")
+    assert workspace.scan()
+    assert [view.agent.id for view in folded(workspace.journal).agents] == ["alice", "bob", "charlie"]
+
+
+def test_an_agents_view_counts_its_rows_and_those_that_were_refused(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(alice, "one", 0)
+    stale_write(bob, 0)
+    denied(bob, 1)
+    model = folded(workspace.journal)
+    view = model.agent("bob")
+    assert view is not None
+    assert (view.rows, view.refused) == (2, 2)
+    assert view.last is not None
+    assert view.last.outcome == "denied"
+    assert view.status(view.last.time) == "error"
+    assert view.status(view.last.time + 31_000_000_000) == "idle"
+    assert model.outcomes == {"ok": all_rows(workspace.journal)[-1].seq - 2, "conflict": 1, "denied": 1}
+
+
+# -- deliveries and files
+
+
+def test_a_delivery_is_marked_read_and_acknowledged_by_its_receiver_only(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    def marks() -> list[tuple[str, bool, bool]]:
+        workspace.flush()
+        deliveries = folded(workspace.journal).deliveries
+        return [(each.filename, each.read, each.acknowledged is not None) for each in deliveries]
+
+    deliver(alice, name="one.md")
+    deliver(alice, name="two.md")
+    assert marks() == [("two.md", False, False), ("one.md", False, False)]
+    ok(bob, "check_my_handoffs")
+    assert marks() == [("two.md", False, False), ("one.md", False, False)], "the list is not the file"
+    ok(bob, "read_handoff", from_agent="alice", filename="one.md")
+    assert marks() == [("two.md", False, False), ("one.md", True, False)]
+    acknowledge(bob, name="one.md")
+    assert marks() == [("two.md", False, False), ("one.md", True, True)]
+    deliver(alice, name="one.md", content="newer")
+    assert marks() == [("one.md", False, False), ("two.md", False, False)]
+
+
+def test_acknowledging_without_reading_first_counts_as_read(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    deliver(alice)
+    acknowledge(bob)
+    (delivery,) = folded(workspace.journal).deliveries
+    assert delivery.read
+    assert delivery.acknowledged is not None
+    assert delivery.acknowledged.actor == "bob"
+    assert (delivery.sender, delivery.receiver, delivery.filename) == ("alice", "bob", "raw.md")
+
+
+def test_a_file_counts_the_writes_that_were_refused_and_keeps_the_count_over_new_versions(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
+) -> None:
+    stale_write(bob, 1)
+    write(alice, "three", 2)
+    write(alice, "one", 0, "b.md")
+    files = folded(workspace.journal).files
+    assert [(file.path, file.head.version, file.refused) for file in files] == [("b.md", 1, 0), (PLAN, 3, 2)]
+
+
+def test_a_refused_first_write_makes_no_file(workspace: Workspace, alice: Toolbox) -> None:
+    refused(alice, "collab_write", filepath="../x", content="", message="")
+    refused(alice, "collab_write", filepath="none.md", content="", message="", expected_version=3)
+    assert folded(workspace.journal).files == ()
+
+
+# -- what does not change
+
+
+def test_parts_that_a_row_does_not_touch_are_the_same_objects(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
+) -> None:
+    deliver(alice)
+    fold = Fold(workspace.journal.content)
+
+    def taken_in() -> Model:
+        workspace.flush()
+        fold.apply(all_rows(workspace.journal, fold.seq))
+        return fold.model()
+
+    before = taken_in()
+    assert fold.model() is before, "no new row, no new model"
+    ok(alice, "save_to_my_workspace", filename="x", content="")
+    after = taken_in()
+    assert after is not before
+    assert after.files is before.files
+    assert after.deliveries is before.deliveries
+    assert after.needs is before.needs
+    assert after.agent("bob") is before.agent("bob")
+    assert after.agent("alice") is not before.agent("alice")
+    write(alice, "three", 2)
+    moved = taken_in()
+    assert moved.files is not after.files
+    assert moved.deliveries is after.deliveries
+    write(alice, "one", 0, "b.md")
+    more = taken_in()
+    assert more.files[1] is moved.files[0], "the file that was not written is the same object"
+    deliver(alice, name="two.md")
+    delivered = taken_in()
+    assert delivered.files is more.files
+    assert delivered.deliveries[1] is more.deliveries[0]
+
+
+def test_a_model_given_out_does_not_change_afterwards(
+    workspace: Workspace, alice: Toolbox, conflict: int
+) -> None:
+    fold = Fold(workspace.journal.content)
+    fold.apply(all_rows(workspace.journal))
+    model = fold.model()
+    before = (model.seq, dict(model.outcomes), dict(model.activity), model.recent, model.agents)
+    ok(alice, "save_to_my_workspace", filename="x", content="")
+    denied(alice, 1)
+    fold.apply(all_rows(workspace.journal, fold.seq))
+    fold.model()
+    assert (model.seq, dict(model.outcomes), dict(model.activity), model.recent, model.agents) == before
+
+
+def test_the_model_carries_the_newest_rows_newest_first_and_no_more_than_400(workspace: Workspace) -> None:
+    workspace.journal.append([Note("alice", "collab_list", "collab", "") for _ in range(450)])
+    model = folded(workspace.journal)
+    last = workspace.journal.last_seq()
+    assert [row.seq for row in model.recent] == list(range(last, last - 400, -1))
+
+
+# -- any chunking, any moment, over real work
+
+
+def some_work(workspace: Workspace, root: Path, seed: int, steps: int = 60) -> None:
+    """Agents, a person and a hand at the files doing whatever comes, much of it refused."""
+    chance = random.Random(seed)
+    agents = ["alice", "bob", "charlie"]
+    boxes = {agent: workspace.tools(agent) for agent in agents}
+    human = workspace.tools_for_human("dana")
+
+    def once() -> None:
+        agent, other = chance.sample(agents, 2)
+        tools, path = boxes[agent], chance.choice(("plan.md", "folder/report.md"))
+        match chance.randrange(9):
+            case 0 | 1:
+                expected = chance.choice((-1, 0, 1, 2, 3))
+                arguments = {"filepath": path, "content": str(chance.random()), "message": "m"}
+                tools.dispatch_tool_call("collab_write", {**arguments, "expected_version": expected})
+            case 2:
+                tools.dispatch_tool_call("collab_read", {"filepath": path})
+                tools.dispatch_tool_call("collab_write", {"filepath": path, "content": "c", "message": "m"})
+            case 3:
+                name = chance.choice(("a.md", "b.md"))
+                arguments = {"to_agent": other, "filename": name, "content": str(chance.random())}
+                tools.dispatch_tool_call("handoff_file", {**arguments, "message": "m"})
+            case 4:
+                tool = chance.choice(("read_handoff", "acknowledge_handoff"))
+                tools.dispatch_tool_call(tool, {"from_agent": other, "filename": "a.md"})
+            case 5:
+                tools.dispatch_tool_call("save_to_my_workspace", {"filename": "../x", "content": ""})
+            case 6:
+                human.dispatch_tool_call("collab_rollback", {"filepath": path, "to_version": 1})
+            case 7:
+                if (file := shared_path(root, path)).exists():
+                    file.write_text(f"by hand {chance.random()}", encoding="utf-8")
+                    workspace.scan()
+            case _:
+                workspace.register([Agent(f"late{chance.randrange(3)}", layer="mid")])
+
+    for _ in range(steps):
+        once()
+    workspace.flush()
+
+
+class Past:
+    """What a workspace left behind: its rows, and the contents that the fold asks for."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.rows: list[Row] = all_rows(journal)
+        self._contents = {row.seq: journal.content(row.seq) for row in self.rows if row.zone == "config"}
+
+    def fold(self) -> Fold:
+        return Fold(lambda seq: self._contents[seq])
+
+
+@pytest.fixture(scope="module")
+def pasts() -> list[Past]:
+    made = []
+    for seed in range(6):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder, "team")
+            with Workspace.open(root, agents=["alice", "bob", "charlie"]) as workspace:
+                some_work(workspace, root, seed)
+                made.append(Past(workspace.journal))
+    return made
+
+
+def test_the_random_work_is_worth_folding(pasts: list[Past]) -> None:
+    models = []
+    for past in pasts:
+        fold = past.fold()
+        fold.apply(past.rows)
+        models.append(fold.model())
+    kinds = {need.kind for model in models for need in model.needs}
+    assert kinds >= {"conflict", "outside", "unchecked", "handoff"}
+    assert {outcome for model in models for outcome in model.outcomes} >= {"ok", "conflict", "denied"}
+    assert any(len(model.agents) > 3 for model in models)
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_any_chunking_gives_an_equal_model_and_earlier_models_are_those_of_their_rows(
+    pasts: list[Past], data: st.DataObject
+) -> None:
+    past = data.draw(st.sampled_from(pasts))
+    cuts = data.draw(st.lists(st.integers(0, len(past.rows)), max_size=8).map(sorted))
+    asked = data.draw(st.lists(st.booleans(), min_size=len(cuts), max_size=len(cuts)))
+    chunked = past.fold()
+    start = 0
+    for cut, ask in zip(cuts, asked, strict=True):
+        chunked.apply(past.rows[start:cut])
+        start = cut
+        if ask:
+            until = past.fold()
+            until.apply(past.rows[:cut])
+            assert chunked.model() == until.model()
+    chunked.apply(past.rows[start:])
+    whole = past.fold()
+    whole.apply(past.rows)
+    assert chunked.model() == whole.model()
+    assert chunked.seq == past.rows[-1].seq
+
+
+def test_the_model_as_of_an_earlier_row_knows_nothing_of_what_came_later(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
+) -> None:
+    write(bob, "merged", 2)
+    deliver(alice)
+    workspace.register([Agent("dora")])
+    earlier = folded(workspace.journal, until=conflict)
+    assert (earlier.seq, earlier.recent[0].seq) == (conflict, conflict)
+    assert [need.kind for need in earlier.needs] == ["conflict"]
+    assert [file.head.version for file in earlier.files] == [2]
+    assert earlier.deliveries == ()
+    assert earlier.agent("dora") is None

@@ -1,0 +1,181 @@
+"""Drives the dashboard as a person does: presses keys, reads the screen, and waits for what should appear."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from textual import events
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+from textual.widget import Widget
+from watchroom import Row, Workspace
+from watchroom.journal import Journal
+from watchroom.projections import Model
+from watchroom.texts import Language
+from watchroom.tree.layout import CONTROL
+from watchroom_tui.app import WatchroomApp
+from watchroom_tui.screens.room import Room
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.text_view import TextView
+
+PATIENCE = 10.0
+ROUNDS = 4
+CHARACTERS = {"slash": "/", "exclamation_mark": "!", "question_mark": "?"}
+NARROW, MIDDLE, WIDE = (80, 24), (120, 40), (200, 60)
+
+
+class Desk:
+    """A person in front of a dashboard."""
+
+    def __init__(self, app: WatchroomApp, pilot: Pilot[None]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def press(self, *keys: str) -> None:
+        """Press the keys one after the other, each when the dashboard has dealt with the one before.
+
+        Textual's own pilot waits for an idle process instead: a tenth of a second a key.
+        """
+        for key in keys:
+            driver = self.app._driver
+            assert driver is not None
+            character = CHARACTERS.get(key, key if len(key) == 1 else None)
+            event = events.Key(_character_to_key(key) if len(key) == 1 else key, character)
+            event.set_sender(self.app)
+            driver.send_message(event)
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Until all messages so far are dealt with, and those that they have caused."""
+        for _ in range(ROUNDS):
+            await self.pilot._wait_for_screen()
+
+    async def type(self, text: str) -> None:
+        await self.press(*text)
+
+    async def until(self, holds: Callable[[], object], what: str) -> None:
+        """Let the dashboard work until ``holds``; fails, showing the screen, if it never does."""
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{what}: was not seen; the screen is:\n" + "\n".join(self.lines()))
+            await self.pilot.pause(0.01)
+
+    async def sees(self, *texts: str) -> None:
+        """Each text stands on one line of the screen, sooner or later."""
+        for text in texts:
+            await self.until(lambda text=text: self.shows(text), repr(text))  # type: ignore[misc]
+
+    async def sees_no(self, text: str) -> None:
+        await self.until(lambda: not self.shows(text), f"no {text!r}")
+
+    def shows(self, text: str) -> bool:
+        return any(text in line for line in self.lines())
+
+    def words_in(self, selector: str) -> str:
+        """What stands in a widget, as one line without its frame and the breaks of its lines."""
+        found = self.app.screen.query(selector)
+        if not found:
+            return ""
+        left, top, width, height = found.last().region
+        rows = (line[left : left + width].strip("│╭╮╰╯─▌▐ ") for line in self.lines()[top : top + height])
+        return " ".join(" ".join(rows).split())
+
+    async def is_asked(self, text: str) -> None:
+        await self.until(lambda: text in self.words_in("#question"), repr(text))
+
+    async def is_told(self, text: str) -> None:
+        """A passing message says so."""
+        await self.until(lambda: text in self.words_in("Toast"), repr(text))
+
+    def lines(self) -> Sequence[str]:
+        """The screen, line by line."""
+        screen = self.app.screen
+        strips = screen._compositor.render_strips(screen.size)
+        return ["".join(segment.text for segment in strip) for strip in strips]
+
+    @property
+    def model(self) -> Model:
+        return self.app.model
+
+    @property
+    def place(self) -> str:
+        """The name of the room, or of the screen that lies over it."""
+        screen = self.app.screen
+        return screen.ROOM if isinstance(screen, Room) else type(screen).__name__
+
+    @property
+    def pane(self) -> str | None:
+        """The id of the pane that has the keys."""
+        return self.app.focused.id if self.app.focused else None
+
+    def list(self, pane: str) -> LineList[Any]:
+        found = self.app.screen.query_one(f"#{pane}")
+        assert isinstance(found, LineList)
+        return found
+
+    def text(self, pane: str) -> TextView:
+        return self.app.screen.query_one(f"#{pane}", TextView)
+
+    def cursor(self, pane: str) -> Any:
+        """The item under the pane's cursor."""
+        return self.list(pane).item
+
+    def shown_panes(self) -> Sequence[str | None]:
+        return [pane.id for pane in self.app.screen.query(".pane") if pane.display and _is_visible(pane)]
+
+    async def goes_to(self, key: str, room: str) -> None:
+        await self.press(key)
+        await self.until(lambda: self.place == room, f"the room {room}")
+
+    async def has_taken_in(self, workspace: Workspace) -> None:
+        """Every row so far is in the model that is shown."""
+        workspace.flush()
+        last = workspace.journal.last_seq()
+        await self.until(lambda: self.model.seq >= last, f"row {last}")
+        await self.settle()
+
+
+def _is_visible(pane: Widget) -> bool:
+    return all(each.display for each in pane.ancestors_with_self if isinstance(each, Widget))
+
+
+@asynccontextmanager
+async def past(
+    journal: Journal, until: int, *, size: tuple[int, int] = MIDDLE, language: Language = "en"
+) -> AsyncIterator[Desk]:
+    """The dashboard over a journal as of row ``until``."""
+    app = WatchroomApp(journal, place="team/", until=until, language=language)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        desk = Desk(app, pilot)
+        await desk.until(lambda: desk.model.seq >= until, f"row {until}")
+        await desk.settle()
+        yield desk
+
+
+@asynccontextmanager
+async def dashboard(
+    workspace: Workspace, *, size: tuple[int, int] = MIDDLE, language: Language = "en"
+) -> AsyncIterator[Desk]:
+    """The live dashboard over ``workspace``, whose person is dana, once it has read what is there."""
+    app = WatchroomApp(
+        workspace.journal,
+        place="team/",
+        language=language,
+        control=os.path.join(workspace.root, CONTROL),
+        person="dana",
+        open_workspace=lambda: workspace,
+    )
+    async with app.run_test(size=size, notifications=True) as pilot:
+        desk = Desk(app, pilot)
+        await desk.has_taken_in(workspace)
+        await desk.until(lambda: app.workspace is not None, "the open workspace")
+        yield desk
+
+
+def seqs(rows: Sequence[Row]) -> list[int]:
+    return [row.seq for row in rows]

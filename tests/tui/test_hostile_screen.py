@@ -1,0 +1,274 @@
+"""What agents write cannot steer the terminal: tested on the raw bytes that a real one gets."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+from calls import ok, refused
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pty_driver import NotSeen, Terminal
+from watchroom import Toolbox, Workspace
+from watchroom_tui.safe import safe, safe_lines
+
+LAST: Final = "zz-the-last-row"
+
+HOSTILE: Final = {
+    "colour": "\x1b[31mRED",
+    "title": "\x1b]0;OWNED\x07",
+    "link": "\x1b]8;;https://evil.example\x1b\\here\x1b]8;;\x1b\\",
+    "clipboard": "\x1b]52;c;ZXZpbA==\x07",
+    "bell": "ding\x07dong",
+    "c1": "\x9b31mC1",
+    "c1 string": "\x9d0;C1OWNED\x9c",
+    "return": "good\rEVIL",
+    "backspace": "ab\x08\x08cd",
+    "click": "[@click=app.quit]press me[/]",
+    "closing": "[/foo]",
+    "bidi": "user\u202etxt.exe",
+    "isolate": "a\u2066b\u2069c",
+    "entity": "&#8238;reversed",
+    "zero width": "pass\u200bword\ufeff",
+    "combining": "Z" + "\u0301\u0302\u0303" * 20,
+    "family": "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "tag": "x\U000e0041y",
+    "line separator": "one\u2028two",
+}
+"""What is written, by what it would do."""
+
+FORBIDDEN: Final = {
+    "colour": "\x1b[31mRED",
+    "title": "\x1b]0;OWNED",
+    "link": "\x1b]8;;https://evil",
+    "clipboard": "\x1b]52;c;ZXZpbA==",
+    "bell": "\x07",
+    "c1": "\u009b",
+    "c1 string": "\u009d",
+    "return": "\rEVIL",
+    "backspace": "\x08",
+    "bidi": "\u202e",
+    "isolate": "\u2066",
+    "zero width": "\u200b",
+    "byte order mark": "\ufeff",
+    "joiner": "\u200d",
+    "tag": "\U000e0041",
+    "line separator": "\u2028",
+}
+"""What must never stand among the bytes: Textual itself sends none of it."""
+
+VISIBLE: Final = (
+    *("␛[31mRED", "␛]0;OWNED␇", "␛]8;;https://evil.example␛\\here", "␛]52;c;ZXZpbA==␇", "ding␇dong"),
+    *("[@click=app.quit]press me[/]", "[/foo]", "&#8238;reversed", "good␍EVIL", "ab␈␈cd"),
+)
+"""What must stand on the screen instead."""
+
+TEXT: Final = "\n".join(HOSTILE.values())
+LONG: Final = "L" * 5_000 + "\x1b[31m" + "\u202e" * 5_000
+
+
+def spread(toolbox: Toolbox, other: Toolbox, receiver: str) -> None:
+    """Hostile text wherever an agent can put any."""
+    for name, text in HOSTILE.items():
+        refused(toolbox, text, filepath="x")
+        refused(toolbox, "save_to_my_workspace", filename=text + "\x00", content=text)
+        refused(toolbox, "read_from_workspace", agent_id=text, filename=text)
+        ok(toolbox, "save_to_my_workspace", filename=f"{name}.md", content=text, message=text)
+    for tool, arguments in (
+        ("save_to_my_workspace", {"filename": "all.md"}),
+        ("handoff_file", {"to_agent": receiver, "filename": "all.md"}),
+        ("collab_write", {"filepath": "all.md", "expected_version": 0}),
+    ):
+        message = " ".join(HOSTILE.values())[:2000]
+        ok(toolbox, tool, **arguments, content=f"{TEXT}\n{LONG}\n{TEXT}", message=message)
+    arguments = {"filepath": "all.md", "content": TEXT, "message": HOSTILE["link"], "expected_version": 0}
+    refused(other, "collab_write", **arguments)
+    for number, name in enumerate(("[@click=app.quit]x[", "[bold]", "&#8238;x", "e\u0301x", "👨x")):
+        path = unicodedata.normalize("NFC", f"{number}{name}.md")
+        ok(toolbox, "collab_write", filepath=path, content=TEXT, message=TEXT[:500], expected_version=0)
+    ok(
+        other,
+        "acknowledge_handoff",
+        from_agent=toolbox.actor,
+        filename="all.md",
+        message=HOSTILE["clipboard"],
+    )
+    ok(other, "save_to_my_workspace", filename=f"{LAST}.md", content="x")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("hostile") / "team")
+
+
+def made(root: Path) -> Path:
+    with Workspace.open(root, agents=["alice", "bob"]) as workspace:
+        spread(workspace.tools("alice"), workspace.tools("bob"), "bob")
+        for number, text in enumerate(HOSTILE.values()):
+            name = text.replace("/", "").replace("\x00", "")
+            (root / f"agents/alice/outside{number}{name}").write_text(text, encoding="utf-8")
+        (root / "collaborative/current/all.md").write_text(TEXT + "by hand", encoding="utf-8")
+        workspace.scan()
+        ok(workspace.tools("bob"), "save_to_my_workspace", filename=f"{LAST}.md", content="y")
+    return root
+
+
+@pytest.fixture(scope="module", params=[(120, 40), (80, 24)], ids=["120x40", "80x24"])
+def terminal(request: pytest.FixtureRequest, hostile: Path) -> Iterator[Terminal]:
+    columns, rows = request.param
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
+    with Terminal(command, columns, rows) as opened:
+        opened.wait_for_text("alice", timeout=30)
+        opened.settle()
+        yield opened
+
+
+ESC: Final = "\x1b[27u"
+"""As terminals with the keyboard protocol send it: a bare ESC would make one key with what follows at once."""
+
+ROUNDS: Final = {
+    # What shows the most of each room: every pane, the ends of lists, contents, rows whole, sideways, help.
+    "overview": ("1", "\t", "\t", "G", "\r", "G", "g", "l" * 3, ESC, "\t"),
+    "agents": ("2", "g", "\r", *"jjjjjjjj", "\r", "G", "g", "l" * 3, "\t", "G", "\r", ESC),
+    "handoffs": ("3", "\r", "G", "g", "l" * 3, "\t"),
+    "files": ("4", *"jjjjj", "\r", *"jj", "d", "\r", "G", "l" * 3, "\t"),
+    "activity": ("8", *(("j",) * 12), "\r", "G", "g", ESC, "/", *"evil", "\r", ESC, "o", "o", "o", "G"),
+    "urgent": ("!", "\r", "l" * 3, "?", ESC),
+}
+
+
+POINTER_SHAPE: Final = re.compile(rb"\x1b\]22;[a-z-]*\x07")
+
+ARRIVED: Final = {
+    "overview": "Needs you",
+    "agents": "Rows",
+    "handoffs": "Who → whom",
+    "files": "Versions",
+    "activity": "outcome",
+    "urgent": "Versions",
+}
+"""What only stands there when the keys of the round before are dealt with."""
+
+
+def press(terminal: Terminal, key: str) -> None:
+    """Press a key and let its answer, if there is one, come whole."""
+    with suppress(NotSeen):
+        terminal.key_latency(key, timeout=0.15)
+    terminal.settle(0.03, timeout=5)
+
+
+def test_no_hostile_sequence_reaches_the_terminal_and_its_picture_does(terminal: Terminal) -> None:
+    for room, keys in ROUNDS.items():
+        for number, key in enumerate(keys):
+            press(terminal, key)
+            if number == 0:
+                terminal.wait_for_text(ARRIVED[room], timeout=30)
+        terminal.settle(0.2, timeout=5)
+    # Textual says which shape the pointer has with an OSC 22 of its own, which ends with a BEL.
+    since_start = POINTER_SHAPE.sub(b"", terminal.raw())
+    for name, sequence in FORBIDDEN.items():
+        assert sequence.encode() not in since_start, name
+    assert not any(byte in since_start for byte in (b"\x9b31m", b"\x9d0;C1")), "C1 as single bytes"
+    text = since_start.decode("utf-8", "replace")
+    missing = [picture for picture in VISIBLE if picture not in text]
+    assert missing == []
+    assert terminal._process.poll() is None, "the dashboard still runs"
+
+
+def clicks(column: int, row: int) -> str:
+    """A press and a release of the left button, as terminals tell of them (SGR; counted from 1)."""
+    return f"\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m"
+
+
+def test_clicking_on_markup_runs_nothing(hostile: Path) -> None:
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
+    with Terminal(command, 80, 24) as terminal:
+        terminal.wait_for_text("alice", timeout=30)
+        terminal.settle()
+        click_around(terminal)
+
+
+def click_around(terminal: Terminal) -> None:
+    clicked = 0
+    # The list, the row that is found in it, that row whole.
+    for keys in (("8",), ("/", *"click.md", "\r"), ("\r",)):
+        for key in keys:
+            press(terminal, key)
+        terminal.settle(0.2)
+        for row, line in enumerate(terminal.screen(), start=1):
+            column = line.find("@click")
+            if column >= 0:
+                clicked += 1
+                press(terminal, clicks(column + 3, row))
+    assert clicked, "there was something to click on"
+    assert terminal._process.poll() is None, "a click on an agent's text ended the dashboard"
+    for key in (ESC, ESC, "1"):
+        press(terminal, key)
+    terminal.wait_for_text("watchroom")
+
+
+def test_the_dashboard_still_answers_and_ends_in_order(hostile: Path) -> None:
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
+    with Terminal(command, 120, 40) as terminal:
+        terminal.wait_for_text("alice", timeout=30)
+        terminal.settle()
+        terminal.send("q")
+        assert terminal.wait(20) == 0
+
+
+# -- the one door
+
+DANGEROUS: Final = {"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"}
+any_text = st.text(st.characters(exclude_categories=()))
+every_text = st.one_of(any_text, st.text(st.sampled_from("".join(HOSTILE.values()))))
+
+
+@given(every_text)
+@example("\x1b[31m")
+@example("\ud800")
+@example("\U000e0001\U0010ffff")
+def test_safe_text_holds_nothing_that_a_terminal_obeys_or_that_cannot_be_seen(text: str) -> None:
+    found = {unicodedata.category(character) for character in safe(text)}
+    assert not found & DANGEROUS
+    assert "\n" not in safe(text)
+
+
+@given(every_text)
+def test_safe_loses_nothing_that_can_be_printed_and_keeps_its_order(text: str) -> None:
+    shown = iter(safe(text))
+    for character in text:
+        if character.isprintable():
+            assert any(character == each for each in shown), f"{character!r} was lost"
+
+
+@given(every_text)
+def test_whatever_is_not_printable_becomes_something_that_can_be_seen(text: str) -> None:
+    for character in text:
+        shown = safe(character)
+        assert shown
+        if not character.isprintable() and unicodedata.category(character) != "Zs":
+            assert shown.strip(), f"{character!r} vanished"
+
+
+@given(every_text)
+def test_safe_text_stays_as_it_is(text: str) -> None:
+    assert safe(safe(text)) == safe(text)
+
+
+@given(every_text)
+def test_lines_are_split_at_line_feeds_only_and_each_is_safe(text: str) -> None:
+    lines = safe_lines(text)
+    assert len(lines) == text.count("\n") + 1
+    assert all(safe(line) == line for line in lines)
+
+
+def test_different_controls_look_different() -> None:
+    controls = [chr(code) for code in itertools.chain(range(0x20), range(0x7F, 0xA0)) if chr(code) != "\t"]
+    assert len({safe(control) for control in controls}) == len(controls)

@@ -1,0 +1,390 @@
+"""Rules that hold for the whole source of the dashboard, read from the source itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from string import Formatter
+from typing import Any, Final
+
+import pytest
+import watchroom
+import watchroom_tui
+from watchroom.texts import LANGUAGES, Catalogue, catalogue
+from watchroom_tui.actions import ACTIONS, ROOMS, SCOPES, keys_page
+from watchroom_tui.wording import wording
+
+TUI: Final = Path(watchroom_tui.__file__ or "").parent
+CORE: Final = Path(watchroom.__file__ or "").parent
+HOUSE: Final = Path(__file__).parents[2]
+LONGEST_FILE: Final = 450
+PACKAGES: Final = {"watchroom.texts": CORE, "watchroom_tui.texts": TUI}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def sources(*folders: Path) -> Iterator[tuple[Path, ast.Module]]:
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            yield path, ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def place(path: Path, node: ast.AST) -> str:
+    return f"{path}:{getattr(node, 'lineno', 0)}"
+
+
+# -- no bare text reaches a widget
+
+WIDGETS_OF_TEXT: Final = {"Static", "Label", "Button", "Option", "Placeholder", "Link", "Tab", "TabPane"}
+METHODS_OF_TEXT: Final = {"notify", "update"}
+ATTRIBUTES_OF_TEXT: Final = {"border_title", "border_subtitle", "tooltip", "sub_title"}
+SAFE_MAKERS: Final = {"Content", "content"}
+
+
+def name_of(call: ast.Call) -> str:
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def is_safe(value: ast.expr) -> bool:
+    """Whether the expression can only be what a widget takes as it is."""
+    if isinstance(value, ast.Constant):
+        return value.value is None
+    if isinstance(value, ast.IfExp):
+        return is_safe(value.body) and is_safe(value.orelse)
+    return isinstance(value, ast.Call) and name_of(value) in SAFE_MAKERS
+
+
+def says_no_markup(call: ast.Call) -> bool:
+    return any(
+        keyword.arg == "markup" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+        for keyword in call.keywords
+    )
+
+
+def bare_texts(tree: ast.Module) -> Iterator[ast.AST]:
+    """Where a widget, a message or a title is given something that it might read as markup."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args:
+            name = name_of(node)
+            of_text = name in WIDGETS_OF_TEXT or (
+                isinstance(node.func, ast.Attribute) and name in METHODS_OF_TEXT
+            )
+            if of_text and not (is_safe(node.args[0]) or says_no_markup(node)):
+                yield node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            titles = [each for each in targets if isinstance(each, ast.Attribute)]
+            if any(each.attr in ATTRIBUTES_OF_TEXT for each in titles) and not (
+                node.value and is_safe(node.value)
+            ):
+                yield node
+
+
+def test_no_bare_text_reaches_a_widget_a_message_or_a_title() -> None:
+    found = [place(path, node) for path, tree in sources(TUI) for node in bare_texts(tree)]
+    assert found == [], "wrap these with content(…), or pass markup=False with safe(…)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Static(text)",
+        "Static('[b]x[/b]')",
+        "widgets.Label(f'{name}')",
+        "self.notify(text)",
+        "app.notify(safe(text), markup=True)",
+        "self.border_title = text",
+        "self.border_title = content(a) if a else b",
+        "self.query_one(Static).update(text)",
+    ],
+)
+def test_the_search_for_bare_texts_finds_them(code: str) -> None:
+    assert list(bare_texts(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Static(Content(text))",
+        "Static(text, markup=False)",
+        "self.notify(safe(text), markup=False)",
+        "self.border_title = content(a) if a else None",
+    ],
+)
+def test_the_search_for_bare_texts_lets_safe_ones_pass(code: str) -> None:
+    assert not list(bare_texts(ast.parse(code)))
+
+
+def test_only_widgets_that_draw_their_own_safe_lines_are_used() -> None:
+    """Textual's own widgets parse markup in many places; the few that are allowed are checked above."""
+    allowed = {"Static"}
+    used = {
+        (place(path, node), alias.name)
+        for path, tree in sources(TUI)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "textual.widgets"
+        for alias in node.names
+    }
+    assert {name for _, name in used} <= allowed, used
+
+
+def from_markup(tree: ast.Module) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in {"from_markup", "from_text", "from_rich_text"}:
+            yield node
+
+
+def test_nothing_is_ever_parsed_as_markup() -> None:
+    assert [place(path, node) for path, tree in sources(TUI) for node in from_markup(tree)] == []
+    assert list(from_markup(ast.parse("Content.from_markup(text)")))
+
+
+# -- texts
+
+
+def placeholders(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+def texts_of(package: str, language: str) -> dict[str, str]:
+    def flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+        for key, value in table.items():
+            if isinstance(value, dict):
+                yield from flat(value, f"{prefix}{key}.")
+            else:
+                yield prefix + key, value
+
+    source = files(package).joinpath(f"{language}.toml").read_text(encoding="utf-8")
+    return dict(flat(tomllib.loads(source)))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_both_catalogues_have_the_same_keys_with_the_same_placeholders(package: str) -> None:
+    english, chinese = (
+        {key: placeholders(text) for key, text in texts_of(package, language).items()}
+        for language in LANGUAGES
+    )
+    assert english == chinese
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_text_is_empty(package: str, language: str) -> None:
+    assert [key for key, text in texts_of(package, language).items() if not text.strip()] == []
+
+
+KEY: Final = re.compile(r"[a-z_]+(\.[a-z_0-9]+)+")
+CATALOGUES: Final = {"words", "texts", "wording", "words_of", "catalogue"}
+TITLES: Final = {"title", "empty"}
+
+
+def keys_used(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    """The keys that are written out: in calls of a catalogue, and as titles of panes."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        callee = node.func
+        called = name_of(node) if not isinstance(callee, ast.Call) else name_of(callee)
+        given = [*node.args[:1]] if called in CATALOGUES else []
+        given += [keyword.value for keyword in node.keywords if keyword.arg in TITLES]
+        for value in given:
+            for part in [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]:
+                if (
+                    isinstance(part, ast.Constant)
+                    and isinstance(part.value, str)
+                    and KEY.fullmatch(part.value)
+                ):
+                    yield node, part.value
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_key_that_is_written_in_the_code_exists(package: str) -> None:
+    texts = catalogue("en", package)
+    used = [
+        (place(path, node), key) for path, tree in sources(PACKAGES[package]) for node, key in keys_used(tree)
+    ]
+    used = [each for each in used if each[1] not in {"watchroom.texts", "watchroom_tui.texts"}]
+    assert used, "the search found nothing at all"
+    assert [each for each in used if each[1] not in texts] == []
+
+
+def literals(tree: ast.Module) -> Iterator[re.Pattern[str]]:
+    """Every written string as a pattern; the parts of an f-string that are computed match anything."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
+            yield re.compile(re.escape(node.value))
+        elif isinstance(node, ast.JoinedStr):
+            parts = [
+                re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+" for part in node.values
+            ]
+            if "." in "".join(part for part in parts if part != ".+"):
+                yield re.compile("".join(parts))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_text_is_used_somewhere(package: str) -> None:
+    patterns = [pattern for _, tree in sources(CORE, TUI) for pattern in literals(tree)]
+    unused = [
+        key
+        for key in texts_of(package, "en")
+        if not any(pattern.fullmatch(key) for pattern in patterns)
+        # Keys beneath a computed prefix, such as those of pydantic's problems.
+        and not key.startswith(("argument.", "arguments.", "tool."))
+    ]
+    assert unused == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_action_has_its_texts(language: str) -> None:
+    words = wording("zh" if language == "zh" else "en")
+    for action in ACTIONS:
+        assert action.label(words)
+        assert action.help(words)
+    for scope in SCOPES:
+        assert words(f"scope.{scope}")
+    for _, room in ROOMS:
+        assert words(f"action.room_{room}.label")
+
+
+def test_no_key_does_two_things_in_one_place() -> None:
+    for scope in SCOPES:
+        reach = {"app", scope}
+        keys = [key for action in ACTIONS if action.scope in reach for key in action.keys]
+        assert len(keys) == len(set(keys)), f"{scope}: {sorted(key for key in keys if keys.count(key) > 1)}"
+
+
+def test_every_action_can_be_run_where_it_is_offered() -> None:
+    """Each action of a scope is a method of the class that binds that scope."""
+    defined: dict[str, set[str]] = {}
+    for _, tree in sources(TUI):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                for scope in scopes_bound(node):
+                    methods = {each.name for each in node.body if isinstance(each, Function)}
+                    defined.setdefault(scope, set()).update(methods)
+    inherited = {"action_quit", "action_command_palette"}
+    for action in ACTIONS:
+        assert action.scope in defined, f"nothing binds the keys of {action.scope!r}"
+        method = "action_" + action.name.partition("(")[0]
+        assert method in defined[action.scope] | inherited, action.id
+
+
+def scopes_bound(node: ast.ClassDef) -> Iterator[str]:
+    for statement in node.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if not any(isinstance(target, ast.Name) and target.id == "BINDINGS" for target in targets):
+            continue
+        for each in ast.walk(statement):
+            if (
+                isinstance(each, ast.Call)
+                and name_of(each) == "bindings"
+                and isinstance(each.args[0], ast.Constant)
+            ):
+                yield str(each.args[0].value)
+            elif isinstance(each, ast.Name) and each.id == "VIEW_BINDINGS":
+                yield "view"
+
+
+def test_the_page_of_keys_is_what_the_registry_says() -> None:
+    page = HOUSE / "docs/keys.md"
+    how = "make it with: watchroom keys > docs/keys.md"
+    assert page.exists(), f"docs/keys.md is missing; {how}"
+    assert page.read_text(encoding="utf-8").strip() == keys_page(wording("en")).strip(), f"outdated; {how}"
+
+
+# -- size, and the event loop
+
+
+def test_no_file_is_too_long_to_be_read() -> None:
+    lengths = {
+        str(path): len(path.read_text(encoding="utf-8").splitlines())
+        for folder in (CORE, TUI)
+        for path in folder.rglob("*")
+        if path.suffix in {".py", ".tcss"}
+    }
+    assert {path: length for path, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+JOURNAL_METHODS: Final = {
+    name
+    for name, value in vars(watchroom.journal.Journal).items()
+    if callable(value) and not name.startswith("_")
+}
+SLOW_MODULES: Final = {"sqlite3", "pygit2", "difflib", "subprocess", "watchfiles"}
+
+
+def is_of_journal(node: ast.Call) -> bool:
+    """``….journal.method(…)`` or ``journal.method(…)``."""
+    function = node.func
+    if not isinstance(function, ast.Attribute) or function.attr not in JOURNAL_METHODS:
+        return False
+    owner = function.value
+    return (owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")) == "journal"
+
+
+def handed_to_threads(tree: ast.Module) -> set[str]:
+    """The names of functions given to `asyncio.to_thread`: what runs off the event loop."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node) == "to_thread" and node.args:
+            first = node.args[0]
+            names.add(first.attr if isinstance(first, ast.Attribute) else getattr(first, "id", ""))
+    return names
+
+
+def reads_on_the_loop(tree: ast.Module) -> Iterator[ast.AST]:
+    """Calls of the journal outside of functions that are handed to a thread, and slow imports."""
+    off_loop = handed_to_threads(tree)
+
+    def walk(node: ast.AST, inside: bool) -> Iterator[ast.AST]:
+        if isinstance(node, Function):
+            inside = inside or node.name in off_loop
+        if isinstance(node, ast.Call) and is_of_journal(node) and not inside:
+            yield node
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = (
+                [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else [each.name for each in node.names]
+            )
+            if any(module.partition(".")[0] in SLOW_MODULES for module in modules):
+                yield node
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, inside)
+
+    yield from walk(tree, False)
+
+
+def test_screens_and_widgets_never_read_on_the_event_loop() -> None:
+    folders = (TUI / "screens", TUI / "widgets")
+    found = [place(path, node) for path, tree in sources(*folders) for node in reads_on_the_loop(tree)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "finds"),
+    [
+        ("def show(self): self.app.journal.rows(0)", True),
+        ("async def load(self): rows = journal.content(3)", True),
+        ("import sqlite3", True),
+        (
+            "async def load(self):\n def read(): return journal.content(3)\n await asyncio.to_thread(read)",
+            False,
+        ),
+        ("async def load(self): await asyncio.to_thread(self.app.journal.content, 3)", False),
+        ("async def load(self):\n def read(): return journal.content(3)\n read()", True),
+    ],
+)
+def test_the_search_for_reads_on_the_event_loop_tells_them_apart(code: str, finds: bool) -> None:
+    assert bool(list(reads_on_the_loop(ast.parse(code)))) is finds
+
+
+def test_the_catalogue_refuses_a_key_that_it_has_not() -> None:
+    words: Callable[[str], str] = Catalogue({"a.b": "text"})
+    with pytest.raises(KeyError):
+        words("a.c")

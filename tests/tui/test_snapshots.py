@@ -1,0 +1,151 @@
+"""What each screen looks like, at each size: ``pytest tests/tui/test_snapshots.py --snapshot-update`` renews."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from tui.driving import MIDDLE, NARROW, WIDE, Desk, past
+from tui.recorded import recorded
+from watchroom.journal import Journal
+from watchroom.texts import Language
+
+SIZES = [pytest.param(size, id=f"{size[0]}x{size[1]}") for size in (NARROW, MIDDLE, WIDE)]
+
+
+STEADY = 5
+"""So many pictures in a row are the same when the screen is at rest."""
+
+
+class Picture(SingleFileSnapshotExtension):
+    """One SVG file for each picture."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "svg"
+
+
+@pytest.fixture
+def picture(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(Picture)
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
+    made = recorded(tmp_path_factory.mktemp("recorded"))
+    yield made
+    made.close()
+
+
+async def goes_to_overview(desk: Desk) -> None:
+    await desk.until(lambda: len(desk.list("needs").items) > 0, "the needs")
+
+
+async def goes_to_agents(desk: Desk) -> None:
+    await desk.press("2", "down", "down")
+    await desk.until(lambda: desk.place == "agents", "the agents")
+    await desk.until(lambda: len(desk.list("files").items) == 2, "the researcher's files")
+    await desk.until(lambda: "harbour.md v2" in str(desk.text("preview").border_title), "the preview")
+    await desk.sees("▌- 12 % more cargo" if "preview" in desk.shown_panes() else "港口.md")
+
+
+async def goes_to_handoffs(desk: Desk) -> None:
+    await desk.goes_to("3", "handoffs")
+    await desk.press("down")
+    await desk.until(lambda: "港口" in str(desk.text("content").border_title), "the content")
+
+
+async def goes_to_files(desk: Desk) -> None:
+    await desk.press("exclamation_mark")
+    await desk.until(lambda: desk.place == "files", "the files")
+    await desk.until(lambda: "→ ✗" in str(desk.text("diff").border_title), "the refused write")
+
+
+async def goes_to_activity(desk: Desk) -> None:
+    await desk.goes_to("8", "activity")
+    await desk.until(lambda: len(desk.list("rows").items) > 20, "the rows")
+
+
+async def asks_for_help(desk: Desk) -> None:
+    await goes_to_files(desk)
+    await desk.press("question_mark")
+    await desk.until(lambda: desk.place == "HelpScreen", "the help")
+
+
+async def opens_a_row(desk: Desk) -> None:
+    await goes_to_activity(desk)
+    await desk.press("slash", *"exact figure", "enter")
+    await desk.until(lambda: len(desk.list("rows").items) == 1, "that row")
+    await desk.press("enter")
+    await desk.until(lambda: desk.place == "RowScreen", "the row")
+    await desk.until(lambda: len(desk.text("detail")._lines) > 15, "its content")
+
+
+SCREENS = {
+    "overview": goes_to_overview,
+    "agents": goes_to_agents,
+    "handoffs": goes_to_handoffs,
+    "files": goes_to_files,
+    "activity": goes_to_activity,
+    "help": asks_for_help,
+    "row": opens_a_row,
+}
+
+
+async def at_rest(desk: Desk) -> str:
+    """The screen as SVG, once it has stayed the same for a while: scrollbars come a moment after their lists."""
+    pictures: list[str] = []
+
+    def is_steady() -> bool:
+        pictures.append(desk.app.export_screenshot(title="watchroom"))
+        return len(pictures) >= STEADY and len(set(pictures[-STEADY:])) == 1
+
+    await desk.pilot.wait_for_scheduled_animations()
+    await desk.until(is_steady, "a screen that stays as it is")
+    return pictures[-1]
+
+
+async def taken(
+    journal: Journal, size: tuple[int, int], screen: str, *, language: Language = "en", light: bool = False
+) -> str:
+    """The screen as SVG, without what differs from run to run."""
+    async with past(journal, journal.last_seq(), size=size, language=language) as desk:
+        await SCREENS[screen](desk)
+        if light:
+            await desk.press("t")
+        svg = await at_rest(desk)
+    # The number stands for the content and may differ between versions of rich.
+    return re.sub(r"terminal-\d+", "terminal", svg)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_every_screen_in_the_dark(
+    journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
+) -> None:
+    assert await taken(journal, size, screen) == picture
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_overview_in_light(
+    journal: Journal, picture: SnapshotAssertion, size: tuple[int, int]
+) -> None:
+    assert await taken(journal, size, "overview", light=True) == picture
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_overview_in_chinese(
+    journal: Journal, picture: SnapshotAssertion, size: tuple[int, int]
+) -> None:
+    assert await taken(journal, size, "overview", language="zh") == picture
+
+
+async def test_a_picture_would_show_a_difference(journal: Journal) -> None:
+    """The normalisation takes away nothing that a person could see."""
+    english = await taken(journal, MIDDLE, "overview")
+    assert english == await taken(journal, MIDDLE, "overview")
+    assert english != await taken(journal, MIDDLE, "overview", light=True)
+    for text in ("12:00:00", "report.md", "harbour"):
+        assert text in english
