@@ -9,29 +9,30 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from render import exact, render
-from shots import SHOTS, Shot
+from rich.console import Console
+from shots import SHOTS, STORY_SECONDS, Shot, team_at_work
+from watchroom import Workspace
 
 PICTURES = Path(__file__).parent / "pictures"
 
 
-async def take(shot: Shot) -> str:
+async def take(shot: Shot, workspace: Workspace) -> str:
     """Run the shot's app without a terminal and give its screen as rich's SVG."""
-    with ExitStack() as stack:
-        app = shot.build(stack)
-        async with app.run_test(size=shot.size) as pilot:
-            await pilot.pause()
-            if shot.keys:
-                await pilot.press(*shot.keys)
-            if shot.act:
-                await shot.act(pilot)
-            await pilot.wait_for_animation()
-            await pilot.pause()
-            return app.export_screenshot(title=shot.title)
+    app = shot.build(workspace)
+    async with app.run_test(size=shot.size) as pilot:
+        await pilot.pause()
+        if shot.keys:
+            await pilot.press(*shot.keys)
+        if shot.act:
+            await shot.act(pilot)
+        await pilot.wait_for_animation()
+        await pilot.pause()
+        return app.export_screenshot(title=shot.title)
 
 
-def save(shot: Shot, folder: Path, *, with_svg: bool = False) -> Path:
+def save(shot: Shot, workspace: Workspace, folder: Path, *, with_svg: bool = False) -> Path:
     """Take the shot and write NAME.png (and NAME.svg) into ``folder``."""
-    svg = asyncio.run(take(shot))
+    svg = asyncio.run(take(shot, workspace))
     target = folder / f"{shot.name}.png"
     target.write_bytes(render(svg))
     if with_svg:
@@ -50,16 +51,23 @@ def main() -> int:
     if unknown:
         parser.error(f"no such shot: {', '.join(sorted(unknown))}")
     wanted = [shot for shot in SHOTS if not given.names or shot.name in given.names]
-    if not given.list:
-        given.to.mkdir(parents=True, exist_ok=True)
-    for shot in wanted:
-        columns, rows = shot.size
-        line = f"{shot.name:<32} {columns}×{rows}"
-        if not given.list:
-            picture = save(shot, given.to, with_svg=given.svg)
-            line += f"  {picture.stat().st_size / 1024:6.0f} KB  {picture}"
-        print(line, flush=True)
+    if given.list:
+        for shot in wanted:
+            print(_named(shot))
+        return 0
+    given.to.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        with Console(stderr=True).status(f"A team works for {STORY_SECONDS:.0f} seconds …"):
+            workspace = stack.enter_context(team_at_work())
+        for shot in wanted:
+            picture = save(shot, workspace, given.to, with_svg=given.svg)
+            print(f"{_named(shot)}  {picture.stat().st_size / 1024:6.0f} KB  {picture}", flush=True)
     return 0
+
+
+def _named(shot: Shot) -> str:
+    columns, rows = shot.size
+    return f"{shot.name:<32} {columns}×{rows}"
 
 
 if __name__ == "__main__":

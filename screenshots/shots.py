@@ -2,30 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Any, TypeAlias
 
 from textual.app import App
 from textual.pilot import Pilot
+from watchroom import Workspace
+from watchroom.simulation import Simulation, roster
+from watchroom.texts import Language
+from watchroom.tree.layout import CONTROL
+from watchroom_tui.app import WatchroomApp
+
+STORY_SECONDS = 110.0
+"""So long the team works before the first picture: the sparklines show two minutes."""
+
+STORY_SPEED = 1.5
 
 NARROW, MIDDLE, WIDE = (80, 24), (120, 40), (200, 60)
+
+Build: TypeAlias = Callable[[Workspace], App[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """``build`` makes the app, and leaves what must be closed or removed afterwards on the stack.
+    """``build`` makes the app over the workspace of a team at work.
 
     ``keys`` are pressed one after the other, then ``act`` may do what keys alone cannot.
     """
 
     name: str
     size: tuple[int, int]
-    build: Callable[[ExitStack], App[Any]]
+    build: Build
     keys: tuple[str, ...] = ()
     act: Callable[[Pilot[Any]], Awaitable[None]] | None = None
     title: str = "watchroom"
 
 
-SHOTS: tuple[Shot, ...] = ()
+@contextmanager
+def team_at_work() -> Iterator[Workspace]:
+    """A team that has worked for a while and goes on; the same seed, nearly the same story."""
+    agents = roster(6)
+    with (
+        TemporaryDirectory(prefix="night-train-") as root,
+        Workspace.open(root, agents) as workspace,
+        Simulation({agent.id: workspace.tools(agent.id) for agent in agents}, seed=7, speed=STORY_SPEED),
+    ):
+        Event().wait(STORY_SECONDS)
+        yield workspace
+
+
+def _rooms(language: Language = "en") -> Build:
+    """The dashboard over the team, just after somebody edited the plan by hand."""
+
+    def build(workspace: Workspace) -> App[Any]:
+        Path(workspace.root, "collaborative/current/plan.md").write_text("# Plan\n\nRewritten by hand.\n")
+        workspace.scan()
+        return WatchroomApp(
+            workspace.journal,
+            place="night-train/",
+            language=language,
+            control=os.path.join(workspace.root, CONTROL),
+            open_workspace=lambda: workspace,
+        )
+
+    return build
+
+
+async def _settled(pilot: Pilot[Any]) -> None:
+    """Wait until what workers had to read and compare has come."""
+    await pilot.app.workers.wait_for_complete(
+        [worker for worker in pilot.app.workers if worker.group != "workspace"]
+    )
+    await pilot.pause(0.3)
+
+
+SHOTS: tuple[Shot, ...] = (
+    Shot("overview", MIDDLE, _rooms(), act=_settled),
+    Shot("overview-narrow", NARROW, _rooms(), act=_settled),
+    Shot("overview-wide", WIDE, _rooms(), act=_settled),
+    Shot("overview-light", MIDDLE, _rooms(), ("t",), act=_settled),
+    Shot("overview-chinese", MIDDLE, _rooms("zh"), act=_settled),
+    Shot("agents", MIDDLE, _rooms(), ("2", "down", "tab", "down"), act=_settled),
+    Shot("handoffs", MIDDLE, _rooms(), ("3", "down"), act=_settled),
+    Shot("files", MIDDLE, _rooms(), ("4", "end"), act=_settled),
+    Shot("files-narrow", NARROW, _rooms(), ("4", "end", "tab"), act=_settled),
+    Shot("conflict", MIDDLE, _rooms(), ("exclamation_mark",), act=_settled),
+    Shot("activity", MIDDLE, _rooms(), ("8", "down", "down"), act=_settled),
+    Shot("help", MIDDLE, _rooms(), ("4", "question_mark"), act=_settled),
+)
