@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable
 from functools import partial
 from time import time_ns
@@ -117,6 +118,7 @@ class WatchroomApp(App[None]):
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:
+        gc.enable()
         self.feed.start()
         if self._end_after is not None:
             self.set_timer(self._end_after, self.exit)

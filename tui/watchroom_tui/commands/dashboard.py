@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
@@ -121,6 +122,8 @@ def _run(
     *,
     until: int | None = None,
 ) -> None:
+    # Nothing of what is made until the first paint is garbage; the app turns the collector on again.
+    gc.disable()
     from watchroom_tui.app import WatchroomApp
 
     WatchroomApp(

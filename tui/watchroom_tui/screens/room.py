@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from textual import on
@@ -69,7 +70,7 @@ class Room(Screen[None]):
         self._show_tabs()
 
     def _show_tabs(self) -> None:
-        panes = self.panes()
+        panes = self.panes
         front = next((index for index, pane in enumerate(panes) if pane.has_class("-front")), 0)
         self.query_one(PaneTabs).show([cast("Pane", pane).tab_text for pane in panes], front)
 
@@ -84,15 +85,17 @@ class Room(Screen[None]):
 
     @on(PaneTabs.Chosen)
     def choose_pane(self, event: PaneTabs.Chosen) -> None:
-        self.front(self.panes()[event.index])
+        self.front(self.panes[event.index])
 
     def on_mount(self) -> None:
-        self._put_in_front(self.panes()[0])
+        self._put_in_front(self.panes[0])
 
     def on_screen_resume(self) -> None:
         self.show(self.watchroom.model)
 
+    @cached_property
     def panes(self) -> list[Widget]:
+        """The panes in reading order: they stay the same."""
         return list(self.query(".pane"))
 
     def front(self, pane: Widget) -> None:
@@ -117,7 +120,7 @@ class Room(Screen[None]):
         self._show_tabs()
 
     def next_pane(self, step: int) -> None:
-        panes = self.panes()
+        panes = self.panes
         index = next((n for n, pane in enumerate(panes) if pane is self.focused), -step)
         if isinstance(self.focused, LineList):
             self.focused.end_filtering()

@@ -85,11 +85,6 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         the line is not drawn again."""
 
     @property
-    def _room(self) -> Size:
-        """The cells that lines can be drawn in, beside the scrollbars."""
-        return self.scrollable_content_region.size
-
-    @property
     def item(self) -> T | None:
         """The item under the cursor."""
         return self._shown[self._cursor] if 0 <= self._cursor < len(self._shown) else None
@@ -172,7 +167,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         return "".join(span.text for span in self.line(item, 400))
 
     def render_line(self, y: int) -> Strip:
-        width = self._room.width
+        width = self.room.width
         index = y + self.scroll_offset.y
         look = self._look_at(index, width)
         while len(self._drawn) <= y:
@@ -217,8 +212,8 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
 
     def _redraw_changed(self) -> None:
         """Redraw those visible lines that look different now."""
-        width, top = self._room.width, self.scroll_offset.y
-        for y in range(min(len(self._drawn), self._room.height)):
+        width, top = self.room.width, self.scroll_offset.y
+        for y in range(min(len(self._drawn), self.room.height)):
             if self._drawn[y] != self._look_at(y + top, width):
                 self.refresh_line(y + top)
 
@@ -270,14 +265,14 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
 
     def _show_cursor(self) -> None:
         """Scroll as little as brings the cursor's line into view."""
-        top, height = self.scroll_offset.y, max(1, self._room.height)
+        top, height = self.scroll_offset.y, max(1, self.room.height)
         if self._cursor < top:
             self.scroll_to(y=self._cursor, animate=False, immediate=True)
         elif self._cursor >= top + height:
             self.scroll_to(y=self._cursor - height + 1, animate=False, immediate=True)
 
     def on_resize(self) -> None:
-        if self._room.height:
+        if self.room.height:
             self._show_cursor()
 
     def on_focus(self) -> None:
@@ -291,7 +286,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         self._move_cursor(self._cursor + step)
 
     def action_page(self, pages: int) -> None:
-        self._move_cursor(self._cursor + pages * max(1, self._room.height - 1))
+        self._move_cursor(self._cursor + pages * max(1, self.room.height - 1))
 
     def action_first(self) -> None:
         self._move_cursor(0)

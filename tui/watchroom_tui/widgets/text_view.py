@@ -51,11 +51,6 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self._source: _Source | None = None
         self._wrapped_at = 0
 
-    @property
-    def _room(self) -> Size:
-        """The cells that lines can be drawn in, beside the scrollbars."""
-        return self.scrollable_content_region.size
-
     def show_text(
         self,
         subject: object,
@@ -102,7 +97,7 @@ class TextView(Drawn, ScrollView, can_focus=True):
         """Lay the text out for the width that there is."""
         if self._source is None:
             return
-        self._wrapped_at = self._room.width
+        self._wrapped_at = self.room.width
         texts, head, changed = self._source
         digits = len(str(len(texts)))
         width = self._wrapped_at - digits - 2
@@ -117,7 +112,7 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self._lines = lines
 
     def on_resize(self) -> None:
-        if self._source is not None and self._room.width != self._wrapped_at:
+        if self._source is not None and self.room.width != self._wrapped_at:
             self._wrap()
             self._measure()
             self.refresh()
@@ -140,7 +135,7 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self._entitle(words_of(self)(self._title))
 
     def render_line(self, y: int) -> Strip:
-        width = self._room.width
+        width = self.room.width
         left, top = self.scroll_offset
         index = y + top
         if index < len(self._lines):
@@ -156,7 +151,7 @@ class TextView(Drawn, ScrollView, can_focus=True):
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True)
 
     def action_scroll_pages(self, pages: int) -> None:
-        self.action_scroll_by(pages * max(1, self._room.height - 1))
+        self.action_scroll_by(pages * max(1, self.room.height - 1))
 
     def action_scroll_sideways(self, cells: int) -> None:
         self.scroll_to(x=self.scroll_offset.x + cells, animate=False, immediate=True)
