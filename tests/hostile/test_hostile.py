@@ -572,3 +572,13 @@ def test_nearly_right_calls_are_answered(fuzzed: Workspace, call: tuple[str, dic
 @example(tool="collab_list", arguments="{}")
 def test_texts_in_place_of_arguments_are_answered(fuzzed: Workspace, tool: str, arguments: str) -> None:
     _check_answer(fuzzed, tool, arguments)
+
+
+@pytest.mark.parametrize("arguments", ['{"filename": "long.md", "content": "hours of wo', "[1]", "nothing"])
+def test_the_text_of_a_call_that_is_no_object_is_kept(workspace: Workspace, arguments: str) -> None:
+    """A model's answer that was cut off is all that is left of its work."""
+    alice = workspace.tools("alice")
+    assert alice.dispatch_tool_call("save_to_my_workspace", arguments)["error"] == "invalid_arguments"
+    workspace.flush()
+    (row,) = all_rows(workspace.journal, after=workspace.journal.last_seq() - 1)
+    assert workspace.journal.content(row.seq) == arguments

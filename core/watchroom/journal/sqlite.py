@@ -240,8 +240,9 @@ class SqliteJournal:
         try:
             reader = self._readers.get_nowait()
         except Empty:
-            reader = self._connect()
-            reader.execute("PRAGMA query_only=1")
+            with _translated():
+                reader = self._connect()
+                reader.execute("PRAGMA query_only=1")
         try:
             with _translated():
                 yield reader

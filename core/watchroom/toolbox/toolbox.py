@@ -94,7 +94,8 @@ class Toolbox:
         The result has ``success``; a failure also ``error``, ``message`` and ``suggestion``; a conflict
         what is needed to recover. Nothing that a caller sends raises.
         """
-        given: Mapping[str, Json] = {}
+        # Until its arguments are read, the text of a call is all that there is to keep.
+        given: Mapping[str, Json] = {"content": arguments} if isinstance(arguments, str) else {}
         try:
             tool = self._tool(tool_name)
             given = self._object(tool, arguments)
