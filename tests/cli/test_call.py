@@ -1,0 +1,70 @@
+"""``watchroom call``: a tool called as an agent would, its result printed."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from cli.running import Captured, printed_json, refusal, run, spawned
+from watchroom_tui.cli import OK, REFUSED
+
+
+def test_call_prints_the_result_and_ends_with_0(capsys: Captured, team: str) -> None:
+    arguments = json.dumps({"filename": "x.md", "content": "héllo 世界"})
+    result = printed_json(capsys, "call", team, "alice", "save_to_my_workspace", arguments)
+    assert result["success"] is True
+    assert Path(team, "agents/alice/x.md").read_text(encoding="utf-8") == "héllo 世界"
+
+
+def test_call_without_arguments_passes_none(capsys: Captured, team: str) -> None:
+    assert printed_json(capsys, "call", team, "alice", "collab_list")["count"] == 1
+
+
+def test_call_reads_its_arguments_from_standard_input(
+    capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"filepath": "plan.md"}'))
+    assert printed_json(capsys, "call", team, "bob", "collab_read", "-")["content"] == "two"
+
+
+def test_call_reads_a_long_text_from_a_real_pipe(team: str) -> None:
+    text = "字" * 100_000
+    given = json.dumps({"filename": "long.md", "content": text}, ensure_ascii=False)
+    done = spawned("call", team, "alice", "save_to_my_workspace", "-", given=given)
+    assert (done.returncode, done.stderr) == (OK, "")
+    assert Path(team, "agents/alice/long.md").read_text(encoding="utf-8") == text
+
+
+def test_a_refused_call_prints_its_result_and_ends_with_1(capsys: Captured, team: str) -> None:
+    arguments = json.dumps({"filepath": "plan.md", "content": "later", "message": "m", "expected_version": 1})
+    status, out, err = run(capsys, "call", team, "bob", "collab_write", arguments)
+    result = json.loads(out)
+    assert (status, err) == (REFUSED, "")
+    assert (result["success"], result["is_conflict"], result["current_content"]) == (False, True, "two")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "error"),
+    [
+        ("collab_read", "{not json", "invalid_arguments"),
+        ("collab_read", "[]", "invalid_arguments"),
+        ("collab_read", "{}", "invalid_arguments"),
+        ("no_such_tool", "{}", "unknown_tool"),
+        ("collab_read", '{"filepath": "../../etc/passwd"}', "invalid_path"),
+    ],
+)
+def test_bad_calls_are_refused_as_an_agent_is_told(
+    capsys: Captured, team: str, tool: str, arguments: str, error: str
+) -> None:
+    status, out, _ = run(capsys, "call", team, "bob", tool, arguments)
+    result = json.loads(out)
+    assert (status, result["success"], result["error"]) == (REFUSED, False, error)
+    assert result["suggestion"]
+
+
+def test_call_for_an_unknown_agent_names_those_that_are_known(capsys: Captured, team: str) -> None:
+    message = refusal(capsys, "call", team, "mallory", "collab_list")
+    assert "There is no agent 'mallory' here." in message
+    assert "alice, bob, charlie" in message

@@ -1,0 +1,38 @@
+"""Commands in Chinese, in an unknown language, and where only ASCII is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli.running import Captured, misuse, printed, refusal, spawned
+from watchroom.texts import catalogue
+from watchroom_tui.actions import keys_page
+from watchroom_tui.cli import LANGUAGE_VARIABLE, OK
+from watchroom_tui.wording import wording
+
+
+def test_the_language_variable_turns_help_refusals_and_words_chinese(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, team: str
+) -> None:
+    monkeypatch.setenv(LANGUAGE_VARIABLE, "zh")
+    words = wording("zh")
+    assert words("cli.description") in printed(capsys, "--help")
+    assert catalogue("zh")("error.workspace_not_found.suggestion") in refusal(capsys, "log", str(tmp_path))
+    assert words("cli.moment.wrong", given="soon") in misuse(capsys, "show", team, "files", "--at", "soon")
+    assert words("need.kind.conflict") == "冲突"
+    assert words("row.conflict", base=1, current=2) in printed(capsys, "log", team)
+    assert printed(capsys, "keys") == keys_page(words) + "\n"
+
+
+def test_an_unknown_language_in_the_variable_means_english(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LANGUAGE_VARIABLE, "xx")
+    assert wording("en")("cli.description") in printed(capsys, "--help")
+
+
+def test_output_that_knows_only_ascii_is_no_crash(team: str) -> None:
+    done = spawned("log", team, WATCHROOM_LANGUAGE="zh", PYTHONUTF8="0", LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert done.returncode == OK, done.stderr
+    assert "plan.md" in done.stdout

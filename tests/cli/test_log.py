@@ -1,0 +1,110 @@
+"""``watchroom log``: rows printed, filtered and followed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from calls import ok
+from cli.running import Captured, as_typed, misuse, printed, printed_rows
+from watchroom import Workspace
+from watchroom_tui.cli import OK
+from watchroom_tui.wording import wording
+
+
+def test_log_prints_rows_oldest_first_as_lines_or_as_json(capsys: Captured, team: str) -> None:
+    rows = printed_rows(capsys, "log", team, "--json")
+    assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    lines = printed(capsys, "log", team).splitlines()
+    assert len(lines) == len(rows)
+    for line, row in zip(lines, rows, strict=True):
+        assert line.startswith(row["time"])
+        assert row["actor"] in line
+    assert any(wording("en")("row.conflict", base=1, current=2) in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--agent", "bob"), ["collab_write", "save_to_my_workspace", "save_to_my_workspace"]),
+        (("--zone", "handoff"), ["handoff_file"]),
+        (("--path", "lan.m"), ["collab_write"] * 3),
+        (("--tool", "handoff_file"), ["handoff_file"]),
+        (("--outcome", "denied"), ["save_to_my_workspace"]),
+        (("--agent", "bob", "--outcome", "conflict"), ["collab_write"]),
+        (("--limit", "1"), ["save_to_my_workspace"]),
+        (("--since", "2200-01-01T00:00:00Z"), []),
+        (("--since", "2000-01-01", "--zone", "handoff"), ["handoff_file"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_log_filters(capsys: Captured, team: str, arguments: tuple[str, ...], expected: list[str]) -> None:
+    assert [row["tool"] for row in printed_rows(capsys, "log", team, "--json", *arguments)] == expected
+
+
+def test_log_with_a_time_that_is_none_or_an_outcome_that_is_none_is_wrong_usage(
+    capsys: Captured, team: str
+) -> None:
+    assert "'yesterday'" in misuse(capsys, "log", team, "--since", "yesterday")
+    assert "--outcome" in misuse(capsys, "log", team, "--outcome", "bad")
+
+
+def test_log_shows_what_agents_wrote_without_the_power_to_act(capsys: Captured, team: str) -> None:
+    arguments = json.dumps({"filename": "x.md", "content": "", "message": "a\x1b[31mb\x9bc\u202ed\ne"})
+    printed(capsys, "call", team, "alice", "save_to_my_workspace", arguments)
+    line = printed(capsys, "log", team, "--limit", "1").removesuffix("\n")
+    assert line.isprintable()
+    assert "␛[31mb" in line
+
+
+@contextmanager
+def following(*arguments: str) -> Iterator[Iterator[str]]:
+    """The lines of a command that does not end, as they come."""
+    with subprocess.Popen(
+        as_typed(*arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONUTF8": "1"},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield iter(process.stdout.readline, "")
+        finally:
+            process.kill()
+
+
+def test_log_follow_goes_on_with_the_rows_of_other_processes_that_pass_its_filter(
+    capsys: Captured, team: str
+) -> None:
+    with following("log", team, "--follow", "--json", "--agent", "alice", "--limit", "1") as lines:
+        assert json.loads(next(lines))["tool"] == "handoff_file"
+        for agent, name in (("bob", "his.md"), ("alice", "hers.md")):
+            arguments = json.dumps({"filename": name, "content": "x"})
+            printed(capsys, "call", team, agent, "save_to_my_workspace", arguments)
+        assert json.loads(next(lines))["path"] == "alice/hers.md"
+
+
+def test_a_reader_that_has_seen_enough_ends_log_quietly(team: str) -> None:
+    with Workspace.open(team, scan=False) as workspace:
+        alice = workspace.tools("alice")
+        for n in range(300):
+            ok(alice, "save_to_my_workspace", filename=f"{n % 3}.md", content="x", message="m" * 500)
+    with subprocess.Popen(
+        as_typed("log", team, "--json", "--limit", "1000"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(30) == OK

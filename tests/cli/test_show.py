@@ -1,0 +1,74 @@
+"""``watchroom show``: each view, now and at an earlier moment."""
+
+from __future__ import annotations
+
+from cli.running import Captured, misuse, printed, printed_json, printed_rows, row_of, run
+from watchroom_tui.cli import OK, USAGE
+
+
+def test_show_agents(capsys: Captured, team: str) -> None:
+    agents = printed_json(capsys, "show", team, "agents", "--json")
+    assert [each["agent"] for each in agents] == ["alice", "bob", "charlie"]
+    bob = agents[1]
+    assert (bob["rows"], bob["refused"], bob["status"], bob["last_path"]) == (3, 2, "error", "../x")
+    assert agents[2]["rows"] == 0
+    assert len(printed(capsys, "show", team, "agents").splitlines()) == 3
+
+
+def test_show_needs(capsys: Captured, team: str) -> None:
+    needs = printed_json(capsys, "show", team, "needs", "--json")
+    assert [(each["kind"], each["path"]) for each in needs] == [
+        ("conflict", "plan.md"),
+        ("handoff", "alice_to_bob/raw.md"),
+    ]
+    assert needs[0]["what"] == "bob ↔ alice"
+    assert "bob ↔ alice" in printed(capsys, "show", team, "needs")
+
+
+def test_show_handoffs(capsys: Captured, team: str) -> None:
+    (handoff,) = printed_json(capsys, "show", team, "handoffs", "--json")
+    assert (handoff["from"], handoff["to"], handoff["file"]) == ("alice", "bob", "raw.md")
+    assert (handoff["message"], handoff["read"], handoff["acknowledged"]) == ("for you", False, False)
+    printed(capsys, "call", team, "bob", "acknowledge_handoff", '{"from_agent":"alice","filename":"raw.md"}')
+    (handoff,) = printed_json(capsys, "show", team, "handoffs", "--json")
+    assert handoff["acknowledged"] is True
+
+
+def test_show_files(capsys: Captured, team: str) -> None:
+    (file,) = printed_json(capsys, "show", team, "files", "--json")
+    assert (file["path"], file["version"], file["author"], file["refused"]) == ("plan.md", 2, "alice", 1)
+
+
+def test_show_at_an_earlier_row_or_time_shows_that_moment(capsys: Captured, team: str) -> None:
+    first = row_of(capsys, team, "collab_write")
+    (file,) = printed_json(capsys, "show", team, "files", "--json", "--at", str(first["seq"]))
+    assert (file["version"], file["refused"]) == (1, 0)
+    assert printed_json(capsys, "show", team, "needs", "--json", "--at", str(first["seq"])) == []
+    assert printed_json(capsys, "show", team, "agents", "--json", "--at", "1999-12-31T00:00:00Z") == []
+    (now,) = printed_json(capsys, "show", team, "files", "--json", "--at", "2999-01-01T00:00:00+00:00")
+    assert now["version"] == 2
+
+
+def test_a_row_that_is_not_there_yet_is_wrong_usage_which_names_the_newest(
+    capsys: Captured, team: str
+) -> None:
+    newest = printed_rows(capsys, "log", team, "--json")[-1]["seq"]
+    message = misuse(capsys, "show", team, "files", "--at", "999999")
+    assert "999999" in message
+    assert str(newest) in message
+
+
+def test_show_of_an_unknown_view_or_moment_is_wrong_usage(capsys: Captured, team: str) -> None:
+    assert "agents" in misuse(capsys, "show", team, "everything")
+    for given in ("soon", "-3", "1.5"):
+        assert given in misuse(capsys, "show", team, "files", f"--at={given}")
+
+
+def test_a_digit_that_is_no_number_is_wrong_usage(capsys: Captured, team: str) -> None:
+    assert "²" in misuse(capsys, "show", team, "files", "--at", "²")
+
+
+def test_a_time_too_far_off_to_be_counted_is_no_crash(capsys: Captured, team: str) -> None:
+    for given in ("2999-01-01T00:00:00Z", "0001-01-01T00:00:00"):
+        status, _, _ = run(capsys, "log", team, "--since", given)
+        assert status in (OK, USAGE)

@@ -1,0 +1,28 @@
+"""What a dashboard leaves behind once it is closed: nothing."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from calls import ok
+from tui.driving import dashboard
+from watchroom import Toolbox, Workspace
+
+
+async def test_commits_after_the_dashboard_is_gone_disturb_no_other_file(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    async with dashboard(workspace):
+        pass
+    with tempfile.TemporaryDirectory() as folder:
+        # Whatever file numbers the dashboard used are given to these files now.
+        paths = [os.path.join(folder, str(n)) for n in range(50)]
+        numbers = [os.open(path, os.O_RDWR | os.O_CREAT) for path in paths]
+        try:
+            for n in range(20):
+                ok(alice, "save_to_my_workspace", filename=f"{n}.md", content="x")
+            assert [os.fstat(number).st_size for number in numbers] == [0] * len(numbers)
+        finally:
+            for number in numbers:
+                os.close(number)

@@ -1,0 +1,51 @@
+"""The room of the agents: their files, and a preview of what stands in them."""
+
+from __future__ import annotations
+
+from calls import ok
+from tui.driving import dashboard
+from watchroom import Toolbox, Workspace
+
+
+async def test_enter_on_an_agent_opens_its_files_and_previews_them(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    ok(alice, "save_to_my_workspace", filename="a.md", content="alpha\nbeta\n")
+    ok(alice, "save_to_my_workspace", filename="b.md", content="gamma\n")
+    ok(bob, "save_to_my_workspace", filename="mine.md", content="bob's own\n")
+    async with dashboard(workspace) as desk:
+        await desk.press("down", "enter")
+        await desk.until(lambda: desk.place == "agents", "the agents")
+        await desk.until(lambda: desk.cursor("agents").agent.id == "bob", "bob")
+        await desk.sees("bob's own")
+        await desk.press("up")
+        await desk.sees("alpha", "beta")
+        await desk.press("enter")
+        assert desk.pane == "files"
+        await desk.press("down")
+        await desk.sees("gamma")
+        await desk.press("enter")
+        assert desk.pane == "preview"
+
+
+async def test_the_preview_follows_the_file_and_marks_the_lines_that_changed(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    ok(alice, "save_to_my_workspace", filename="a.md", content="alpha\nbeta\n")
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("2", "agents")
+        await desk.sees("1  alpha", "2  beta")
+        ok(alice, "save_to_my_workspace", filename="a.md", content="alpha\nBETA\n")
+        await desk.sees("1  alpha", "2 ▌BETA")
+
+
+async def test_a_file_of_one_very_long_line_is_shown_and_does_not_stop_the_dashboard(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    ok(alice, "save_to_my_workspace", filename="long.md", content="start " + "x" * 120_000 + " end")
+    ok(bob, "save_to_my_workspace", filename="b.md", content="short")
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("2", "agents")
+        await desk.sees("1  start xxx")
+        await desk.press("down")
+        await desk.sees("1  short")

@@ -1,0 +1,70 @@
+"""The help and the palette: the actions of the room that one is in."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import OptionList
+from tui.driving import Desk, dashboard
+from watchroom import Workspace
+from watchroom_tui.actions import of_scope
+
+
+async def test_help_and_rows_close_with_esc_and_with_q(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        for opening in (("question_mark",), ("G", "tab", "tab", "enter")):
+            for closing_key in ("escape", "q"):
+                await desk.press(*opening)
+                await desk.until(lambda: desk.place != "overview", "what lies over the room")
+                await desk.press(closing_key)
+                await desk.until(lambda: desk.place == "overview", "the overview")
+                await desk.press("shift+tab", "shift+tab") if len(opening) > 1 else None
+
+
+@pytest.mark.parametrize(("key", "room"), [("4", "files"), ("3", "handoffs"), ("8", "activity")])
+async def test_help_shows_the_keys_of_this_room_first(workspace: Workspace, key: str, room: str) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to(key, room)
+        await desk.press("question_mark")
+        await desk.until(lambda: desk.place == "HelpScreen", "the help")
+        text = "\n".join(desk.lines())
+        own, everywhere = of_scope(room)[0].help(desk.app.words), "Everywhere"
+        assert own in text
+        assert text.index(own) < text.index(everywhere)
+        others = {"files", "handoffs", "activity"} - {room}
+        assert not any(of_scope(other)[0].help(desk.app.words) in text for other in others)
+        await desk.press("escape")
+        await desk.until(lambda: desk.place == room, room)
+
+
+async def test_asking_for_help_twice_needs_one_esc(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.press("question_mark", "question_mark", "escape")
+        assert desk.place == "overview"
+
+
+async def test_the_palette_lists_the_actions_of_here_and_runs_them(
+    workspace: Workspace, conflict: int
+) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("4", "files")
+        await desk.press("ctrl+p")
+        palette = await offered(desk)
+        for action in of_scope("app", "files"):
+            assert any(action.help(desk.app.words) in each for each in palette), action.id
+        assert not any("not acknowledged" in each for each in palette), "that is for the handoffs"
+        await desk.type("Activity")
+        await desk.until(lambda: len(options(desk)) == 1, "the one that matches")
+        await desk.press("enter")
+        await desk.until(lambda: desk.place == "activity", "the activity room")
+
+
+async def offered(desk: Desk) -> list[str]:
+    """What the open palette offers, as text."""
+    await desk.until(lambda: desk.place == "CommandPalette", "the palette")
+    await desk.until(lambda: options(desk), "commands")
+    return options(desk)
+
+
+def options(desk: Desk) -> list[str]:
+    found = desk.app.screen.query_one(OptionList)
+    return [str(found.get_option_at_index(index).prompt) for index in range(found.option_count)]

@@ -1,0 +1,40 @@
+"""Lists hold still under the cursor while new rows come in."""
+
+from __future__ import annotations
+
+from calls import ok
+from tui.driving import dashboard, seqs
+from tui.team import PLAN, write
+from watchroom import Toolbox, Workspace
+
+
+async def test_a_list_that_is_read_holds_still_offers_the_new_and_g_lets_them_in(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    for n in range(5):
+        ok(alice, "save_to_my_workspace", filename=f"old{n}.md", content="x")
+    async with dashboard(workspace) as desk:
+        await desk.press("tab", "tab", "down", "down")
+        before, item = seqs(desk.list("activity").items), desk.cursor("activity")
+        for n in range(3):
+            ok(alice, "save_to_my_workspace", filename=f"new{n}.md", content="x")
+        await desk.sees("3 new ↑")
+        assert seqs(desk.list("activity").items) == before
+        assert desk.cursor("activity") == item
+        await desk.press("g")
+        await desk.sees_no("3 new ↑")
+        assert desk.cursor("activity").path == "alice/new2.md"
+        ok(alice, "save_to_my_workspace", filename="live-again.md", content="x")
+        await desk.until(lambda: desk.cursor("activity").path == "alice/live-again.md", "the newest row")
+
+
+async def test_other_lists_keep_the_cursor_on_its_item_while_they_change(
+    workspace: Workspace, alice: Toolbox, conflict: int
+) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("4", "files")
+        await desk.press("down")
+        assert desk.cursor("shared").path == PLAN
+        write(alice, "x\n", 0, "aaa.md")
+        await desk.until(lambda: len(desk.list("shared").items) == 4, "the new file")
+        assert desk.cursor("shared").path == PLAN

@@ -1,0 +1,115 @@
+"""Narrow screens: one pane at a time, and all can be done that a wide one can."""
+
+from __future__ import annotations
+
+from calls import ok
+from textual.geometry import Offset
+from tui.driving import MIDDLE, NARROW, Desk, dashboard
+from tui.team import PLAN, deliver
+from watchroom import Toolbox, Workspace
+from watchroom_tui.actions import ROOMS
+
+
+async def test_below_100_columns_one_pane_shows_and_tabs_name_the_others(
+    workspace: Workspace, conflict: int
+) -> None:
+    async with dashboard(workspace, size=NARROW) as desk:
+        assert desk.shown_panes() == ["agents"]
+        await desk.sees("Agents 3", "Needs you 1", "Activity ")
+        await desk.press("tab")
+        assert desk.shown_panes() == ["needs"]
+        await desk.sees("bob ↔ alice")
+        tabs = desk.lines()[1]
+        await desk.pilot.click(offset=(tabs.index("Activity"), 1))
+        await desk.until(lambda: desk.shown_panes() == ["activity"], "the activity")
+        assert desk.pane == "activity"
+
+
+async def test_above_100_columns_all_panes_show_and_there_are_no_tabs(workspace: Workspace) -> None:
+    async with dashboard(workspace, size=(100, 30)) as desk:
+        assert desk.shown_panes() == ["agents", "needs", "activity"]
+        assert not desk.shows("tab ⇄")
+
+
+async def test_every_pane_of_every_room_can_be_reached_and_used_at_80_by_24(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
+) -> None:
+    ok(alice, "save_to_my_workspace", filename="a.md", content="the preview\n")
+    deliver(alice, "bob", "one.md", "the delivery")
+    wanted = {
+        "overview": ["● alice", "⚔ conflict", "hand over"],
+        "agents": ["● alice", "a.md", "the preview", "hand over"],
+        "handoffs": ["about one.md", "1 ✉1", "the delivery"],
+        "files": [PLAN, "●─ v1", "+ another"],
+        "activity": ["hand over"],
+    }
+    async with dashboard(workspace, size=NARROW) as desk:
+        for key, room in ROOMS:
+            if room != "overview":
+                await desk.goes_to(key, room)
+            for text in wanted[room]:
+                await desk.sees(text)
+                assert len(desk.shown_panes()) == 1
+                assert desk.pane == desk.shown_panes()[0]
+                await desk.press("tab")
+
+
+async def test_at_80_by_24_a_conflict_is_found_seen_and_rolled_back(
+    workspace: Workspace, conflict: int
+) -> None:
+    async with dashboard(workspace, size=NARROW) as desk:
+        await desk.press("exclamation_mark")
+        await desk.sees("│╰◌✗")
+        await desk.press("enter")
+        await desk.sees("+ late")
+        await desk.until(lambda: desk.pane == "diff", "the keys in the changes")
+        await desk.press("shift+tab")
+        await desk.until(lambda: desk.pane == "versions", "the keys in the versions")
+        await desk.press("down", "r")
+        await desk.is_asked("back to version 2?")
+        await desk.press("y")
+        await desk.until(lambda: not workspace_needs(desk), "nothing open any more")
+
+
+def workspace_needs(desk: Desk) -> list[str]:
+    return [need.kind for need in desk.model.needs]
+
+
+async def test_the_tabs_count_what_the_panes_hold_now(workspace: Workspace, conflict: int) -> None:
+    async with dashboard(workspace, size=NARROW) as desk:
+        await desk.goes_to("4", "files")
+        await desk.until(lambda: len(desk.list("versions").items) == 1, "the versions of another.md")
+        await desk.sees("Versions 1")
+
+
+async def test_resizing_to_80_columns_and_back_keeps_focus_and_cursor(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    for n in range(50):
+        ok(alice, "save_to_my_workspace", filename=f"n{n}.md", content="x")
+    async with dashboard(workspace) as desk:
+        await desk.press("tab", "tab", *["down"] * 30)
+        item = desk.cursor("activity")
+        for size in (NARROW, MIDDLE):
+            await desk.pilot.resize_terminal(*size)
+            await desk.until(lambda size=size: desk.app.size == size, str(size))  # type: ignore[misc]
+            await desk.until(
+                lambda size=size: len(desk.shown_panes()) == (1 if size == NARROW else 3),  # type: ignore[misc]
+                "the panes for that width",
+            )
+            assert desk.pane == "activity"
+            assert desk.cursor("activity") == item
+            await desk.until(lambda: desk.shows(item.path.removeprefix("alice/")), "the line of the cursor")
+
+
+async def test_a_pane_that_was_clicked_is_the_one_that_stays_when_the_screen_gets_narrow(
+    workspace: Workspace, conflict: int
+) -> None:
+    async with dashboard(workspace) as desk:
+        needs = desk.list("needs")
+        await desk.pilot.click(needs, offset=Offset(3, 1))
+        assert desk.pane == "needs"
+        await desk.pilot.resize_terminal(*NARROW)
+        await desk.until(lambda: len(desk.shown_panes()) == 1, "one pane")
+        assert desk.shown_panes() == ["needs"]
+        assert desk.pane == "needs"

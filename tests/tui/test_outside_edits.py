@@ -1,0 +1,40 @@
+"""Files edited behind the journal's back show while the dashboard is open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calls import ok
+from tui.driving import Desk, dashboard
+from watchroom import Toolbox, Workspace
+
+
+async def test_a_shared_file_edited_by_hand_becomes_a_need_while_the_dashboard_is_open(
+    root: Path, workspace: Workspace, conflict: int
+) -> None:
+    async with dashboard(workspace) as desk:
+        file = root / "collaborative/current/zoo.md"
+        await desk.until(lambda: touched(file, desk, "outside"), "the need")
+        await desk.sees("✎ outside", "changed by hand", "2 need you")
+
+
+async def test_a_private_file_edited_by_hand_becomes_a_row_while_the_dashboard_is_open(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    ok(alice, "save_to_my_workspace", filename="a.md", content="x")
+    async with dashboard(workspace) as desk:
+        file = root / "agents/alice/a.md"
+        await desk.until(lambda: touched(file, desk, ""), "the row")
+        await desk.sees("edited by hand")
+
+
+_written: dict[Path, int] = {}
+
+
+def touched(file: Path, desk: Desk, kind: str) -> bool:
+    """Edit the file, once its folder may be watched; whether the dashboard has noticed."""
+    if file not in _written:
+        _written[file] = 1
+        file.write_text("by hand", encoding="utf-8")
+    rows = [row for row in desk.model.recent if row.actor == "outside"]
+    return bool(rows) and (not kind or kind in {need.kind for need in desk.model.needs})

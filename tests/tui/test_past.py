@@ -1,0 +1,59 @@
+"""A look into the past: every room shows that moment only, and nothing can be changed."""
+
+from __future__ import annotations
+
+from calls import ok
+from tui.driving import past, seqs
+from tui.team import choose_version, deliver, write
+from watchroom import Toolbox, Workspace
+
+
+async def test_in_the_past_nothing_can_be_rolled_back(workspace: Workspace, conflict: int) -> None:
+    last = workspace.journal.last_seq()
+    async with past(workspace.journal, last) as desk:
+        await choose_version(desk, 1)
+        await desk.press("r")
+        await desk.is_told("This is a look into the past: nothing can be changed here.")
+        assert desk.place == "files"
+        assert workspace.journal.last_seq() == last
+
+
+async def test_in_the_past_every_room_shows_that_moment_only(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
+) -> None:
+    deliver(alice, "bob", "then.md")
+    ok(alice, "save_to_my_workspace", filename="then.md", content="as it was then\n")
+    workspace.flush()
+    moment = workspace.journal.last_seq()
+    ok(alice, "save_to_my_workspace", filename="then.md", content="as it is now\n")
+    ok(alice, "save_to_my_workspace", filename="later.md", content="x")
+    deliver(alice, "bob", "later.md")
+    write(bob, "later\n", 3)
+    async with past(workspace.journal, moment) as desk:
+        await desk.sees("◷", "1 need you")
+        assert desk.list("activity").items[0].seq == moment
+        await desk.goes_to("2", "agents")
+        await desk.sees("as it was then")
+        assert [row.path for row in desk.list("files").items] == ["alice/then.md"]
+        assert max(seqs(desk.list("rows").items)) <= moment
+        await desk.goes_to("3", "handoffs")
+        assert [each.filename for each in desk.list("deliveries").items] == ["then.md"]
+        await desk.goes_to("4", "files")
+        await desk.press("down")
+        await desk.until(lambda: len(desk.list("versions").items) == 4, "its versions then")
+        assert max(seqs(desk.list("versions").items)) <= moment
+
+
+async def test_in_the_past_the_activity_ends_at_that_moment(workspace: Workspace, conflict: int) -> None:
+    moment = conflict
+    async with past(workspace.journal, moment) as desk:
+        await desk.goes_to("8", "activity")
+        await desk.until(lambda: desk.list("rows").items, "rows")
+        assert desk.list("rows").items[0].seq == moment
+
+
+async def test_in_the_past_acts_are_not_offered(workspace: Workspace, conflict: int) -> None:
+    async with past(workspace.journal, workspace.journal.last_seq()) as desk:
+        await desk.goes_to("4", "files")
+        await desk.until(lambda: desk.list("shared").items, "the files")
+        assert not desk.shows("r roll back")

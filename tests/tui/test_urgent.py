@@ -1,0 +1,102 @@
+"""Going to what is urgent: one key leads to what needs a person the most."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from tui.driving import dashboard, past
+from tui.recorded import SECOND, recorded
+from tui.team import PLAN, deliver, stale_write, write
+from watchroom import Toolbox, Workspace
+
+
+async def test_urgent_goes_to_the_file_in_conflict_with_the_cursor_on_the_refused_row(
+    workspace: Workspace, alice: Toolbox, conflict: int
+) -> None:
+    deliver(alice, "bob", "less-urgent.md")
+    async with dashboard(workspace) as desk:
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.place == "files", "the files")
+        await desk.until(lambda: getattr(desk.cursor("versions"), "seq", 0) == conflict, "the refused row")
+        assert desk.cursor("shared").path == PLAN
+        assert desk.pane == "versions"
+        await desk.sees("+ late", "− one")
+
+
+async def test_urgent_says_that_all_is_well_when_nothing_waits(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.press("exclamation_mark")
+        await desk.is_told("all well")
+        assert desk.place == "overview"
+
+
+async def test_urgent_finds_the_file_behind_a_filter(workspace: Workspace, conflict: int) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("4", "files")
+        await desk.press("slash", *"zoo", "enter")
+        await desk.until(lambda: len(desk.list("shared").items) == 1, "the filtered list")
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: getattr(desk.cursor("versions"), "seq", 0) == conflict, "the refused row")
+
+
+def two_deliveries(root: Path) -> None:
+    """Two deliveries; the later one is acknowledged."""
+    with Workspace.open(root, agents=["alice", "bob"]) as workspace:
+        alice, bob = workspace.tools("alice"), workspace.tools("bob")
+        deliver(alice, "bob", "one.md")
+        deliver(alice, "bob", "two.md")
+        ok(bob, "acknowledge_handoff", from_agent="alice", filename="two.md")
+
+
+@pytest.mark.parametrize("keys", [("tab", "enter"), ("exclamation_mark",)], ids=["enter", "urgent"])
+async def test_a_handoff_that_waits_long_is_gone_to(tmp_path: Path, keys: tuple[str, ...]) -> None:
+    with closing(recorded(tmp_path, two_deliveries, apart=600 * SECOND)) as journal:
+        async with past(journal, journal.last_seq()) as desk:
+            await desk.sees("⚑ 1 need you")
+            await desk.press(*keys)
+            await desk.until(lambda: desk.place == "handoffs", "the handoffs")
+            await desk.until(lambda: getattr(desk.cursor("deliveries"), "filename", "") == "one.md", "one.md")
+            await desk.sees("“about one.md”")
+
+
+async def test_a_handoff_that_was_made_just_now_bothers_nobody(tmp_path: Path) -> None:
+    with closing(recorded(tmp_path, two_deliveries, apart=SECOND)) as journal:
+        async with past(journal, journal.last_seq()) as desk:
+            await desk.sees("✓ all well")
+
+
+async def test_urgent_for_a_stubborn_agent_goes_to_that_agent(workspace: Workspace, charlie: Toolbox) -> None:
+    for _ in range(3):
+        refused(charlie, "save_to_my_workspace", filename="../x", content="")
+    async with dashboard(workspace) as desk:
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.place == "agents", "the agents")
+        await desk.until(lambda: desk.cursor("agents").agent.id == "charlie", "charlie")
+        await desk.sees("denied: invalid_path")
+
+
+async def test_urgent_for_an_edit_of_a_delivered_file_goes_to_that_handoff(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(alice, "one\n", 0)
+    deliver(alice, "bob", "raw.md")
+    deliver(alice, "bob", "newer.md")
+    (root / "handoff/alice_to_bob/raw.md").write_text("by hand", encoding="utf-8")
+    workspace.scan()
+    async with dashboard(workspace) as desk:
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.place == "handoffs", "the handoffs")
+        await desk.until(lambda: getattr(desk.cursor("deliveries"), "filename", "") == "raw.md", "raw.md")
+
+
+async def test_urgent_for_a_refused_first_write_shows_that_write(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(alice, "one\n", 0)
+    stale_write(bob, "never seen before\n", 3, "none.md")
+    async with dashboard(workspace) as desk:
+        await desk.press("exclamation_mark")
+        await desk.sees("never seen before")
