@@ -1,0 +1,131 @@
+"""Regions cut where a text that they lay out has changed: what is untouched stays, what is touched together
+is dealt with together.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from watchroom.merge.lines import Change
+from watchroom.merge.regions import Lines, Region
+
+
+class Cell(NamedTuple):
+    """Neighbouring regions, and where their lines stand in the text after the change."""
+
+    regions: tuple[Region, ...]
+    is_touched: bool
+    new_start: int
+    new_end: int
+
+    def sides(self) -> tuple[Lines, Lines, Lines]:
+        """The lines of base, current and incoming, of all the cell's regions."""
+        return (
+            tuple(line for each in self.regions for line in each.base),
+            tuple(line for each in self.regions for line in each.current),
+            tuple(line for each in self.regions for line in each.incoming),
+        )
+
+
+class _Piece(NamedTuple):
+    region: Region
+    start: int
+    end: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it can be cut anywhere: all sides and the result have the same lines."""
+        return self.region.kind == "unchanged" and self.region.choice is None
+
+
+def cells(regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[Change]) -> Iterator[Cell]:
+    """The regions in order, as cells. ``lengths``: how many lines each has in the text before."""
+    pieces = _pieces(regions, lengths, changed)
+    grown = 0
+    done = 0
+    for first, end, group in _groups(pieces, changed):
+        if first > done:
+            untouched = pieces[done:first]
+            start, stop = untouched[0].start + grown, untouched[-1].end + grown
+            yield Cell(tuple(each.region for each in untouched), False, start, stop)
+        touched = pieces[first:end]
+        start = touched[0].start + grown
+        grown += sum((each.new_end - each.new_start) - (each.old_end - each.old_start) for each in group)
+        yield Cell(tuple(each.region for each in touched), True, start, touched[-1].end + grown)
+        done = end
+    if done < len(pieces):
+        rest = pieces[done:]
+        yield Cell(tuple(each.region for each in rest), False, rest[0].start + grown, rest[-1].end + grown)
+
+
+def _pieces(regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[Change]) -> list[_Piece]:
+    """The regions with their places; those that nobody changed are cut where a change begins or ends."""
+    cuts = sorted({place for each in changed for place in (each.old_start, each.old_end)})
+    insertions = {each.old_start for each in changed if each.old_start == each.old_end}
+    pieces: list[_Piece] = []
+    start = 0
+    for region, length in zip(regions, lengths, strict=True):
+        whole = _Piece(region, start, start + length)
+        if not whole.is_plain:
+            pieces.append(whole)
+        else:
+            if start in insertions and (not pieces or pieces[-1].is_plain):
+                pieces.append(_Piece(_EMPTY, start, start))
+            inside = cuts[bisect_right(cuts, start) : bisect_left(cuts, whole.end)]
+            pieces.extend(_cut(whole, inside, insertions))
+        start += length
+    if start in insertions and not (pieces and not pieces[-1].is_plain):
+        pieces.append(_Piece(_EMPTY, start, start))
+    return pieces
+
+
+def _cut(whole: _Piece, inside: Sequence[int], insertions: set[int]) -> Iterator[_Piece]:
+    at = whole.start
+    for place in (*inside, whole.end):
+        lines = whole.region.current[at - whole.start : place - whole.start]
+        if lines:
+            yield _Piece(Region("unchanged", lines, lines, lines), at, place)
+        if place in insertions and place != whole.end:
+            yield _Piece(_EMPTY, place, place)
+        at = place
+
+
+_EMPTY = Region("unchanged", (), (), ())
+
+
+def _groups(pieces: Sequence[_Piece], changed: Sequence[Change]) -> Iterator[tuple[int, int, list[Change]]]:
+    """Ranges of pieces that changes touch, each with its changes; overlapping ones are one."""
+    first = end = 0
+    group: list[Change] = []
+    starts = [piece.start for piece in pieces]
+    for change in changed:
+        mine = _touched(pieces, starts, change)
+        if group and mine[0] < end:
+            end = max(end, mine[1])
+        else:
+            if group:
+                yield first, end, group
+            first, end = mine
+            group = []
+        group.append(change)
+    if group:
+        yield first, end, group
+
+
+def _touched(pieces: Sequence[_Piece], starts: Sequence[int], change: Change) -> tuple[int, int]:
+    """Which pieces a change touches. An insertion between two belongs to the one that is not plain."""
+    near = max(0, bisect_left(starts, change.old_start) - 1)
+    last = bisect_right(starts, change.old_end)
+    if change.old_start < change.old_end:
+        overlapping = [
+            index
+            for index in range(near, last)
+            if pieces[index].start < change.old_end and pieces[index].end > change.old_start
+        ]
+        return overlapping[0], overlapping[-1] + 1
+    place = change.old_start
+    beside = [index for index in range(near, last) if pieces[index].start <= place <= pieces[index].end]
+    chosen = min(beside, key=lambda index: (pieces[index].is_plain, pieces[index].start != pieces[index].end))
+    return chosen, chosen + 1

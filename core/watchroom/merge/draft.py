@@ -1,0 +1,153 @@
+"""A merge that a person works on: choosing region by region, writing by hand, and keeping all of it when the
+file moves on meanwhile. Every step gives new regions and leaves the old ones as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from watchroom.merge.cells import Cell, cells
+from watchroom.merge.lines import changes, split_lines
+from watchroom.merge.regions import Choice, Lines, Region, kind_of, merge
+
+Regions = tuple[Region, ...]
+
+OPENING: Final = "<<<<<<< current"
+DIVIDING: Final = "======="
+CLOSING: Final = ">>>>>>> incoming"
+"""How a region that is still open stands in a text, as git writes it."""
+
+
+def choose(regions: Regions, index: int, choice: Choice | None) -> Regions:
+    """Take ``choice`` for one region; None leaves it open, or as it came if only one side changed it."""
+    return (*regions[:index], regions[index]._replace(choice=choice, text=()), *regions[index + 1 :])
+
+
+def choose_everywhere(regions: Regions, choice: Choice | None) -> Regions:
+    """Take ``choice`` for every conflict of the file. What one side changed alone stays as it is."""
+    return tuple(
+        each._replace(choice=choice, text=()) if each.kind == "conflict" else each for each in regions
+    )
+
+
+def left_open(regions: Iterable[Region]) -> list[int]:
+    """The places of the regions that are still open."""
+    return [index for index, region in enumerate(regions) if region.is_open]
+
+
+def joined(regions: Regions) -> str:
+    """The text that was decided on. Raises ValueError while a region is open."""
+    if left_open(regions):
+        raise ValueError("a region is still open")
+    return "".join(_whole([region.result for region in regions]))
+
+
+def unresolved_text(regions: Regions) -> str:
+    """The text so far, with both sides between markers where a region is open."""
+    return "".join(_whole(_shown(regions)))
+
+
+def edited(regions: Regions, text: str) -> Regions:
+    """The regions after a person has turned `unresolved_text` into ``text``.
+
+    What was written belongs to the region where it was written; a region whose lines are as they were
+    stays open or decided as it was. Regions that a change runs across become one.
+    """
+    shown = _shown(regions)
+    before = "".join(_whole(shown))
+    if before == text:
+        return regions
+    lines = split_lines(text)
+    result: list[Region] = []
+    for cell in cells(regions, [len(each) for each in shown], changes(before, text)):
+        if not cell.is_touched:
+            result.extend(cell.regions)
+            continue
+        base, current, incoming = cell.sides()
+        written = tuple(lines[cell.new_start : cell.new_end])
+        region = Region(kind_of(base, current, incoming), base, current, incoming, "edited", written)
+        # As long as a mark of an open region stands there, nobody has decided.
+        result.append(region._replace(choice=None) if _is_marked(written) else region)
+    return tuple(result)
+
+
+def moved_on(regions: Regions, current: str) -> Regions:
+    """The regions now that the file's current text is ``current``; every choice is kept that can be.
+
+    Where the newer text differs, what was decided is merged with it. If that cannot be done without
+    dropping text that the person has not seen, the region is open again.
+    """
+    before = "".join(line for region in regions for line in region.current)
+    lines = split_lines(current)
+    result: list[Region] = []
+    for cell in cells(regions, [len(region.current) for region in regions], changes(before, current)):
+        if cell.is_touched:
+            result.extend(_renewed(cell, tuple(lines[cell.new_start : cell.new_end])))
+        else:
+            result.extend(cell.regions)
+    return tuple(result)
+
+
+def _renewed(cell: Cell, current: Lines) -> Regions:
+    """The regions of a cell whose current lines are others now."""
+    base, before, _ = cell.sides()
+    # What a person wrote takes the place of what it was written for.
+    incoming = tuple(line for each in cell.regions for line in _offered(each))
+    again = merge("".join(base), "".join(current), "".join(incoming))
+    choices = {each.choice for each in cell.regions}
+    if choices == {None} or any(each.is_open for each in cell.regions):
+        return again
+    region = Region(kind_of(base, current, incoming), base, current, incoming)
+    decided = tuple(line for each in cell.regions for line in each.result)
+    if decided in (before, current):
+        return (region._replace(choice="current"),)
+    if len(cell.regions) == 1 and choices <= {"both", "both_incoming_first"}:
+        return (region._replace(choice=cell.regions[0].choice),)
+    with_newer = merge("".join(before), "".join(current), "".join(decided))
+    if left_open(with_newer):
+        return (region._replace(kind="conflict"),)
+    text = tuple(line for each in with_newer for line in each.result)
+    return (region._replace(choice="edited", text=text),)
+
+
+def _offered(region: Region) -> Lines:
+    return region.text if region.choice == "edited" else region.incoming
+
+
+def _shown(regions: Regions) -> list[Lines]:
+    """The lines of each region as a text shows them."""
+    end = _line_end(regions)
+    return [(region.text or _marked(region, end)) if region.is_open else region.result for region in regions]
+
+
+def _is_marked(lines: Lines) -> bool:
+    return any(line.rstrip("\r\n") in (OPENING, DIVIDING, CLOSING) for line in lines)
+
+
+def _marked(region: Region, end: str) -> Lines:
+    return (
+        OPENING + end,
+        *_ended(region.current, end),
+        DIVIDING + end,
+        *_ended(region.incoming, end),
+        CLOSING + end,
+    )
+
+
+def _whole(parts: Sequence[Lines]) -> list[str]:
+    """All lines, each but the last with an end: the last line of a side may have none."""
+    lines = [line for part in parts for line in part]
+    if all(line.endswith("\n") for line in lines[:-1]):
+        return lines
+    end = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
+    return [*_ended(tuple(lines[:-1]), end), lines[-1]]
+
+
+def _ended(lines: Lines, end: str) -> Lines:
+    return tuple(line if line.endswith("\n") else line + end for line in lines)
+
+
+def _line_end(regions: Regions) -> str:
+    sample = next((line for region in regions for line in region.current or region.incoming), "")
+    return "\r\n" if sample.endswith("\r\n") else "\n"

@@ -1,0 +1,47 @@
+"""Texts as lines, and which lines differ. Lines end at line feeds only and keep their ends."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Change(NamedTuple):
+    """Lines ``old_start`` up to ``old_end`` of one text stand in another as ``new_start`` up to ``new_end``.
+
+    Counted from 0, the ends excluded; either side may be empty.
+    """
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of ``text`` with their ends; joined they are the text again.
+
+    Not ``str.splitlines``, which also splits at characters that are part of a line for everyone else.
+    """
+    *lines, last = text.split("\n")
+    whole = [line + "\n" for line in lines]
+    return [*whole, last] if last else whole
+
+
+def changes(old: str, new: str) -> list[Change]:
+    """What changed from ``old`` to ``new``, in order, as few lines as Myers' algorithm finds (libgit2)."""
+    if old == new:
+        return []
+    import pygit2
+
+    # The patch points into these two, so they have to outlive it.
+    before, after = old.encode(), new.encode()
+    patch = pygit2.Patch.create_from(
+        before, after, flag=pygit2.enums.DiffOption.FORCE_TEXT, context_lines=0, interhunk_lines=0
+    )
+    found = []
+    for hunk in patch.hunks:
+        # Where a side has no lines, git names the line before the place.
+        old_start = hunk.old_start - bool(hunk.old_lines)
+        new_start = hunk.new_start - bool(hunk.new_lines)
+        found.append(Change(old_start, old_start + hunk.old_lines, new_start, new_start + hunk.new_lines))
+    return found

@@ -1,0 +1,140 @@
+"""The three-way merge itself: regions of lines, each changed by nobody, one side, both alike, or both
+differently (diff3: Khanna, Kunal and Pierce, "A Formal Investigation of Diff3", 2007).
+
+As with ``git merge-file --diff3``, changes of the two sides that touch each other make one conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+from watchroom.merge.lines import Change, changes, split_lines
+
+Kind: TypeAlias = Literal["unchanged", "current", "incoming", "agreed", "conflict"]
+"""Who changed the base here: nobody, one side, both alike, both differently."""
+
+Choice: TypeAlias = Literal["current", "incoming", "both", "both_incoming_first", "neither", "edited"]
+CHOICES: Final[tuple[Choice, ...]] = get_args(Choice)
+
+Lines: TypeAlias = tuple[str, ...]
+
+
+class Region(NamedTuple):
+    """Neighbouring lines of the three texts that belong together, and what a person chose for them.
+
+    ``text`` is what a person wrote here; it counts where ``choice`` is ``edited``.
+    """
+
+    kind: Kind
+    base: Lines
+    current: Lines
+    incoming: Lines
+    choice: Choice | None = None
+    text: Lines = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a person has yet to decide."""
+        return self.kind == "conflict" and self.choice is None
+
+    @property
+    def result(self) -> Lines:
+        """The lines that are taken; none while it is open."""
+        match self.choice:
+            case "edited":
+                return self.text
+            case "current":
+                return self.current
+            case "incoming":
+                return self.incoming
+            case "neither":
+                return ()
+            case "both":
+                return self._both(self.current, self.incoming)
+            case "both_incoming_first":
+                return self._both(self.incoming, self.current)
+        if self.kind == "conflict":
+            return ()
+        return self.incoming if self.kind == "incoming" else self.current
+
+    def _both(self, first: Lines, second: Lines) -> Lines:
+        """What both sides changed: the base never is in it."""
+        if self.kind != "conflict":
+            return self.incoming if self.kind == "incoming" else self.current
+        return first + second
+
+
+def merge(base: str, current: str, incoming: str) -> tuple[Region, ...]:
+    """The regions of a three-way merge, in order. Each text is the join of its lines over all regions."""
+    return regions_of(
+        (split_lines(base), split_lines(current), split_lines(incoming)),
+        changes(base, current),
+        changes(base, incoming),
+    )
+
+
+def regions_of(
+    texts: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    to_current: Sequence[Change],
+    to_incoming: Sequence[Change],
+) -> tuple[Region, ...]:
+    """The regions, from the lines of base, current and incoming, and what changed from the base to each."""
+    base, current, incoming = texts
+    regions: list[Region] = []
+    at_base = at_current = at_incoming = 0
+
+    def take(base_end: int, current_end: int, incoming_end: int, kind: Kind | None = None) -> None:
+        nonlocal at_base, at_current, at_incoming
+        sides = (
+            tuple(base[at_base:base_end]),
+            tuple(current[at_current:current_end]),
+            tuple(incoming[at_incoming:incoming_end]),
+        )
+        at_base, at_current, at_incoming = base_end, current_end, incoming_end
+        if any(sides):
+            regions.append(Region(kind or kind_of(*sides), *sides))
+
+    for start, end, ours, theirs in _touching(to_current, to_incoming):
+        gap = start - at_base
+        take(start, at_current + gap, at_incoming + gap, "unchanged")
+        take(end, at_current + _length(start, end, ours), at_incoming + _length(start, end, theirs))
+    rest = len(base) - at_base
+    take(len(base), at_current + rest, at_incoming + rest, "unchanged")
+    return tuple(regions)
+
+
+def kind_of(base: Lines, current: Lines, incoming: Lines) -> Kind:
+    """Who changed the base."""
+    if current == incoming:
+        return "unchanged" if base == current else "agreed"
+    if incoming == base:
+        return "current"
+    return "incoming" if current == base else "conflict"
+
+
+def _length(start: int, end: int, changed: Sequence[Change]) -> int:
+    """How many lines a side has where the base has those from ``start`` to ``end``."""
+    grown = sum((each.new_end - each.new_start) - (each.old_end - each.old_start) for each in changed)
+    return end - start + grown
+
+
+def _touching(
+    ours: Sequence[Change], theirs: Sequence[Change]
+) -> Iterator[tuple[int, int, list[Change], list[Change]]]:
+    """Changes of both sides, grouped where they touch: lines of the base, and each side's changes to them."""
+    sides = (list(reversed(ours)), list(reversed(theirs)))
+    while sides[0] or sides[1]:
+        start = min(side[-1].old_start for side in sides if side)
+        end = start
+        group: tuple[list[Change], list[Change]] = ([], [])
+        grown = True
+        while grown:
+            grown = False
+            for side, mine in zip(sides, group, strict=True):
+                while side and side[-1].old_start <= end:
+                    change = side.pop()
+                    mine.append(change)
+                    end = max(end, change.old_end)
+                    grown = True
+        yield start, end, *group

@@ -1,0 +1,243 @@
+"""What holds for every merge, whatever the texts and whatever a person chooses."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from merge.triples import triple
+from watchroom.merge import (
+    CHOICES,
+    Regions,
+    changed_words,
+    changes,
+    choose,
+    choose_everywhere,
+    edited,
+    joined,
+    left_open,
+    merge,
+    moved_on,
+    split_lines,
+    unresolved_text,
+)
+
+seeds = st.integers(min_value=0, max_value=2**32)
+
+
+def merged(seed: int) -> Regions:
+    return merge(*triple(seed))
+
+
+def decided(seed: int) -> Regions:
+    """A merge with some choices made."""
+    chance, regions = random.Random(seed), merged(seed)
+    for index, region in enumerate(regions):
+        if region.kind != "unchanged" and chance.random() < 0.7:
+            regions = choose(regions, index, chance.choice([each for each in CHOICES if each != "edited"]))
+    return regions
+
+
+def current_of(regions: Regions) -> str:
+    return "".join(line for region in regions for line in region.current)
+
+
+def lines_of(text: str) -> Counter[str]:
+    """Lines without their ends, which a merge may have to add."""
+    return Counter(line.rstrip("\r\n") for line in split_lines(text))
+
+
+@given(st.text())
+@example("a\u2028b\x0cc\x1cd\r")
+def test_lines_joined_are_the_text(text: str) -> None:
+    lines = split_lines(text)
+    assert "".join(lines) == text
+    assert all(line.index("\n") == len(line) - 1 for line in lines[:-1])
+
+
+@given(seeds)
+def test_changes_lead_from_one_text_to_the_other(seed: int) -> None:
+    old, new, _ = triple(seed)
+    result, before, after = [], split_lines(old), split_lines(new)
+    at = 0
+    for change in changes(old, new):
+        assert (
+            before[at : change.old_start]
+            == after[change.new_start - change.old_start + at : change.new_start]
+        )
+        result += before[at : change.old_start] + after[change.new_start : change.new_end]
+        at = change.old_end
+    assert "".join(result + before[at:]) == new
+
+
+@given(seeds)
+def test_each_text_is_the_join_of_its_lines(seed: int) -> None:
+    texts = triple(seed)
+    regions = merge(*texts)
+    assert "".join(line for each in regions for line in each.base) == texts.base
+    assert current_of(regions) == texts.current
+    assert "".join(line for each in regions for line in each.incoming) == texts.incoming
+
+
+@given(seeds)
+def test_a_side_that_changed_nothing_yields(seed: int) -> None:
+    base, current, incoming = triple(seed)
+    assert joined(merge(base, current, base)) == current
+    assert joined(merge(base, base, incoming)) == incoming
+    assert joined(merge(base, current, current)) == current
+
+
+@given(seeds)
+def test_current_everywhere_is_current_where_they_conflict_and_both_elsewhere(seed: int) -> None:
+    regions = choose_everywhere(merged(seed), "current")
+    assert not left_open(regions)
+    expected = "".join(
+        "".join(each.incoming if each.kind == "incoming" else each.current) for each in regions
+    )
+    assert lines_of(joined(regions)) == lines_of(expected)
+
+
+@given(seeds)
+def test_no_line_of_either_side_is_gone_when_both_are_taken(seed: int) -> None:
+    regions = choose_everywhere(merged(seed), "both")
+    result = lines_of(joined(regions))
+    for region in regions:
+        if region.kind in ("conflict", "agreed"):
+            for side in (region.current, region.incoming):
+                assert not lines_of("".join(side)) - result
+        elif region.kind != "unchanged":
+            assert not lines_of("".join(getattr(region, region.kind))) - result
+
+
+@given(seeds)
+def test_a_text_with_open_regions_is_not_joined(seed: int) -> None:
+    regions = merged(seed)
+    if left_open(regions):
+        with pytest.raises(ValueError, match="open"):
+            joined(regions)
+
+
+@given(seeds)
+def test_a_choice_can_be_taken_back(seed: int) -> None:
+    regions = merged(seed)
+    for index in left_open(regions):
+        for choice in ("current", "incoming", "both", "both_incoming_first", "neither"):
+            assert choose(choose(regions, index, choice), index, None) == regions
+
+
+@given(seeds, seeds)
+def test_what_is_written_by_hand_is_what_the_text_is_then(seed: int, other: int) -> None:
+    regions = decided(seed)
+    chance = random.Random(other)
+    lines = split_lines(unresolved_text(regions))
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(lines) + 1)
+        lines[at : at + chance.randrange(3)] = ["written\n"] * chance.randrange(3)
+    if len(lines) > 1:
+        lines[:-1] = [line if line.endswith("\n") else line + "\n" for line in lines[:-1]]
+    text = "".join(lines)
+    after = edited(regions, text)
+    assert unresolved_text(after) == text
+    assert current_of(after) == current_of(regions)
+    assert edited(after, text) == after
+
+
+@given(seeds)
+def test_writing_elsewhere_leaves_open_regions_open(seed: int) -> None:
+    regions = merged(seed)
+    after = edited(regions, "above\n" + unresolved_text(regions))
+    if regions and regions[0].kind == "unchanged":
+        assert len(left_open(after)) == len(left_open(regions))
+        assert "".join(after[0].result) == "above\n"
+
+
+def with_newer_lines(text: str, chance: random.Random) -> tuple[str, list[str]]:
+    lines = [line if line.endswith("\n") else line + "\n" for line in split_lines(text)]
+    added = [f"newer {n}\n" for n in range(chance.randrange(1, 4))]
+    for line in added:
+        lines.insert(chance.randrange(len(lines) + 1), line)
+    return "".join(lines), added
+
+
+@given(seeds, seeds)
+def test_when_the_file_moves_on_its_newer_lines_are_in_the_result_or_to_be_decided(
+    seed: int, other: int
+) -> None:
+    regions = decided(seed)
+    newer, added = with_newer_lines(current_of(regions), random.Random(other))
+    after = moved_on(regions, newer)
+    assert current_of(after) == newer
+    taken = Counter(
+        line for region in after for line in (region.current if region.is_open else region.result)
+    )
+    assert not Counter(added) - taken
+
+
+@given(seeds, seeds)
+def test_when_the_file_moves_on_what_was_written_by_hand_is_not_lost(seed: int, other: int) -> None:
+    chance = random.Random(other)
+    regions = choose_everywhere(merged(seed), "current")
+    lines = split_lines(joined(regions))
+    lines = [line if line.endswith("\n") else line + "\n" for line in lines]
+    lines.insert(chance.randrange(len(lines) + 1), "by hand\n")
+    regions = edited(regions, "".join(lines))
+    newer, _ = with_newer_lines(current_of(regions), chance)
+    after = moved_on(regions, newer)
+    shown = [line for each in after for line in (each.incoming if each.is_open else each.result)]
+    assert "by hand\n" in shown
+
+
+@given(seeds)
+def test_a_file_that_did_not_move_on_changes_nothing(seed: int) -> None:
+    regions = decided(seed)
+    assert moved_on(regions, current_of(regions)) == regions
+
+
+def test_choices_are_kept_when_other_lines_move_on() -> None:
+    base = "".join(f"line {n}\n" for n in range(20))
+    regions = merge(
+        base, base.replace("line 3\n", "THREE\n").replace("line 15\n", "FIFTEEN\n"),
+        base.replace("line 3\n", "three\n").replace("line 15\n", "fifteen\n"),
+    )  # fmt: skip
+    first, second = left_open(regions)
+    regions = choose(choose(regions, first, "incoming"), second, "both")
+    newer = "top\n" + current_of(regions).replace("line 9\n", "nine\n")
+    after = moved_on(regions, newer)
+    assert not left_open(after)
+    expected = base.replace("line 3\n", "three\n").replace("line 15\n", "FIFTEEN\nfifteen\n")
+    assert joined(after) == "top\n" + expected.replace("line 9\n", "nine\n")
+
+
+def test_a_region_that_moved_on_unseen_is_open_again() -> None:
+    regions = choose(merge("a\n", "b\n", "c\n"), 0, "incoming")
+    (region,) = moved_on(regions, "unseen\n")
+    assert region.is_open
+    assert (region.current, region.incoming) == (("unseen\n",), ("c\n",))
+
+
+@given(st.text(), st.text())
+def test_the_words_that_did_not_change_are_in_both_lines(old: str, new: str) -> None:
+    kept, at = "", 0
+    for start, end in changed_words(old, new):
+        assert at <= start < end <= len(new)
+        kept += new[at:start]
+        at = end
+    rest = iter(old)
+    assert all(any(each == character for each in rest) for character in kept + new[at:])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("Sales rose.", "Sales rose sharply.", [" sharply"]),
+        ("港口吞吐量增长", "港口吞吐量下降", ["下降"]),
+        ("a b c", "a b c", []),
+        ("", "new", ["new"]),
+        ("old", "", []),
+    ],
+)
+def test_words_are_compared_as_they_are_read(old: str, new: str, changed: list[str]) -> None:
+    assert [new[start:end] for start, end in changed_words(old, new)] == changed
