@@ -6,7 +6,10 @@ import asyncio
 import itertools
 import json
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.merge import Change, changes
 
 LONGEST_ANSWER: Final = 256 * 1024 * 1024
 
@@ -41,8 +44,12 @@ def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
     return lines
 
 
+Answer: TypeAlias = list[list[str | int]]
+"""What a worker's function gives: a list of named tuples, as JSON has them."""
+
+
 class WorkerProcess:
-    """Runs `diff` in a process of its own, which starts with the first question and ends with its input.
+    """Works in a process of its own, which starts with the first question and ends with its input.
 
     Questions and answers are JSON, one a line, each with a number: an answer that nobody waits for any more
     is dropped.
@@ -52,17 +59,25 @@ class WorkerProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._numbers = itertools.count()
-        self._waiting: dict[int, asyncio.Future[list[DiffLine]]] = {}
+        self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._reader: asyncio.Task[None] | None = None
 
     async def diff(self, old: str, new: str) -> list[DiffLine]:
+        """The lines of `diff`."""
+        return [DiffLine._make(each) for each in await self._ask("diff", old, new)]
+
+    async def changes(self, old: str, new: str) -> list[Change]:
+        """What `watchroom.merge.changes` finds."""
+        return [Change._make(each) for each in await self._ask("changes", old, new)]
+
+    async def _ask(self, function: str, *arguments: str) -> Answer:
         process = await self._running()
         number = next(self._numbers)
-        answer: asyncio.Future[list[DiffLine]] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         if process.stdin is None:
             raise RuntimeError("the worker process was started without an input")
-        process.stdin.write(json.dumps([number, old, new]).encode() + b"\n")
+        process.stdin.write(json.dumps([number, function, *arguments]).encode() + b"\n")
         try:
             return await answer
         finally:
@@ -87,7 +102,7 @@ class WorkerProcess:
             number, lines = json.loads(line)
             answer = self._waiting.get(number)
             if answer is not None and not answer.done():
-                answer.set_result([DiffLine(*each) for each in lines])
+                answer.set_result(lines)
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(RuntimeError("the worker process ended"))
@@ -100,10 +115,17 @@ class WorkerProcess:
             await self._reader
 
 
+FUNCTIONS: Final[Mapping[str, Callable[..., Sequence[DiffLine] | Sequence[Change]]]] = {
+    "diff": diff,
+    "changes": changes,
+}
+"""What the process can do."""
+
+
 def _serve() -> None:
     for line in sys.stdin.buffer:
-        number, old, new = json.loads(line)
-        sys.stdout.write(json.dumps([number, diff(old, new)]) + "\n")
+        number, function, *arguments = json.loads(line)
+        sys.stdout.write(json.dumps([number, FUNCTIONS[function](*arguments)]) + "\n")
         sys.stdout.flush()
 
 
