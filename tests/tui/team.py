@@ -5,6 +5,8 @@ from __future__ import annotations
 from calls import ok, refused
 from tui.driving import Desk
 from watchroom import Toolbox
+from watchroom_tui.merge_in_hand import MergeInHand
+from watchroom_tui.screens.merge import MergeScreen
 
 PLAN = "plan.md"
 
@@ -33,3 +35,37 @@ async def choose_version(desk: Desk, version: int) -> None:
     for _ in range(version - 1):
         await desk.press("up")
     await desk.until(lambda: desk.cursor("versions").version == version, f"version {version}")
+
+
+BASE = "# Plan\n\nfirst\n\nmiddle\n\nlast\n"
+CURRENT = "# Plan\n\nfirst, said alice\n\nmiddle\n\nlast, said alice\n"
+INCOMING = "# The plan\n\nfirst, said bob\n\nmiddle\n\nlast, said bob\n"
+
+
+def collide(winner: Toolbox, loser: Toolbox, path: str = PLAN) -> int:
+    """Two writes from one version: both change two lines, the loser one more. Gives the refused row."""
+    write(winner, BASE, 0, path)
+    ok(
+        winner,
+        "collab_write",
+        filepath=path,
+        content=CURRENT,
+        message="alice's words",
+        expected_version=1,
+    )
+    late = refused(
+        loser, "collab_write", filepath=path, content=INCOMING, message="bob's words", expected_version=1
+    )
+    return int(late["conflict_id"])
+
+
+async def opens_merge(desk: Desk) -> MergeInHand:
+    """Go to the most urgent conflict; gives its merge."""
+    await desk.press("exclamation_mark")
+    await desk.until(lambda: isinstance(desk.app.screen, MergeScreen), "the merge screen")
+    screen = desk.app.screen
+    assert isinstance(screen, MergeScreen)
+    await desk.until(lambda: screen.hand is not None, "its texts")
+    await desk.settle()
+    assert screen.hand is not None
+    return screen.hand

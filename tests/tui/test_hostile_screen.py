@@ -140,7 +140,26 @@ ROUNDS: Final = {
     "handoffs": ("3", "\r", "G", "g", "l" * 3, "\t"),
     "files": ("4", *"jjjjj", "\r", *"jj", "d", "\r", "G", "l" * 3, "\t"),
     "activity": ("8", *(("j",) * 12), "\r", "G", "g", ESC, "/", *"evil", "\r", ESC, "o", "o", "o", "G"),
-    "urgent": ("!", "\r", "l" * 3, "?", ESC),
+    "urgent": (
+        "!",
+        "G",
+        "g",
+        "l" * 3,
+        "\t",
+        "l" * 3,
+        "c",
+        "e",
+        ESC,
+        "d",
+        "G",
+        ESC,
+        "a",
+        "i",
+        "w",
+        ESC,
+        "?",
+        ESC,
+    ),
 }
 
 
@@ -152,7 +171,7 @@ ARRIVED: Final = {
     "handoffs": "Who → whom",
     "files": "Versions",
     "activity": "outcome",
-    "urgent": "Versions",
+    "urgent": "incoming",
 }
 """What only stands there when the keys of the round before are dealt with."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from calls import ok
 from textual.geometry import Offset
 from tui.driving import MIDDLE, NARROW, Desk, dashboard
-from tui.team import PLAN, deliver
+from tui.team import PLAN, deliver, opens_merge
 from watchroom import Toolbox, Workspace
 from watchroom_tui.actions import ROOMS
 
@@ -58,7 +58,8 @@ async def test_at_80_by_24_a_conflict_is_found_seen_and_rolled_back(
     workspace: Workspace, conflict: int
 ) -> None:
     async with dashboard(workspace, size=NARROW) as desk:
-        await desk.press("exclamation_mark")
+        await opens_merge(desk)
+        await desk.press("escape")
         await desk.sees("│╰◌✗")
         await desk.press("enter")
         await desk.sees("+ late")

@@ -9,16 +9,18 @@ import pytest
 from calls import ok, refused
 from tui.driving import dashboard, past
 from tui.recorded import SECOND, recorded
-from tui.team import PLAN, deliver, stale_write, write
+from tui.team import PLAN, deliver, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
 
 
-async def test_urgent_goes_to_the_file_in_conflict_with_the_cursor_on_the_refused_row(
+async def test_urgent_goes_to_the_merge_of_a_conflict_over_its_file(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
     deliver(alice, "bob", "less-urgent.md")
     async with dashboard(workspace) as desk:
-        await desk.press("exclamation_mark")
+        hand = await opens_merge(desk)
+        assert hand.sides.incoming.seq == conflict
+        await desk.press("escape")
         await desk.until(lambda: desk.place == "files", "the files")
         await desk.until(lambda: getattr(desk.cursor("versions"), "seq", 0) == conflict, "the refused row")
         assert desk.cursor("shared").path == PLAN
@@ -38,7 +40,8 @@ async def test_urgent_finds_the_file_behind_a_filter(workspace: Workspace, confl
         await desk.goes_to("4", "files")
         await desk.press("slash", *"zoo", "enter")
         await desk.until(lambda: len(desk.list("shared").items) == 1, "the filtered list")
-        await desk.press("exclamation_mark")
+        await opens_merge(desk)
+        await desk.press("escape")
         await desk.until(lambda: getattr(desk.cursor("versions"), "seq", 0) == conflict, "the refused row")
 
 

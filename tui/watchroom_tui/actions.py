@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from textual.binding import Binding, BindingType
 from watchroom.texts import Catalogue
 
-Scope: TypeAlias = Literal["app", "list", "view", "files", "handoffs", "activity"]
+Scope: TypeAlias = Literal["app", "list", "view", "files", "merge", "editor", "handoffs", "activity"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 
@@ -33,7 +33,9 @@ class Action(NamedTuple):
     @property
     def target(self) -> str:
         """The action as Textual's ``run_action`` takes it: with what should do it."""
-        whose = {"app": "app", "list": "focused", "view": "focused"}.get(self.scope, "screen")
+        whose = {"app": "app", "list": "focused", "view": "focused", "editor": "focused"}.get(
+            self.scope, "screen"
+        )
         return f"{whose}.{self.name}"
 
     @property
@@ -57,6 +59,8 @@ KEY_NAMES: Final = {
     "pagedown": "pgdn",
     "ctrl+p": "^p",
     "ctrl+c": "^c",
+    "ctrl+r": "^r",
+    "ctrl+s": "^s",
     "ctrl+b": "^b",
     "ctrl+f": "^f",
 }
@@ -99,13 +103,30 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("view_last", "view", "scroll_to_end(1)", ("end", "G")),
     Action("rollback", "files", "rollback", ("r",), footer=True, acts=True),
     Action("unified", "files", "flip_diff", ("d",), footer=True),
+    Action("take_current", "merge", "take('current')", ("c",), footer=True, acts=True),
+    Action("take_incoming", "merge", "take('incoming')", ("i",), footer=True, acts=True),
+    Action("take_both", "merge", "take('both')", ("b",), footer=True, acts=True),
+    Action("take_both_incoming_first", "merge", "take('both_incoming_first')", ("B",), acts=True),
+    Action("take_neither", "merge", "take('neither')", ("x",), footer=True, acts=True),
+    Action("whole_file", "merge", "whole_file", ("a",), footer=True, acts=True),
+    Action("commit", "merge", "commit", ("w",), footer=True, acts=True),
+    Action("edit", "merge", "edit", ("e",), footer=True, acts=True),
+    Action("next_region", "merge", "step(1)", ("n",), footer=True),
+    Action("previous_region", "merge", "step(-1)", ("p",)),
+    Action("undo", "merge", "undo", ("u",), footer=True, acts=True),
+    Action("redo", "merge", "redo", ("U", "ctrl+r"), acts=True),
+    Action("preview", "merge", "preview", ("d",), footer=True),
+    Action("base", "merge", "flip_base", ("v",)),
+    Action("dismiss", "merge", "dismiss_conflict", ("D",), footer=True, acts=True),
+    Action("revert", "merge", "revert", ("R",), acts=True),
+    Action("finish", "editor", "finish", ("escape", "ctrl+s"), footer=True),
     Action("outcome", "activity", "next_outcome", ("o",), footer=True),
     Action("acknowledged", "handoffs", "flip_acknowledged", ("a",), footer=True),
 )
 
 
-BEFORE_WIDGETS: Final = {"next_pane", "previous_pane"}
-"""Textual's screens bind these keys too, and know nothing of panes."""
+BEFORE_WIDGETS: Final = {"next_pane", "previous_pane", "finish"}
+"""Textual's screens and its editor take these keys otherwise."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:

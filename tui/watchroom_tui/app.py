@@ -14,6 +14,7 @@ from textual.app import App, SystemCommand
 from textual.message import Message
 from textual.screen import Screen
 from watchroom.journal import Journal
+from watchroom.model import Row
 from watchroom.projections import Model, Need
 from watchroom.projections.model import pressing
 from watchroom.texts import Language
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from watchroom import Workspace
 
     from watchroom_tui.hints import Hints
+    from watchroom_tui.merge_in_hand import MergeInHand
     from watchroom_tui.work import WorkerProcess
 
 NEED_ROOMS: Final = {
@@ -61,7 +63,7 @@ class WatchroomApp(App[None]):
     # All at once: a stylesheet that comes later has Textual parse every one again.
     CSS_PATH: ClassVar[list[str]] = [  # type: ignore[assignment]
         f"styles/{name}.tcss"
-        for name in ("app", "overview", "agents", "handoffs", "files", "activity", "detail")
+        for name in ("app", "overview", "agents", "handoffs", "files", "activity", "detail", "merge")
     ]
     BINDINGS = bindings("app")
     DEFAULT_MODE = ROOMS[0][1]
@@ -93,6 +95,8 @@ class WatchroomApp(App[None]):
         self._unsubscribe: Callable[[], None] = lambda: None
         self._visited: list[str] = []
         self._urgent: Need | None = None
+        self.merges: dict[int, MergeInHand] = {}
+        """What was begun and not committed, by the row that was refused."""
         self.feed = Feed(
             journal,
             lambda model, progress: self._from_feed(ModelChanged(model, progress)),
@@ -165,10 +169,11 @@ class WatchroomApp(App[None]):
     @property
     def room(self) -> Room | None:
         """The room that is shown, beneath whatever lies over it."""
-        bottom = self.screen_stack[0] if self.screen_stack else None
-        return bottom if isinstance(bottom, Room) else None
+        return next((each for each in reversed(self.screen_stack) if isinstance(each, Room)), None)
 
     async def action_room(self, name: str) -> None:
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
         if self.current_mode != name:
             self._visited.append(self.current_mode)
             await self.switch_mode(name)
@@ -178,6 +183,15 @@ class WatchroomApp(App[None]):
         await self.action_room("handoffs" if need.row.zone == "handoff" else NEED_ROOMS[need.kind])
         if self.room:
             self.room.go_to(need.row)
+        if need.kind in ("conflict", "outside") and need.row.zone == "collab":
+            await self.merge(need.row)
+
+    async def merge(self, row: Row) -> None:
+        """Settle what ``row``, a refused write or an edit made by hand, is in conflict with."""
+        if self.feed.is_live:
+            from watchroom_tui.screens.merge import MergeScreen
+
+            await self.push_screen(MergeScreen(row))
 
     async def go_to_agent(self, agent: str) -> None:
         """Go to the room of the agents, and to this one."""
@@ -209,14 +223,14 @@ class WatchroomApp(App[None]):
             await self.switch_mode(self._visited.pop())
 
     def action_next_pane(self) -> None:
-        if self.room and self.room is self.screen:
-            self.room.next_pane(1)
+        if isinstance(self.screen, Room):
+            self.screen.next_pane(1)
         else:
             self.screen.focus_next()
 
     def action_previous_pane(self) -> None:
-        if self.room and self.room is self.screen:
-            self.room.next_pane(-1)
+        if isinstance(self.screen, Room):
+            self.screen.next_pane(-1)
         else:
             self.screen.focus_previous()
 

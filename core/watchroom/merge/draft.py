@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from watchroom.merge.cells import Cell, cells
-from watchroom.merge.lines import changes, split_lines
+from watchroom.merge.lines import Change, changes, split_lines
 from watchroom.merge.regions import Choice, Lines, Region, kind_of, merge
 
 Regions = tuple[Region, ...]
@@ -72,16 +72,23 @@ def edited(regions: Regions, text: str) -> Regions:
     return tuple(result)
 
 
-def moved_on(regions: Regions, current: str) -> Regions:
+def current_text(regions: Regions) -> str:
+    """The current text that the regions were made from."""
+    return "".join(line for region in regions for line in region.current)
+
+
+def moved_on(regions: Regions, current: str, changed: Sequence[Change] | None = None) -> Regions:
     """The regions now that the file's current text is ``current``; every choice is kept that can be.
 
     Where the newer text differs, what was decided is merged with it. If that cannot be done without
-    dropping text that the person has not seen, the region is open again.
+    dropping text that the person has not seen, the region is open again. ``changed`` is what `changes` finds
+    from the current lines of the regions to ``current``, for whoever has it already.
     """
-    before = "".join(line for region in regions for line in region.current)
+    if changed is None:
+        changed = changes(current_text(regions), current)
     lines = split_lines(current)
     result: list[Region] = []
-    for cell in cells(regions, [len(region.current) for region in regions], changes(before, current)):
+    for cell in cells(regions, [len(region.current) for region in regions], changed):
         if cell.is_touched:
             result.extend(_renewed(cell, tuple(lines[cell.new_start : cell.new_end])))
         else:

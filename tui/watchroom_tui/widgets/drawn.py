@@ -30,6 +30,7 @@ STYLE_NAMES: Final = (
         "cursor-idle",
         "flash",
         "number",
+        "word",
     ),
     *(f"agent-{number}" for number in range(AGENT_COLOURS)),
 )

@@ -137,6 +137,7 @@ class Footer(Drawn):
         super().__init__()
         self._room = room
         self._is_live = is_live
+        self._is_among_rooms = any(name == room for _, name in ROOMS)
         self._targets: list[tuple[int, int, str]] = []
 
     def render_line(self, y: int) -> Strip:
@@ -156,11 +157,11 @@ class Footer(Drawn):
                 "strong" if room == self._room else "dim",
             )
             for key, room in ROOMS
+            if self._is_among_rooms
         ]
-        in_list = isinstance(self.screen.focused, LineList)
         here = [
             (action.shown_keys[0], action.label(words), action.target, "dim")
-            for action in offered(self._is_live, self._room, *(["list"] if in_list else []))
+            for action in offered(self._is_live, *self._scopes())
             if action.footer
         ]
         self._targets = []
@@ -168,6 +169,13 @@ class Footer(Drawn):
         left, used = self._laid(rooms + here, 0, width - right_width)
         right, _ = self._laid(everywhere, width - right_width, width)
         return self.strip([*left, Span(" " * max(0, width - right_width - used)), *right], width)
+
+    def _scopes(self) -> list[str]:
+        """What the keys mean where the focus is."""
+        focused = self.screen.focused
+        if focused is not None and focused.has_class("editor"):
+            return ["editor"]
+        return [self._room, *(["list"] if isinstance(focused, LineList) else [])]
 
     def _laid(self, entries: list[tuple[str, str, str, str]], start: int, end: int) -> tuple[list[Span], int]:
         """The entries that fit between two columns, and the column after the last."""

@@ -7,14 +7,13 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from watchroom_tui.actions import VIEW_BINDINGS
 from watchroom_tui.columns import wrap
 from watchroom_tui.safe import safe_lines
 from watchroom_tui.spans import Line, Span, wrapped
-from watchroom_tui.widgets.drawn import Drawn, content
+from watchroom_tui.widgets.drawn import content
+from watchroom_tui.widgets.scrolled import Scrolled
 from watchroom_tui.wording import words_of
 
 MOST_WRAPPED: Final = 20_000
@@ -37,10 +36,8 @@ def _width(line: Line) -> int:
     return sum(cell_len(span.text) for span in line)
 
 
-class TextView(Drawn, ScrollView, can_focus=True):
+class TextView(Scrolled):
     """Shows lines that are safe already. The scroll position stays when the same text changes."""
-
-    BINDINGS = VIEW_BINDINGS
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
@@ -146,15 +143,3 @@ class TextView(Drawn, ScrollView, can_focus=True):
         if not self._lines and y == 1:
             return self.strip([Span(" " + words_of(self)(self._empty), "dim")], width)
         return self.strip((), width)
-
-    def action_scroll_by(self, lines: int) -> None:
-        self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True)
-
-    def action_scroll_pages(self, pages: int) -> None:
-        self.action_scroll_by(pages * max(1, self.room.height - 1))
-
-    def action_scroll_sideways(self, cells: int) -> None:
-        self.scroll_to(x=self.scroll_offset.x + cells, animate=False, immediate=True)
-
-    def action_scroll_to_end(self, end: int) -> None:
-        self.scroll_to(y=self.virtual_size.height if end else 0, animate=False, immediate=True)

@@ -1,0 +1,216 @@
+"""The merge screen: three texts and the result, decided region by region."""
+
+from __future__ import annotations
+
+import pytest
+from tui.driving import MIDDLE, NARROW, Desk, dashboard
+from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, write
+from watchroom import Toolbox, Workspace
+from watchroom.merge import joined
+from watchroom_tui.widgets.editor import Editor
+
+
+def row_of(desk: Desk, pane: str, text: str) -> int:
+    """The line of a pane that shows ``text``, counted from the pane's top."""
+    region = desk.app.screen.query_one(f"#{pane}").region
+    lines = [line[region.x : region.right] for line in desk.lines()[region.y : region.bottom]]
+    return next((number for number, line in enumerate(lines) if text in line), -1)
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE])
+async def test_both_texts_and_their_authors_are_seen_beside_each_other(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, size: tuple[int, int]
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace, size=size) as desk:
+        await opens_merge(desk)
+        await desk.sees("current v2 · alice", "incoming · bob", "“alice's words”", "region 2 of 3 · 2 open")
+        same_row = row_of(desk, "current", "first, said alice")
+        assert same_row == row_of(desk, "incoming", "first, said bob") > 0
+        if size == MIDDLE:
+            assert row_of(desk, "base", "first") == same_row
+        await desk.sees("‹ choose: c current")
+
+
+async def test_what_one_side_changed_alone_is_taken_already(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        assert row_of(desk, "result", "# The plan") > 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "first", "last"),
+    [
+        ("ci", ["alice"], ["bob"]),
+        ("bB", ["alice", "bob"], ["bob", "alice"]),
+        ("xc", [], ["alice"]),
+        ("ac", ["alice"], ["alice"]),
+        ("ai", ["bob"], ["bob"]),
+        ("ab", ["alice", "bob"], ["alice", "bob"]),
+        ("aB", ["bob", "alice"], ["bob", "alice"]),
+        ("ax", [], []),
+        ("cipx", [], ["bob"]),
+        ("ciuc", ["alice"], ["alice"]),
+        ("ciuuUU", ["alice"], ["bob"]),
+    ],
+)
+async def test_keys_decide_region_by_region_or_for_the_whole_file(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, keys: str, first: list[str], last: list[str]
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.type(keys)
+        await desk.sees("all decided")
+        wanted = "".join(
+            [
+                "# The plan\n\n",
+                *(f"first, said {who}\n" for who in first),
+                "\nmiddle\n\n",
+                *(f"last, said {who}\n" for who in last),
+            ]
+        )
+        assert joined(hand.merging.regions) == wanted
+
+
+async def test_the_base_is_hidden_and_shown(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace, size=NARROW) as desk:
+        await opens_merge(desk)
+        base = desk.app.screen.query_one("#base")
+        assert not base.display
+        for shown in (True, False, True):
+            await desk.press("v")
+            await desk.until(lambda: base.display is shown, f"the base: {shown}")  # noqa: B023
+
+
+async def test_the_panes_scroll_together(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    lines = [f"line {number}\n" for number in range(200)]
+    late = [*lines]
+    lines_now = [*lines]
+    lines_now[100] = "one hundred, said alice\nand more of it\n"
+    late[100] = "one hundred, said bob\n"
+    write(alice, "".join(lines), 0)
+    write(alice, "".join(lines_now), 1)
+    bob.dispatch_tool_call(
+        "collab_write",
+        {"filepath": PLAN, "content": "".join(late), "message": "late", "expected_version": 1},
+    )
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.until(lambda: row_of(desk, "result", "‹ choose") > 0, "the region in the result")
+        assert row_of(desk, "current", "said alice") == row_of(desk, "incoming", "said bob") > 0
+        await desk.press("G")
+        for pane in ("result", "base", "current", "incoming"):
+            await desk.until(lambda: row_of(desk, pane, "line 199") > 0, f"the end of {pane}")  # noqa: B023
+        await desk.press("tab", "g")
+        for pane in ("result", "base", "current", "incoming"):
+            await desk.until(lambda: row_of(desk, pane, "line 0") > 0, f"the start of {pane}")  # noqa: B023
+
+
+async def test_a_region_is_written_by_hand(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.press("c", "e")
+        assert desk.app.focused is desk.app.screen.query_one(Editor)
+        await desk.sees("<<<<<<< current")
+        # From the first mark: four lines go, and the closing mark, and what is typed stays.
+        for _ in range(5):
+            await desk.press("ctrl+k", "delete")
+        await desk.type("quits")
+        await desk.press("enter", "escape")
+        await desk.sees("all decided")
+        assert joined(hand.merging.regions) == "# The plan\n\nfirst, said alice\n\nmiddle\n\nquits\n"
+        await desk.press("u")
+        assert hand.left == 1
+
+
+async def test_marks_that_are_left_in_the_text_leave_the_region_open(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.press("e", "x", "escape")
+        await desk.until(lambda: desk.pane == "result", "the end of writing")
+        assert hand.left == 2
+
+
+async def test_leaving_keeps_what_was_decided(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.press("c", "escape")
+        await desk.until(lambda: desk.place == "files", "the files")
+        assert await opens_merge(desk) is hand
+        await desk.sees("1 open")
+        await desk.goes_to("1", "overview")
+        assert await opens_merge(desk) is hand
+
+
+async def test_a_click_goes_to_a_region(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.pilot.click("#current", offset=(8, row_of(desk, "current", "last, said alice")))
+        await desk.press("i")
+        assert [region.choice for region in hand.merging.regions if region.kind == "conflict"] == [
+            None,
+            "incoming",
+        ]
+
+
+async def test_the_file_moves_on_while_a_person_decides(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.press("c")
+        write(alice, CURRENT.replace("middle", "the middle"), 2)
+        await desk.sees("current v3 · alice", "1 open")
+        await desk.press("i")
+        assert joined(hand.merging.regions) == (
+            "# The plan\n\nfirst, said alice\n\nthe middle\n\nlast, said bob\n"
+        )
+
+
+async def test_a_newer_version_waits_until_the_person_has_written(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.press("a", "i", "e")
+        await desk.type("mine: ")
+        write(alice, CURRENT.replace("middle", "the middle"), 2)
+        await desk.has_taken_in(workspace)
+        await desk.type("and more, ")
+        await desk.press("escape")
+        await desk.sees("current v3 · alice")
+        text = INCOMING.replace("middle", "the middle")
+        assert joined(hand.merging.regions) == text.replace("first,", "mine: and more, first,")
+
+
+async def test_help_has_the_keys_of_a_merge(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("question_mark")
+        await desk.sees("Take both texts, the incoming one first")
+
+
+async def test_a_write_to_no_file_is_merged_with_nothing(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    bob.dispatch_tool_call(
+        "collab_write", {"filepath": "new.md", "content": "new\n", "message": "m", "expected_version": 4}
+    )
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.sees("base none", "current none", "all decided")
+        assert joined(hand.merging.regions) == "new\n"

@@ -1,0 +1,93 @@
+"""A merge that a person has in hand: the rows that it is about, and what is decided. Outlives its screen."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from watchroom.journal import Journal
+from watchroom.merge import current_text, left_open, moved_on, regions_of, split_lines
+from watchroom.model import OUTSIDE, Row
+
+from watchroom_tui.merging import Merging
+from watchroom_tui.work import WorkerProcess
+
+
+class Sides(NamedTuple):
+    """The rows whose texts are merged: the version that the incoming text started from (None: from nothing),
+    the one that stands (None: nothing does), and the refused write or the edit made by hand."""
+
+    base: Row | None
+    current: Row | None
+    incoming: Row
+
+    @property
+    def version(self) -> int:
+        """The version that stands, 0 if none does."""
+        return (self.current.version or 0) if self.current else 0
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the incoming text is an edit made by hand."""
+        return self.incoming.actor == OUTSIDE
+
+
+class MergeInHand:
+    """One merge and how it goes on. Use `take_up` to make one."""
+
+    def __init__(self, sides: Sides, merging: Merging) -> None:
+        self.sides = sides
+        self.merging = merging
+        self._catching_up = asyncio.Lock()
+
+    async def catch_up(self, journal: Journal, process: WorkerProcess) -> bool:
+        """Merge in the version that stands by now, keeping what was decided; False if it is the same."""
+        async with self._catching_up:
+            path = self.sides.incoming.path
+            head, text = await asyncio.to_thread(_standing, journal, path)
+            if head == self.sides.current:
+                return False
+            changed = await process.changes(current_text(self.merging.regions), text)
+            while True:
+                before = self.merging.regions
+                renewed = await asyncio.to_thread(
+                    self.merging.renewed, lambda regions: moved_on(regions, text, changed)
+                )
+                if self.merging.regions is before:
+                    break
+            self.merging = renewed
+            self.sides = self.sides._replace(current=head)
+            return True
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether a newer version is being merged in right now."""
+        return self._catching_up.locked()
+
+    @property
+    def left(self) -> int:
+        """How many regions are left to decide."""
+        return len(left_open(self.merging.regions))
+
+
+async def take_up(journal: Journal, process: WorkerProcess, row: Row) -> MergeInHand:
+    """Begin the merge of what ``row`` wanted to write with what stands in its place."""
+    sides, texts = await asyncio.to_thread(_read, journal, row)
+    base, current, incoming = texts
+    to_current, to_incoming = await asyncio.gather(
+        process.changes(base, current), process.changes(base, incoming)
+    )
+    lines = (split_lines(base), split_lines(current), split_lines(incoming))
+    return MergeInHand(sides, Merging(await asyncio.to_thread(regions_of, lines, to_current, to_incoming)))
+
+
+def _read(journal: Journal, row: Row) -> tuple[Sides, tuple[str, str, str]]:
+    head, current = _standing(journal, row.path)
+    base = journal.version(row.zone, row.path, row.base) if row.base and row.base > 0 else None
+    before = (journal.content(base.seq) or "") if base else ""
+    return Sides(base, head, row), (before, current, journal.content(row.seq) or "")
+
+
+def _standing(journal: Journal, path: str) -> tuple[Row | None, str]:
+    head = journal.head("collab", path)
+    return head, (journal.content(head.seq) or "") if head else ""

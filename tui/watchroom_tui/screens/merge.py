@@ -1,0 +1,280 @@
+"""The merge of a refused write, or of an edit made by hand, with what stands: region by region."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widget import Widget
+from watchroom.merge import Choice, edited, unresolved_text
+from watchroom.model import Row
+from watchroom.projections import Model, SharedFile
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.merge_in_hand import MergeInHand, take_up
+from watchroom_tui.screens.room import Room
+from watchroom_tui.screens.settling import Settling
+from watchroom_tui.widgets.drawn import content
+from watchroom_tui.widgets.editor import Editor
+from watchroom_tui.widgets.merge_panes import RegionPane, ResultPane, SidePane
+from watchroom_tui.widgets.merge_title import MergeTitle
+
+EDITED_LINES: Final = 300
+"""So many lines around a region are given to the editor: it is slow with many more."""
+
+
+class MergeScreen(Room):
+    """Lies over the room that it was opened from. What is decided stays when it is left."""
+
+    ROOM: ClassVar = "merge"
+    BINDINGS = bindings("merge")
+    AUTO_FOCUS = "#result"
+
+    def __init__(self, row: Row) -> None:
+        super().__init__()
+        self._row = row
+        self._hand: MergeInHand | None = None
+        self._for_all = False
+        self._edited: tuple[int, int] | None = None
+        self._files: tuple[SharedFile, ...] = ()
+
+    def compose_body(self) -> ComposeResult:
+        yield MergeTitle()
+        with Horizontal(id="sides"):
+            yield SidePane("base")
+            yield SidePane("current")
+            yield SidePane("incoming")
+        yield ResultPane(id="result")
+        yield Editor(id="editor")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.take_up()
+
+    @work(group="merge")
+    async def take_up(self) -> None:
+        """Go on with what was begun, or begin."""
+        app = self.watchroom
+        hand = app.merges.get(self._row.seq)
+        if hand is None:
+            hand = await take_up(app.journal, app.worker_process, self._row)
+            app.merges[self._row.seq] = hand
+        else:
+            await hand.catch_up(app.journal, app.worker_process)
+        self._hand = hand
+        self._show_hand()
+        # The panes know how far they can scroll only then.
+        self.call_after_refresh(self._reveal)
+
+    @property
+    def hand(self) -> MergeInHand | None:
+        """The merge, once its texts are read."""
+        return self._hand
+
+    @property
+    def row(self) -> Row:
+        """The refused write, or the edit made by hand."""
+        return self._row
+
+    @property
+    def _texts(self) -> list[RegionPane]:
+        return [*self.query(SidePane), self.query_one(ResultPane)]
+
+    # -- showing
+
+    def show_model(self, model: Model) -> None:
+        if model.files is self._files or self._hand is None:
+            return
+        self._files = model.files
+        head = next((each.head for each in model.files if each.path == self._row.path), None)
+        if head is not None and head != self._hand.sides.current:
+            self.catch_up()
+
+    @work(group="merge")
+    async def catch_up(self) -> None:
+        """The file has moved on: merge the newer version in."""
+        await self.has_moved_on()
+
+    async def has_moved_on(self) -> bool:
+        """Merge a newer version in, if there is one, and say so."""
+        app, hand = self.watchroom, self._hand
+        if hand is None or self._edited is not None:
+            return False
+        left = hand.left
+        if not await hand.catch_up(app.journal, app.worker_process):
+            return False
+        self._show_hand()
+        head = hand.sides.current
+        again = hand.left - left
+        app.tell(
+            app.words(
+                "merge.moved_on_open" if again > 0 else "merge.moved_on",
+                path=self._row.path,
+                version=hand.sides.version,
+                author=head.actor if head else "-",
+                count=again,
+            ),
+            "warning",
+        )
+        return True
+
+    def _show_hand(self) -> None:
+        hand, words = self._hand, self.watchroom.words
+        if hand is None:
+            return
+        base, current, incoming = hand.sides
+        none = words("merge.none")
+        standing = f"v{current.version} · {current.actor}" if current else none
+        titles = {
+            "base": words("merge.base", which=f"v{base.version} · {base.actor}" if base else none),
+            "current": words("merge.current", which=standing),
+            "incoming": words("merge.incoming", which=incoming.actor),
+            "result": words("merge.result"),
+        }
+        for pane in self._texts:
+            pane.entitle(titles[pane.id or "result"])
+        self._show_regions()
+
+    def _show_regions(self) -> None:
+        if self._hand is None:
+            return
+        merging = self._hand.merging
+        for pane in self._texts:
+            pane.show(merging.regions, merging.at)
+        self.query_one(MergeTitle).show(self._hand, for_all=self._for_all)
+
+    def _reveal(self) -> None:
+        if self._hand is not None:
+            for pane in self._texts:
+                pane.reveal(self._hand.merging.at)
+
+    @on(RegionPane.Moved)
+    def follow(self, event: RegionPane.Moved) -> None:
+        for pane in self._texts:
+            if pane is not event.pane:
+                pane.follow(event.pane)
+
+    def next_pane(self, step: int) -> None:
+        shown: list[Widget] = [pane for pane in self.panes if pane.display]
+        index = next((n for n, pane in enumerate(shown) if pane is self.focused), -step)
+        shown[(index + step) % len(shown)].focus()
+
+    def action_flip_base(self) -> None:
+        """Show the base, which takes space, or do not."""
+        is_shown = self.query_one("#base", SidePane).display
+        self.set_class(is_shown, "-without-base")
+        self.set_class(not is_shown, "-base")
+
+    # -- deciding
+
+    def action_take(self, choice: Choice) -> None:
+        if self._hand is None:
+            return
+        if self._for_all:
+            self._for_all = False
+            self._hand.merging.take_everywhere(choice)
+        else:
+            self._hand.merging.take(choice)
+        self._show_regions()
+        self._reveal()
+
+    def action_whole_file(self) -> None:
+        self._for_all = not self._for_all
+        self._show_regions()
+
+    def action_step(self, by: int) -> None:
+        if self._hand is not None:
+            self._hand.merging.step(by)
+            self._show_regions()
+            self._reveal()
+
+    def step_to_open(self) -> None:
+        """To the first region that is left to decide."""
+        if self._hand is not None and self._hand.left:
+            self._hand.merging.at = self._hand.merging.open[0]
+            self._show_regions()
+            self._reveal()
+
+    @on(RegionPane.Pointed)
+    def point(self, event: RegionPane.Pointed) -> None:
+        if self._hand is not None and event.region in self._hand.merging.stops:
+            self._hand.merging.at = event.region
+            self._show_regions()
+
+    def action_undo(self) -> None:
+        self._go_in_time("undo")
+
+    def action_redo(self) -> None:
+        self._go_in_time("redo")
+
+    def _go_in_time(self, where: str) -> None:
+        if self._hand is None:
+            return
+        merging = self._hand.merging
+        if merging.undo() if where == "undo" else merging.redo():
+            self._show_regions()
+            self._reveal()
+        else:
+            self.watchroom.tell(self.watchroom.words(f"merge.no_{where}"))
+
+    # -- writing by hand
+
+    def action_edit(self) -> None:
+        if self._hand is None or self._hand.is_catching_up:
+            return
+        merging = self._hand.merging
+        start, end = merging.around(EDITED_LINES)
+        self._edited = (start, end)
+        line = unresolved_text(merging.regions[start : merging.at]).count("\n")
+        self.add_class("-editing")
+        editor = self.query_one(Editor)
+        editor.open(unresolved_text(merging.regions[start:end]), line)
+        editor.border_title = content(self.watchroom.words("merge.editing"))
+        editor.focus()
+        self._show_regions()
+
+    @on(Editor.Done)
+    @work(exclusive=True, group="written")
+    async def finish_editing(self) -> None:
+        """Take over what was written. A version that came meanwhile has waited for it."""
+        if self._hand is None or self._edited is None:
+            return
+        merging, (start, end) = self._hand.merging, self._edited
+        regions, text = merging.regions, self.query_one(Editor).source
+        written = await asyncio.to_thread(edited, regions[start:end], text)
+        merging.do((*regions[:start], *written, *regions[end:]))
+        self._edited = None
+        self.remove_class("-editing")
+        self.query_one(ResultPane).focus()
+        self._show_regions()
+        self._reveal()
+        await self.has_moved_on()
+
+    # -- settling
+
+    @property
+    def settling(self) -> Settling | None:
+        return Settling(self, self._hand) if self._hand is not None else None
+
+    @work(exclusive=True, group="settle")
+    async def action_preview(self) -> None:
+        if self.settling:
+            await self.settling.preview()
+
+    @work(exclusive=True, group="settle")
+    async def action_commit(self) -> None:
+        if self.settling:
+            await self.settling.commit()
+
+    @work(exclusive=True, group="settle")
+    async def action_dismiss_conflict(self) -> None:
+        if self.settling:
+            await self.settling.dismiss()
+
+    @work(exclusive=True, group="settle")
+    async def action_revert(self) -> None:
+        if self.settling:
+            await self.settling.revert()

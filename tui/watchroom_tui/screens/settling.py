@@ -1,0 +1,147 @@
+"""How a conflict ends: by a commit, by a dismissal, by putting the file back. Each asks before it acts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from watchroom.merge import current_text, joined, unresolved_text
+from watchroom.model import Json
+
+from watchroom_tui.merge_in_hand import MergeInHand
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.commit import CommitScreen, PreviewScreen
+from watchroom_tui.screens.files import diff_lines
+from watchroom_tui.screens.question import QuestionScreen
+
+if TYPE_CHECKING:
+    from watchroom_tui.screens.merge import MergeScreen
+    from watchroom_tui.spans import Line
+
+MOST_MESSAGE: Final = 2000
+
+
+class Settling:
+    """The ends of the merge that ``screen`` shows."""
+
+    def __init__(self, screen: MergeScreen, hand: MergeInHand) -> None:
+        self._screen = screen
+        self._app = screen.watchroom
+        self._words = screen.watchroom.words
+        self._hand = hand
+
+    async def preview(self) -> None:
+        """Show what a commit would change."""
+        title = f"{self._title()} · {self._words('help.close')}"
+        await self._app.push_screen(PreviewScreen(await self._changes(), title))
+
+    async def commit(self) -> None:
+        """Commit the result as the next version, if nothing is open and the person agrees."""
+        hand, app = self._hand, self._app
+        if hand.left:
+            self._tell("merge.still_open" if hand.left > 1 else "merge.one_still_open", count=hand.left)
+            self._screen.step_to_open()
+            return
+        if not self._can_act():
+            return
+        sides, regions = hand.sides, hand.merging.regions
+        if sides.is_outside and sides.incoming.sha256 is None:
+            app.tell(self._words("merge.deleted", path=sides.incoming.path), "warning")
+            return
+        result = await asyncio.to_thread(joined, regions)
+        if result == current_text(regions) and sides.current is not None:
+            await (self.revert() if sides.is_outside else self.dismiss())
+            return
+        message = await app.push_screen_wait(
+            CommitScreen(await self._changes(), self._title(), self.proposed_message())
+        )
+        if message is None:
+            return
+        answer = await self._call(
+            "resolve_conflict",
+            filepath=sides.incoming.path,
+            content=result,
+            message=message,
+            expected_version=sides.version,
+            conflicts=[sides.incoming.seq],
+        )
+        if answer.get("is_conflict"):
+            await self._screen.has_moved_on()
+        elif self._succeeded(answer):
+            self._end("merge.committed", version=str(answer["version"]))
+
+    async def dismiss(self) -> None:
+        """Leave everything as it stands; the refused write stays in the journal."""
+        row = self._hand.sides.incoming
+        if self._hand.sides.is_outside:
+            await self.revert()
+        elif self._can_act() and await self._asks("dismiss"):
+            answer = await self._call("dismiss_conflict", conflict=row.seq)
+            if self._succeeded(answer):
+                self._end("merge.dismissed")
+
+    async def revert(self) -> None:
+        """Put the file back as the journal has it, where it was changed by hand."""
+        if not self._hand.sides.is_outside:
+            self._tell("merge.nothing_to_revert")
+        elif self._can_act() and await self._asks("revert"):
+            answer = await self._call("revert_outside_edit", filepath=self._hand.sides.incoming.path)
+            if self._succeeded(answer):
+                self._end("merge.reverted")
+
+    def proposed_message(self) -> str:
+        """What both sides meant, each with who meant it."""
+        sides = self._hand.sides
+        parts = [
+            f"{row.message} ({row.actor})" if row.message else row.actor
+            for row in (sides.current, sides.incoming)
+            if row is not None
+        ]
+        return safe(" + ".join(parts))[:MOST_MESSAGE]
+
+    async def _changes(self) -> list[Line]:
+        regions = self._hand.merging.regions
+        before, after = await asyncio.to_thread(lambda: (current_text(regions), unresolved_text(regions)))
+        return diff_lines(await self._app.worker_process.diff(before, after))
+
+    def _title(self) -> str:
+        sides = self._hand.sides
+        return f"{sides.incoming.path}  v{sides.version} → v{sides.version + 1}"
+
+    def _can_act(self) -> bool:
+        if self._app.workspace is None:
+            self._tell("files.not_ready" if self._app.feed.is_live else "files.in_the_past")
+        return self._app.workspace is not None
+
+    async def _asks(self, what: str) -> bool:
+        sides, words = self._hand.sides, self._words
+        question = words(
+            f"merge.{what}_question",
+            path=safe(sides.incoming.path),
+            author=safe(sides.incoming.actor),
+            version=sides.version,
+        )
+        title = words(f"merge.{what}_title")
+        return await self._screen.app.push_screen_wait(QuestionScreen(title, question))
+
+    async def _call(self, tool: str, **arguments: Json) -> dict[str, Json]:
+        workspace = self._app.workspace
+        if workspace is None:
+            raise RuntimeError("there is no workspace to act on")
+        tools = workspace.tools_for_human(self._app.person)
+        return await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+
+    def _succeeded(self, answer: dict[str, Json]) -> bool:
+        if not answer["success"]:
+            self._app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+        return bool(answer["success"])
+
+    def _end(self, key: str, **values: str) -> None:
+        row = self._hand.sides.incoming
+        self._app.merges.pop(row.seq, None)
+        self._app.tell(self._words(key, path=row.path, author=row.actor, **values))
+        if self._app.screen is self._screen:
+            self._app.pop_screen()
+
+    def _tell(self, key: str, **values: int) -> None:
+        self._app.tell(self._words(key, **values), "warning")

@@ -1,0 +1,83 @@
+"""An editor for text that agents wrote: whatever a terminal would obey has a stand-in while it is edited."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rich.text import Text
+from textual.message import Message
+from textual.widgets import TextArea
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.safe import safe
+
+_FIRST_STAND_IN: Final = 0xF0000
+"""In a plane that is for private use, so that no text of anyone has it."""
+_LONE_RETURN: Final = re.compile(r"\r(?!\n)")
+_LONE_FEED: Final = re.compile(r"(?<!\r)\n")
+
+
+class Editor(TextArea):
+    """Edits `source`: the text, character for character, but for what the person changes."""
+
+    BINDINGS = bindings("editor")
+
+    class Done(Message):
+        """The person has finished writing."""
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002
+        super().__init__(
+            id=id, classes="pane editor", soft_wrap=False, show_line_numbers=True, tab_behavior="indent"
+        )
+        self._meant: dict[int, str] = {}
+
+    def open(self, source: str, line: int) -> None:
+        """Edit ``source``, with the cursor at the start of ``line`` (counted from 0)."""
+        shown, self._meant = stand_ins(source)
+        self.load_text(source.translate(shown))
+        self.move_cursor((line, 0))
+        self.scroll_cursor_visible(center=True, animate=False)
+
+    @property
+    def tab_text(self) -> str:
+        """The pane's name, where there are tabs."""
+        return str(self.border_title or "")
+
+    @property
+    def source(self) -> str:
+        """The text as it is now."""
+        return self.text.translate(self._meant)
+
+    def get_line(self, line_index: int) -> Text:
+        """The line, with one visible character for each that is not."""
+        line = self.document.get_line(line_index)
+        shown = "".join(_visible(self._meant.get(ord(each), each)) for each in line)
+        return Text(shown, end="", no_wrap=True)
+
+    def action_finish(self) -> None:
+        self.post_message(self.Done())
+
+
+def stand_ins(text: str) -> tuple[dict[int, str], dict[int, str]]:
+    """What stands for the unsafe characters of ``text`` while it is edited, and what that means again: two
+    tables for ``str.translate``. Line ends stand for themselves, if the text has one kind of them."""
+    ends_differ = _LONE_FEED.search(text) is not None or _LONE_RETURN.search(text) is not None
+    kept = {"\n", "\t"} if ends_differ else {"\r", "\n", "\t"}
+    strange = sorted(each for each in set(text) - kept if safe(each) != each or _is_stand_in(each))
+    pairs = [(each, chr(_FIRST_STAND_IN + number)) for number, each in enumerate(strange)]
+    return (
+        {ord(each): stand_in for each, stand_in in pairs},
+        {ord(stand_in): each for each, stand_in in pairs},
+    )
+
+
+def _is_stand_in(character: str) -> bool:
+    return ord(character) >= _FIRST_STAND_IN
+
+
+def _visible(character: str) -> str:
+    if character == "\t":
+        return character
+    shown = safe(character)
+    return shown if len(shown) == 1 else "\N{REPLACEMENT CHARACTER}"

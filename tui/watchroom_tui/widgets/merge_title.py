@@ -1,0 +1,51 @@
+"""The line above a merge: which file, what both sides meant, and how far the person is."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from textual.strip import Strip
+
+from watchroom_tui.columns import fit
+from watchroom_tui.merge_in_hand import MergeInHand
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Span
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.drawn import Drawn
+from watchroom_tui.wording import words_of
+
+
+class MergeTitle(Drawn):
+    def __init__(self) -> None:
+        super().__init__()
+        self._left: list[Span] = []
+        self._right = Span("")
+
+    def show(self, hand: MergeInHand, *, for_all: bool) -> None:
+        """``for_all``: the next choice goes for the whole file."""
+        words, sides, merging = words_of(self), hand.sides, hand.merging
+        self._left = [Span(f" {safe(sides.incoming.path)} ", "title")]
+        for row in (sides.current, sides.incoming):
+            if row is not None:
+                self._left += [Span(" ↔", "dim")] if len(self._left) > 1 else []
+                message = f" “{safe(row.message)}”" if row.message else ""
+                self._left += [Span(f" {safe(row.actor)}", agent_class(row.actor)), Span(message, "dim")]
+        stops = merging.stops
+        if for_all:
+            self._right = Span(f"{words('merge.whole_file')} ", "accent")
+        elif hand.left:
+            number = stops.index(merging.at) + 1 if merging.at in stops else 0
+            at = words("merge.region", number=number, count=len(stops))
+            self._right = Span(f"{at} · {words('merge.open', count=hand.left)} ", "error")
+        else:
+            self._right = Span(f"✓ {words('merge.decided')} ", "ok")
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        space = max(0, width - cell_len(self._right.text) - 1)
+        left: list[Span] = []
+        for text, style in self._left:
+            shown = fit(text, min(cell_len(text), space))
+            left.append(Span(shown, style))
+            space -= cell_len(shown)
+        return self.strip([*left, Span(" " * (space + 1)), self._right], width)
