@@ -27,6 +27,12 @@ SYSTEM: Final = "system"
 """The actor of what Watchroom itself records."""
 HUMAN_PREFIX: Final = "human:"
 
+RESOLVE: Final = "resolve_conflict"
+DISMISS: Final = "dismiss_conflict"
+REVERT: Final = "revert_outside_edit"
+SETTLING_NOTES: Final = (DISMISS, REVERT)
+"""The tools by which a person settles a conflict without a new version."""
+
 MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
 
 

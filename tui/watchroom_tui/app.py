@@ -39,6 +39,7 @@ NEED_ROOMS: Final = {
     "outside": "files",
     "unchecked": "files",
     "denied": "agents",
+    "stalled": "agents",
     "handoff": "handoffs",
 }
 
@@ -202,7 +203,7 @@ class WatchroomApp(App[None]):
             self.room.go_to_agent(agent)
 
     async def action_urgent(self) -> None:
-        needs = pressing(self.model.needs, self.now())
+        needs = pressing(self.model, self.now())
         if needs:
             again = self._urgent in needs
             at = (needs.index(self._urgent) + 1) % len(needs) if again and self._urgent else 0

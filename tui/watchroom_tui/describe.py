@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.model import Row
+from watchroom.model import SETTLING_NOTES, Row
 from watchroom.projections import Need, Status
 from watchroom.texts import Catalogue
 
@@ -21,6 +21,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "outside": Span("✎", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),
+    "stalled": Span("◌", "warning"),
     "handoff": Span("✉", "accent"),
 }
 
@@ -48,6 +49,8 @@ def outcome(row: Row, words: Catalogue) -> Span:
             if row.base == -1 and row.version > 1 and row.zone == "collab":
                 return Span(words("row.unchecked", version=row.version), "warning")
             return Span(f"v{row.version}", "ok")
+        if row.tool in SETTLING_NOTES:
+            return Span("✓", "ok")
         if row.tool == "acknowledge_handoff":
             return Span(f"✓ v{row.base}", "ok")
         return Span(words("row.read", version=row.base) if row.base else "·", "dim")
@@ -62,7 +65,7 @@ def outcome(row: Row, words: Catalogue) -> Span:
 
 def subject(need: Need) -> str:
     """What a need is about: of a handoff, the file."""
-    return need.row.path.partition("/")[2] if need.kind == "handoff" else need.row.path
+    return need.row.path.partition("/")[2] if need.row.zone == "handoff" else need.row.path
 
 
 def need_text(need: Need, words: Catalogue) -> str:

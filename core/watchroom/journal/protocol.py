@@ -102,6 +102,11 @@ class Journal(Protocol):
         """The newest successful row of ``tool`` by ``actor`` on the path that made no version."""
         ...
 
+    def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:
+        """The rows by which people settled conflicts of the path (resolved, dismissed, reverted), newest
+        first, with seq > after. Quick where there are none."""
+        ...
+
     def content(self, seq: int) -> str | None:
         """The content that row ``seq`` carries, accepted or refused; None if it carries none."""
         ...

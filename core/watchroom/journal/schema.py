@@ -42,7 +42,13 @@ CREATE TRIGGER contents_never_go BEFORE DELETE ON contents
     BEGIN SELECT RAISE(ABORT, 'contents are immutable'); END;
 """
 
-STEPS: Final[tuple[str, ...]] = (_TABLES, _INDEXES)
+# What people settle is seldom and is asked for at every reading.
+_SETTLED = """
+CREATE INDEX rows_settled ON rows (zone, path, seq)
+    WHERE tool IN ('resolve_conflict', 'dismiss_conflict', 'revert_outside_edit') AND outcome = 'ok';
+"""
+
+STEPS: Final[tuple[str, ...]] = (_TABLES, _INDEXES, _SETTLED)
 """Step N brings a journal of schema version N to N + 1. A step that has shipped is never edited."""
 
 

@@ -21,7 +21,19 @@ from watchroom import names
 from watchroom.errors import JournalBusy, JournalError
 from watchroom.journal.protocol import RowFilter
 from watchroom.journal.schema import migrate
-from watchroom.model import UNCHECKED, Appended, Draft, Note, Outcome, Row, Write, Zone
+from watchroom.model import (
+    DISMISS,
+    RESOLVE,
+    REVERT,
+    UNCHECKED,
+    Appended,
+    Draft,
+    Note,
+    Outcome,
+    Row,
+    Write,
+    Zone,
+)
 
 INLINE_BYTES: Final = 64 * 1024
 """Contents up to this size stand in their row."""
@@ -37,6 +49,8 @@ _NEXT_PATH: Final = (
     "SELECT path FROM rows WHERE zone=? AND path>? AND version IS NOT NULL ORDER BY path, version LIMIT 1"
 )
 _FIRST_PATH: Final = _NEXT_PATH.replace("path>?", "path>=?")
+# As the index has it, so that it is used.
+_SETTLED: Final = f"tool IN ('{RESOLVE}', '{DISMISS}', '{REVERT}') AND outcome = 'ok'"
 
 
 class SqliteJournal:
@@ -203,6 +217,11 @@ class SqliteJournal:
             " ORDER BY seq DESC LIMIT 1",
             *(zone, path, actor, tool),
         )
+
+    def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:
+        sql = f"{_SELECT} WHERE zone=? AND path=? AND seq>? AND {_SETTLED} ORDER BY seq DESC LIMIT ?"
+        with self._reader() as reader:
+            return [Row._make(fields) for fields in reader.execute(sql, (zone, path, after, limit))]
 
     def content(self, seq: int) -> str | None:
         with self._reader() as reader:

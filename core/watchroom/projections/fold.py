@@ -8,6 +8,7 @@ from typing import Final
 
 from watchroom.errors import ConfigInvalid
 from watchroom.model import OUTSIDE, Outcome, Row
+from watchroom.projections.conflicts import Conflicts
 from watchroom.projections.model import BUCKETS, AgentView, Delivery, Model, SharedFile, bucket_of
 from watchroom.projections.needs import Needs
 from watchroom.registry import parse
@@ -36,6 +37,7 @@ class Fold:
         self._files: dict[str, SharedFile] = {}
         self._outcomes: dict[Outcome, int] = {}
         self._activity: dict[int, int] = {}
+        self._conflicts = Conflicts()
         self._needs = Needs()
         self._model = Model()
         self._changed: set[str] = set()
@@ -56,22 +58,26 @@ class Fold:
             self._apply_to_agent(row)
             if row.zone == "collab":
                 self._apply_to_file(row)
+                file = self._files.get(row.path)
+                self._conflicts.apply(row, file.head if file else None)
             elif row.zone == "handoff":
                 self._apply_to_delivery(row)
             elif row.zone == "config" and row.version is not None:
                 self._apply_to_registry(row)
-            self._needs.apply(row, self._files.get(row.path) if row.zone == "collab" else None)
+            self._needs.apply(row)
 
     def model(self) -> Model:
         """The model of all rows so far. Parts that did not change are those of the model before."""
         before = self._model
         if before.seq == self._seq:
             return before
+        conflicts = self._conflicts.current()
         self._model = Model(
             seq=self._seq,
             time=self._time,
             agents=tuple(self._agents.values()),
-            needs=self._needs.current(before.needs),
+            needs=self._needs.current(conflicts),
+            conflicts=conflicts,
             recent=tuple(reversed(self._recent)),
             deliveries=tuple(reversed(self._deliveries.values()))
             if "deliveries" in self._changed

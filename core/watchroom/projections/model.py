@@ -7,12 +7,13 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import Outcome, Row
+from watchroom.projections.conflicts import Conflict
 from watchroom.registry import Agent
 
 Status: TypeAlias = Literal["running", "idle", "error"]
-NeedKind: TypeAlias = Literal["conflict", "outside", "unchecked", "denied", "handoff"]
+NeedKind: TypeAlias = Literal["conflict", "outside", "unchecked", "denied", "stalled", "handoff"]
 
-URGENCY: Final[tuple[NeedKind, ...]] = ("conflict", "outside", "unchecked", "denied", "handoff")
+URGENCY: Final[tuple[NeedKind, ...]] = ("conflict", "outside", "unchecked", "denied", "stalled", "handoff")
 """What a person should look at first."""
 
 BUCKET_SECONDS: Final = 5
@@ -43,7 +44,7 @@ class Need(NamedTuple):
     key: str
     row: Row
     against: str = ""
-    """The other party: who wrote the current version, or was written over, or should acknowledge."""
+    """The other party: who wrote the current version, was written over, should acknowledge, or stalls."""
     times: int = 1
 
 
@@ -73,6 +74,8 @@ class Model(NamedTuple):
     time: int = 0
     agents: tuple[AgentView, ...] = ()
     needs: tuple[Need, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    """The open ones, newest first. Each is a need as well."""
     recent: tuple[Row, ...] = ()
     """The newest rows, newest first."""
     deliveries: tuple[Delivery, ...] = ()
@@ -88,12 +91,38 @@ class Model(NamedTuple):
 
 HANDOFF_PATIENCE: Final = 120.0
 """So many seconds a handoff may wait for its receiver before a person should know."""
+STALLED_AFTER: Final = 300.0
+"""So many seconds an agent may do nothing about what waits for it before a person should know."""
 
 
-def pressing(needs: tuple[Need, ...], now: int) -> tuple[Need, ...]:
-    """The needs that a person should look at by ``now`` (nanoseconds since the epoch), most urgent first."""
+def pressing(model: Model, now: int) -> tuple[Need, ...]:
+    """The needs that a person should look at by ``now`` (nanoseconds since the epoch), most urgent first.
+
+    Beside the model's own, without handoffs that may still wait: agents that do nothing about a conflict or
+    a handoff of theirs. The row of such a need is the oldest that waits for the agent.
+    """
     horizon = now - int(HANDOFF_PATIENCE * 1e9)
-    return tuple(need for need in needs if need.kind != "handoff" or need.row.time <= horizon)
+    urgent = [need for need in model.needs if need.kind != "handoff"]
+    late = [need for need in model.needs if need.kind == "handoff" and need.row.time <= horizon]
+    return (*urgent, *_stalled(model, now), *late)
+
+
+def _stalled(model: Model, now: int) -> list[Need]:
+    horizon = now - int(STALLED_AFTER * 1e9)
+    waiting: dict[str, Row] = {}
+    for need in model.needs:
+        if need.row.time <= horizon and need.kind in ("conflict", "handoff"):
+            agent = need.row.actor if need.kind == "conflict" else need.against
+            known = waiting.get(agent)
+            if known is None or need.row.seq < known.seq:
+                waiting[agent] = need.row
+    if not waiting:
+        return []
+    return [
+        Need("stalled", view.agent.id, waiting[view.agent.id], view.agent.id)
+        for view in model.agents
+        if view.agent.id in waiting and (view.last is None or view.last.time <= horizon)
+    ]
 
 
 def sparkline_counts(activity: Mapping[int, int], now: int, buckets: int = BUCKETS) -> list[int]:

@@ -5,43 +5,51 @@ from __future__ import annotations
 from typing import Final
 
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, UNCHECKED, Row
-from watchroom.projections.model import URGENCY, Need, NeedKind, SharedFile
+from watchroom.projections.conflicts import Conflict
+from watchroom.projections.model import URGENCY, Need, NeedKind
 from watchroom.tree.layout import split_handoff
 
 STUBBORN: Final = 3
 """So many refusals in a row mean that an agent does not get it."""
 
-SETTLED_BY_HAND: Final[tuple[NeedKind, ...]] = ("conflict", "outside", "unchecked")
-"""A person's own version of a file settles what was open about it."""
-
 
 class Needs:
-    """The open needs. A need closes when it is dealt with, and only then."""
+    """The open needs. A need closes when it is dealt with, and only then.
+
+    Those for conflicts are made from the open `Conflict`s; the others are kept here.
+    """
 
     def __init__(self) -> None:
         # Each kind in the order of opening, so that the newest first needs no sorting.
         self._open: dict[NeedKind, dict[str, Need]] = {kind: {} for kind in URGENCY}
         self._refusals: dict[str, int] = {}
         self._authors: dict[str, str] = {}
+        self._current: tuple[Need, ...] = ()
+        self._conflicts: tuple[Conflict, ...] = ()
         self._changed = False
 
-    def apply(self, row: Row, file: SharedFile | None) -> None:
+    def apply(self, row: Row) -> None:
         self._apply_refusals(row)
         if row.zone == "collab":
-            self._apply_collab(row, file)
+            self._apply_collab(row)
         elif row.zone == "handoff":
             self._apply_handoff(row)
         elif row.zone == "config" and row.version is not None:
             self._close("outside", f"config {row.path}")
-        if row.actor == OUTSIDE and (row.outcome == "conflict" or row.error == "config_invalid"):
+        if _is_outside_edit(row) and row.zone != "collab":
             self._add(Need("outside", f"{row.zone} {row.path}", row))
 
-    def current(self, before: tuple[Need, ...]) -> tuple[Need, ...]:
-        """All open needs, the most urgent first, then the newest."""
-        if not self._changed:
-            return before
-        self._changed = False
-        return tuple(need for kind in URGENCY for need in reversed(self._open[kind].values()))
+    def current(self, conflicts: tuple[Conflict, ...]) -> tuple[Need, ...]:
+        """All open needs, the most urgent first, then the newest; the same object if none changed."""
+        if self._changed or conflicts is not self._conflicts:
+            self._changed = False
+            self._conflicts = conflicts
+            by_kind = {kind: [*reversed(self._open[kind].values())] for kind in URGENCY}
+            by_kind["conflict"] = [_need_of(each) for each in conflicts if each.kind == "write"]
+            by_kind["outside"] += [_need_of(each) for each in conflicts if each.kind == "outside"]
+            by_kind["outside"].sort(key=lambda need: need.row.seq, reverse=True)
+            self._current = tuple(need for needs in by_kind.values() for need in needs)
+        return self._current
 
     def _add(self, need: Need) -> None:
         known = self._open[need.kind].pop(need.key, None)
@@ -55,6 +63,8 @@ class Needs:
             self._changed = True
 
     def _apply_refusals(self, row: Row) -> None:
+        if row.actor.startswith(HUMAN_PREFIX):
+            return
         if row.outcome != "denied":
             if row.outcome == "ok" and self._refusals.pop(row.actor, 0):
                 self._close("denied", row.actor)
@@ -64,22 +74,11 @@ class Needs:
         if count >= STUBBORN:
             self._add(Need("denied", row.actor, row, times=count))
 
-    def _apply_collab(self, row: Row, file: SharedFile | None) -> None:
+    def _apply_collab(self, row: Row) -> None:
         if row.version is None:
-            if row.outcome == "conflict" and row.actor != OUTSIDE:
-                against = file.head.actor if file else ""
-                self._add(Need("conflict", f"{row.path} {row.actor}", row, against))
             return
-        self._close("conflict", f"{row.path} {row.actor}")
-        if row.actor.startswith(HUMAN_PREFIX):
-            for kind in SETTLED_BY_HAND:
-                settled = [
-                    key
-                    for key, need in self._open[kind].items()
-                    if (need.row.zone, need.row.path) == (row.zone, row.path)
-                ]
-                for key in settled:
-                    self._close(kind, key)
+        if row.actor.startswith(HUMAN_PREFIX) and "resolves" not in row.detail:
+            self._close("unchecked", row.path)
         author = self._authors.get(row.path, row.actor)
         if row.base == UNCHECKED and author != row.actor:
             self._add(Need("unchecked", row.path, row, author))
@@ -94,3 +93,15 @@ class Needs:
             known = self._open["handoff"].get(row.path)
             if known is not None and (row.base or 0) >= (known.row.version or 0):
                 self._close("handoff", row.path)
+
+
+def _is_outside_edit(row: Row) -> bool:
+    return row.actor == OUTSIDE and (row.outcome == "conflict" or row.error == "config_invalid")
+
+
+def _need_of(conflict: Conflict) -> Need:
+    row = conflict.row
+    if conflict.kind == "outside":
+        return Need("outside", f"collab {row.path}", row, times=conflict.times)
+    against = conflict.against.actor if conflict.against else ""
+    return Need("conflict", f"{row.path} {row.actor}", row, against, conflict.times)

@@ -33,7 +33,7 @@ class OverviewRoom(Room):
 
     def show_model(self, model: Model) -> None:
         self.query_one("#agents", AgentList).show(model.agents)
-        self.query_one("#needs", NeedList).show(pressing(model.needs, self.watchroom.now()))
+        self.query_one("#needs", NeedList).show(pressing(model, self.watchroom.now()))
         self.query_one("#activity", RowList).show(model.recent)
 
     @on(LineList.Opened, "#agents")

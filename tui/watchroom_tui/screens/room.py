@@ -64,7 +64,7 @@ class Room(Screen[None]):
 
     def show(self, model: Model) -> None:
         app = self.watchroom
-        waiting = len(pressing(model.needs, app.now()))
+        waiting = len(pressing(model, app.now()))
         self.query_one(Header).show(model, waiting, is_live=app.feed.is_live, progress=app.progress)
         self.show_model(model)
         self._show_tabs()

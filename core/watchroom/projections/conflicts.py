@@ -1,0 +1,142 @@
+"""Conflicts: two texts of one file of which only one can stand, until somebody settles it (DESIGN §1)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Literal, NamedTuple, TypeAlias
+
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, Json, Row
+
+ConflictKind: TypeAlias = Literal["write", "outside"]
+
+
+class Conflict(NamedTuple):
+    """An open conflict. Its texts are the contents of its rows.
+
+    ``row`` is the newest refused write of its agent, or the newest note of an edit made by hand; ``since``
+    the row that opened the conflict. ``against`` is the version that was current when ``row`` came, None
+    where nothing stood. ``rounds`` grows by one with each version that the file gets while the conflict is
+    open; ``times`` counts the rows.
+    """
+
+    row: Row
+    kind: ConflictKind
+    against: Row | None
+    since: Row
+    rounds: int = 1
+    times: int = 1
+
+    @property
+    def id(self) -> int:
+        """The number that a person's resolution or dismissal names."""
+        return self.row.seq
+
+    @property
+    def path(self) -> str:
+        return self.row.path
+
+    @property
+    def base(self) -> int:
+        """The version that the refused text started from, 0 if from none."""
+        return self.row.base or 0
+
+    @property
+    def actor(self) -> str:
+        return self.row.actor
+
+
+class _Refusal(NamedTuple):
+    row: Row
+    against: Row | None
+
+
+class Conflicts:
+    """The open conflicts of the shared files, at most one for each agent and file.
+
+    A refused write of an agent opens one, as does an edit made by hand. It closes by the agent's own next
+    version of the file, by a person's version, or by a person's dismissal or revert, and by nothing else. A
+    person's version that names what it resolves closes only that; what the same agent wrote after the named
+    row stays open, for the person has not seen it. A person whose write is refused sees it at once, so that
+    opens nothing.
+    """
+
+    def __init__(self) -> None:
+        # In the order of their newest rows, so that the newest first needs no sorting.
+        self._open: dict[tuple[str, str], Conflict] = {}
+        self._refusals: dict[str, dict[str, list[_Refusal]]] = {}
+        """By path and actor, oldest first."""
+        self._current: tuple[Conflict, ...] = ()
+        self._changed = False
+
+    def apply(self, row: Row, head: Row | None) -> None:
+        """Take in the next row of the collaborative zone; ``head`` is the current version of its path."""
+        if row.outcome == "conflict":
+            if not row.actor.startswith(HUMAN_PREFIX):
+                self._refuse(row, head)
+        elif row.outcome == "ok" and row.path in self._refusals:
+            if row.version is not None:
+                self._move_on(row)
+            elif row.tool in SETTLING_NOTES:
+                self._settle(row.path, (row.detail.get("conflict"),), head)
+
+    def current(self) -> tuple[Conflict, ...]:
+        """All open conflicts, newest first; the same object as before if none changed."""
+        if self._changed:
+            self._changed = False
+            self._current = tuple(reversed(self._open.values()))
+        return self._current
+
+    def _refuse(self, row: Row, head: Row | None) -> None:
+        refusals = self._refusals.setdefault(row.path, {}).setdefault(row.actor, [])
+        refusals.append(_Refusal(row, head))
+        self._open.pop((row.path, row.actor), None)
+        self._open[row.path, row.actor] = _conflict(refusals, head)
+        self._changed = True
+
+    def _move_on(self, row: Row) -> None:
+        """A new version: it closes some and is one more round of the others."""
+        waiting = self._refusals[row.path]
+        if not row.actor.startswith(HUMAN_PREFIX):
+            self._close(row.path, [row.actor] if row.actor in waiting else [])
+        elif isinstance(named := row.detail.get("resolves"), list):
+            self._settle(row.path, named, row)
+        else:
+            self._close(row.path, list(waiting))
+        for actor, refusals in self._refusals.get(row.path, {}).items():
+            self._open[row.path, actor] = _conflict(refusals, row)
+            self._changed = True
+
+    def _settle(self, path: str, named: Collection[Json], head: Row | None) -> None:
+        """Close what is named, each with what its agent wrote before."""
+        for actor, refusals in list(self._refusals[path].items()):
+            settled = max((n for n, each in enumerate(refusals, 1) if each.row.seq in named), default=0)
+            if settled == len(refusals):
+                self._close(path, [actor])
+            elif settled:
+                del refusals[:settled]
+                self._open[path, actor] = _conflict(refusals, head)
+                self._changed = True
+
+    def _close(self, path: str, actors: Iterable[str]) -> None:
+        for actor in actors:
+            del self._open[path, actor]
+            del self._refusals[path][actor]
+            self._changed = True
+        if not self._refusals[path]:
+            del self._refusals[path]
+
+
+def _conflict(refusals: list[_Refusal], head: Row | None) -> Conflict:
+    oldest, newest = refusals[0], refusals[-1]
+    return Conflict(
+        row=newest.row,
+        kind="outside" if newest.row.actor == OUTSIDE else "write",
+        against=newest.against,
+        since=oldest.row,
+        rounds=1 + _version(head) - _version(oldest.against),
+        times=len(refusals),
+    )
+
+
+def _version(row: Row | None) -> int:
+    return (row.version or 0) if row else 0
