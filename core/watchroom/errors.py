@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from watchroom.model import Outcome, Row
+from watchroom.model import RESOLVE, Outcome, Row
 from watchroom.texts import Language, catalogue
 
 
@@ -12,6 +12,8 @@ class WatchroomError(Exception):
     """Base of all. ``values`` fill the placeholders of the texts under ``error.{code}``."""
 
     code: ClassVar[str] = "internal_error"
+    texts: ClassVar[str] = ""
+    """The name of the texts, where they are others than those of the code."""
     outcome: ClassVar[Outcome] = "failed"
 
     def __init__(self, **values: object) -> None:
@@ -31,7 +33,7 @@ class WatchroomError(Exception):
         values = dict(self.values)
         if "rule" in values:
             values["rule"] = texts(f"rule.{values['rule']}")
-        return texts(f"error.{self.code}.{part}", **values)
+        return texts(f"error.{self.texts or self.code}.{part}", **values)
 
     def __str__(self) -> str:
         return f"{self.message()} {self.suggestion()}"
@@ -57,6 +59,12 @@ class PermissionDenied(WatchroomError):
 
     code = "permission_denied"
     outcome: ClassVar[Outcome] = "denied"
+
+
+class PeopleOnly(PermissionDenied):
+    """A tool that only people have. Values: tool."""
+
+    texts = "people_only"
 
 
 class UnknownAgent(WatchroomError):
@@ -130,11 +138,42 @@ class Conflict(WatchroomError):
             base_version=row.base,
             current_version=current.version if current else 0,
             current_author=current.actor if current else "-",
+            tool=RESOLVE if row.tool == RESOLVE else "collab_write",
         )
         self.row = row
         self.current = current
         self.current_content = current_content
         self.your_content = your_content
+
+
+class NotAConflict(WatchroomError):
+    """Values: conflict."""
+
+    code = "not_a_conflict"
+
+
+class ConflictSettled(WatchroomError):
+    """Values: conflict."""
+
+    code = "conflict_settled"
+
+
+class OutsideConflict(WatchroomError):
+    """An edit made by hand cannot be dismissed: its file differs from the journal. Values: conflict, path."""
+
+    code = "outside_conflict"
+
+
+class NoOutsideEdit(WatchroomError):
+    """Values: path."""
+
+    code = "no_outside_edit"
+
+
+class EditedAgain(WatchroomError):
+    """There is a newer edit than the one that was to be reverted. Values: path, conflict (its number)."""
+
+    code = "edited_again"
 
 
 class WorkspaceNotFound(WatchroomError):

@@ -17,7 +17,7 @@ from watchroom.texts import Language
 from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
 from watchroom.tree.tree import Tree, export
 from watchroom.verify import Problem, repair, verify
-from watchroom.zones import CollabZone, HandoffZone, OutsideEdits, PrivateZone, Store
+from watchroom.zones import CollabZone, HandoffZone, OutsideEdits, PrivateZone, Settling, Store
 
 if TYPE_CHECKING:
     from watchroom.toolbox import Toolbox
@@ -43,6 +43,7 @@ class Workspace:
         self.private = PrivateZone(self._store, self._outside)
         self.handoff = HandoffZone(self._store)
         self.collab = CollabZone(self._store)
+        self.settling = Settling(self._store, self.collab, self._outside)
 
     @classmethod
     def open(
@@ -122,7 +123,13 @@ class Workspace:
         from watchroom.toolbox import Toolbox
 
         return Toolbox(
-            actor, self._store, self.private, self.handoff, self.collab, language or self.config.language
+            actor,
+            self._store,
+            self.private,
+            self.handoff,
+            self.collab,
+            self.settling,
+            language or self.config.language,
         )
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:

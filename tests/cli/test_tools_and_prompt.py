@@ -6,12 +6,14 @@ import pytest
 from cli.running import Captured, misuse, printed, printed_json, refusal
 from watchroom.toolbox.definitions import TOOLS
 
+FOR_AGENTS = [tool.name for tool in TOOLS.values() if tool.for_agents]
+
 
 @pytest.mark.parametrize("form", ["plain", "openai", "anthropic", "mcp"])
-def test_tools_prints_every_tool_in_each_format(capsys: Captured, form: str) -> None:
+def test_tools_prints_every_tool_of_agents_in_each_format(capsys: Captured, form: str) -> None:
     definitions = printed_json(capsys, "tools", "--format", form)
     names = [each.get("name") or each["function"]["name"] for each in definitions]
-    assert names == list(TOOLS)
+    assert names == FOR_AGENTS
 
 
 def test_tools_takes_a_choice_of_toolsets_and_a_language(capsys: Captured) -> None:
@@ -31,6 +33,7 @@ def test_an_unknown_toolset_is_wrong_usage_and_not_an_empty_list(capsys: Capture
 
 def test_prompt_names_the_agent_its_team_and_its_tools(capsys: Captured, team: str) -> None:
     prompt = printed(capsys, "prompt", team, "alice")
-    for word in ("alice", "bob", "charlie", *TOOLS):
+    for word in ("alice", "bob", "charlie", *FOR_AGENTS):
         assert word in prompt
+    assert "resolve_conflict" not in prompt
     assert "mallory" in refusal(capsys, "prompt", team, "mallory")

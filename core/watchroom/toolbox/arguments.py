@@ -10,6 +10,8 @@ Message = Annotated[str, Field(max_length=2000)]
 Name = Annotated[str, Field(max_length=2000)]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
+RowNumber = Annotated[int, Field(ge=1, le=2**62)]
+
 
 class Arguments(BaseModel):
     """Base of all: frozen, nothing unknown is accepted, built when first used."""
@@ -72,6 +74,25 @@ class CollabWrite(Arguments):
 class CollabRead(Arguments):
     filepath: Name
     version: Version | None = None
+
+
+class ResolveConflict(Arguments):
+    filepath: Name
+    content: str
+    message: Message
+    expected_version: Annotated[int, Field(ge=0, le=2**31 - 1)]
+    conflicts: Annotated[list[RowNumber], Field(min_length=1, max_length=1000)]
+
+
+class DismissConflict(Arguments):
+    conflict: RowNumber
+    message: Message | None = None
+
+
+class RevertOutsideEdit(Arguments):
+    filepath: Name
+    conflict: RowNumber | None = None
+    message: Message | None = None
 
 
 class CollabHistory(Arguments):

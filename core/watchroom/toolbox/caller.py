@@ -5,19 +5,26 @@ from __future__ import annotations
 from threading import Lock
 
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.zones import CollabZone, HandoffZone, PrivateZone
+from watchroom.zones import CollabZone, HandoffZone, PrivateZone, Settling
 
 
 class Caller:
     """An actor with the zones that it acts in. May be used from any thread."""
 
     def __init__(
-        self, actor: str, private: PrivateZone, handoff: HandoffZone, collab: CollabZone, language: Language
+        self,
+        actor: str,
+        private: PrivateZone,
+        handoff: HandoffZone,
+        collab: CollabZone,
+        settling: Settling,
+        language: Language,
     ) -> None:
         self.actor = actor
         self.private = private
         self.handoff = handoff
         self.collab = collab
+        self.settling = settling
         self.language = language
         self._seen: dict[str, int] = {}
         self._lock = Lock()

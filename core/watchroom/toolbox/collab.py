@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from watchroom.model import Row
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
@@ -25,6 +26,7 @@ def write(caller: Caller, args: take.CollabWrite) -> give.CollabWritten:
 
 
 def read(caller: Caller, args: take.CollabRead) -> give.CollabContent:
+    news = caller.settling.news(caller.actor, args.filepath)
     found = caller.collab.read(caller.actor, args.filepath, args.version)
     version = found.row.version or 0
     if version == found.current:
@@ -38,6 +40,17 @@ def read(caller: Caller, args: take.CollabRead) -> give.CollabContent:
         message=found.row.message,
         timestamp=found.row.timestamp,
         checksum=found.row.sha256 or "",
+        notice="\n".join(_told(caller, row) for row in news) or None,
+    )
+
+
+def _told(caller: Caller, settling: Row) -> str:
+    """What an agent is told of a conflict that a person settled."""
+    kind = "resolved" if settling.version else "dismissed"
+    version = settling.version or settling.base
+    message = caller.texts("conflict.saying", message=settling.message) if settling.message else ""
+    return caller.texts(
+        f"conflict.{kind}", who=settling.actor, path=settling.path, version=version, message=message
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from watchroom.model import Zone
 from watchroom.toolbox import arguments as take
-from watchroom.toolbox import collab, handoff, private
+from watchroom.toolbox import collab, handoff, private, settling
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 
@@ -42,6 +42,7 @@ class Tool:
     run: Callable[[Caller, take.Arguments], give.Result]
     path: tuple[str, ...]
     for_humans: bool
+    for_agents: bool
 
     @property
     def zone(self) -> Zone:
@@ -58,10 +59,11 @@ def _tool(
     path: tuple[str, ...] = (),
     *,
     for_humans: bool = True,
+    for_agents: bool = True,
 ) -> Tool:
     """Ties a tool's arguments to what runs on them: the dispatcher hands ``run`` only what ``takes`` made."""
     general = cast("Callable[[Caller, take.Arguments], give.Result]", run)
-    return Tool(name, toolset, takes, gives, hints, general, path, for_humans)
+    return Tool(name, toolset, takes, gives, hints, general, path, for_humans, for_agents)
 
 
 _ALL: Final = (
@@ -170,6 +172,35 @@ _ALL: Final = (
         ADDS,
         collab.rollback,
         ("filepath",),
+    ),
+    _tool(
+        "resolve_conflict",
+        "collab",
+        take.ResolveConflict,
+        give.Resolved,
+        Hints(destroys=True),
+        settling.resolve,
+        ("filepath",),
+        for_agents=False,
+    ),
+    _tool(
+        "dismiss_conflict",
+        "collab",
+        take.DismissConflict,
+        give.Dismissed,
+        ADDS,
+        settling.dismiss,
+        for_agents=False,
+    ),
+    _tool(
+        "revert_outside_edit",
+        "collab",
+        take.RevertOutsideEdit,
+        give.Reverted,
+        Hints(destroys=True),
+        settling.revert,
+        ("filepath",),
+        for_agents=False,
     ),
 )
 

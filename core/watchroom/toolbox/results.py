@@ -35,7 +35,10 @@ class ConflictFailure(Failure):
     current_version: int
     current_content: str | None
     current_author: str | None
+    current_message: str | None
     your_content: str | None
+    missed_changes: str | None
+    """A unified diff from the base version to the current one; None where there is no base."""
 
 
 class Saved(Result):
@@ -107,6 +110,23 @@ class CollabWritten(Result):
     overwrote_author: str | None = None
 
 
+class Resolved(Result):
+    filepath: str
+    version: int
+    conflicts: list[int]
+
+
+class Dismissed(Result):
+    filepath: str
+    conflict: int
+
+
+class Reverted(Result):
+    filepath: str
+    version: int
+    """The version that is on disk again, 0 if none: then the file is gone."""
+
+
 class CollabContent(Result):
     filepath: str
     content: str
@@ -116,6 +136,8 @@ class CollabContent(Result):
     message: str
     timestamp: str
     checksum: str
+    notice: str | None = None
+    """Told once: how a person settled a conflict of the reader's on this file."""
 
 
 class CollabFile(BaseModel):

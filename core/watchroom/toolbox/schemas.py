@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel
 
-from watchroom.model import Json
+from watchroom.model import RESOLVE, Json
 from watchroom.texts import Catalogue, Language, catalogue
 from watchroom.toolbox.definitions import TOOLS, Tool
 from watchroom.toolbox.results import ConflictFailure, Failure
@@ -20,7 +20,8 @@ from watchroom.toolbox.results import ConflictFailure, Failure
 Format: TypeAlias = Literal["plain", "openai", "anthropic", "mcp"]
 Definition: TypeAlias = dict[str, Json]
 
-_LIMITS = ("maxLength", "minLength", "minimum", "maximum")
+_LIMITS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems")
+_WRITES = ("collab_write", "collab_rollback", RESOLVE)
 
 
 def definition(tool: Tool, style: Format, language: Language) -> Definition:
@@ -106,7 +107,7 @@ def _output(tool: Tool) -> dict[str, Json]:
     definitions: dict[str, Json] = {}
     shapes: tuple[type[BaseModel], ...] = (
         tool.gives,
-        ConflictFailure if tool.name == "collab_write" else Failure,
+        ConflictFailure if tool.name in _WRITES else Failure,
     )
     for shape in shapes:
         schema = _untitled(shape.model_json_schema(by_alias=True, mode="serialization"))

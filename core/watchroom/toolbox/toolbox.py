@@ -15,6 +15,7 @@ from watchroom.errors import (
     JournalError,
     NotText,
     PathBlocked,
+    PeopleOnly,
     PermissionDenied,
     TooLarge,
     UnknownTool,
@@ -25,9 +26,10 @@ from watchroom.texts import Language
 from watchroom.toolbox.arguments import Arguments
 from watchroom.toolbox.caller import Caller
 from watchroom.toolbox.definitions import TOOLS, Tool
+from watchroom.toolbox.missed import missed_changes
 from watchroom.toolbox.results import ConflictFailure, Failure
 from watchroom.toolbox.schemas import Definition, Format, definition
-from watchroom.zones import CollabZone, HandoffZone, PrivateZone, Store
+from watchroom.zones import CollabZone, HandoffZone, PrivateZone, Settling, Store
 
 ToolResult = dict[str, Json]
 
@@ -40,6 +42,8 @@ _ARGUMENT_PROBLEMS = frozenset(
         "string_too_long",
         "int_type",
         "int_parsing",
+        "list_type",
+        "too_short",
     }
 )
 
@@ -54,12 +58,13 @@ class Toolbox:
         private: PrivateZone,
         handoff: HandoffZone,
         collab: CollabZone,
+        settling: Settling,
         language: Language,
     ) -> None:
         self.actor = actor
         self.language: Language = language
         self._store = store
-        self._caller = Caller(actor, private, handoff, collab, language)
+        self._caller = Caller(actor, private, handoff, collab, settling, language)
         self._is_human = actor.startswith(HUMAN_PREFIX)
 
     def get_tool_definitions(
@@ -121,7 +126,10 @@ class Toolbox:
         return self._failure(error)
 
     def _tools(self) -> list[Tool]:
-        return [tool for tool in TOOLS.values() if tool.for_humans or not self._is_human]
+        return [tool for tool in TOOLS.values() if self._has(tool)]
+
+    def _has(self, tool: Tool) -> bool:
+        return tool.for_humans if self._is_human else tool.for_agents
 
     def _tool(self, name: str) -> Tool:
         tool = TOOLS.get(name)
@@ -129,8 +137,8 @@ class Toolbox:
             raise UnknownTool(
                 tool=names.storable(str(name), 100), known=", ".join(tool.name for tool in self._tools())
             )
-        if self._is_human and not tool.for_humans:
-            raise PermissionDenied(owner="agents")
+        if not self._has(tool):
+            raise PermissionDenied(owner="agents") if self._is_human else PeopleOnly(tool=name)
         return tool
 
     def _object(self, tool: Tool, arguments: Mapping[str, Json] | str) -> Mapping[str, Json]:
@@ -173,7 +181,9 @@ class Toolbox:
             current_version=(current.version or 0) if current else 0,
             current_content=conflict.current_content,
             current_author=current.actor if current else None,
+            current_message=current.message if current else None,
             your_content=conflict.your_content,
+            missed_changes=missed_changes(self._store.journal, conflict, self._caller.texts),
         ).model_dump()
 
     def _note_refusal(self, tool_name: str, given: Mapping[str, Json], error: WatchroomError) -> None:

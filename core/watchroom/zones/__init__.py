@@ -4,6 +4,7 @@ from watchroom.zones.collab import CollabZone, FileVersion, Written
 from watchroom.zones.handoff import Handoff, HandoffZone
 from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
+from watchroom.zones.settling import Settling
 from watchroom.zones.store import Store
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "HandoffZone",
     "OutsideEdits",
     "PrivateZone",
+    "Settling",
     "Store",
     "Written",
 ]

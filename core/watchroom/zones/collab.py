@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from watchroom import names
 from watchroom.errors import Conflict, VersionNotFound
-from watchroom.model import UNCHECKED, Row, Write
+from watchroom.model import UNCHECKED, Json, Row, Write
 from watchroom.zones.store import Store
 
 READ_TOOL = "collab_read"
@@ -34,12 +35,21 @@ class CollabZone:
         self._store = store
 
     def write(
-        self, actor: str, path: str, content: str, expected: int, *, tool: str, message: str = ""
+        self,
+        actor: str,
+        path: str,
+        content: str,
+        expected: int,
+        *,
+        tool: str,
+        message: str = "",
+        detail: Mapping[str, Json] | None = None,
     ) -> Written:
         """Commit the next version if ``expected`` is the current one. Raises `Conflict`, `PathBlocked`."""
         names.relative_path(path)
         names.text(content)
-        row, head = self._store.write(Write(actor, tool, "collab", path, content, message, expected))
+        draft = Write(actor, tool, "collab", path, content, message, expected, detail)
+        row, head = self._store.write(draft)
         if row.outcome == "conflict":
             raise Conflict(row, head, self._store.content(head) if head else None, content)
         return Written(row, head if expected == UNCHECKED else None)

@@ -14,8 +14,8 @@ from typing import Final
 from watchroom import names
 from watchroom.committer import LAY_OUT_TOOL
 from watchroom.disk import NotAFile, Parts
-from watchroom.errors import InvalidPath, NotText, WatchroomError
-from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
+from watchroom.errors import EditedAgain, InvalidPath, NoOutsideEdit, NotText, WatchroomError
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, REVERT, Appended, Draft, Note, Row, Write, Zone
 from watchroom.registry import parse
 from watchroom.tree.layout import CONFIG_PATH, ROOTS, path_at, place
 from watchroom.tree.tree import Overwritten
@@ -63,6 +63,38 @@ class OutsideEdits:
             return None
         with self._store.committer.exclusively() as commit:
             return next(iter(self._record(zone, path, commit)), None)
+
+    def revert(self, path: str, number: int | None, note: Callable[[Row], Note]) -> Row:
+        """Lay out the journal's version of a shared file in place of the newest edit, and commit the note
+        that ``note`` makes of that edit. Raises `EditedAgain` if there is one more edit than ``number``, or
+        than the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`, `TooLarge`.
+        """
+        with self._store.committer.exclusively() as commit:
+            new = list(self._record("collab", path, commit))
+            if new:
+                raise EditedAgain(path=path, conflict=new[-1].seq)
+            edit = self._newest_edit(path)
+            if edit is None:
+                raise NoOutsideEdit(path=path)
+            if number not in (None, edit.seq):
+                raise EditedAgain(path=path, conflict=edit.seq)
+            draft = note(edit)
+            data = self._read("collab", path)
+            if data is not None and self._differs(edit, data):
+                # What is no text cannot be kept in the journal, so it stays where it is.
+                names.decoded(data)
+            self._store.tree.lay_again("collab", path)
+            return commit(draft).row
+
+    def _newest_edit(self, path: str) -> Row | None:
+        """The newest edit of a shared file that was recorded."""
+        before = None
+        while rows := self._store.journal.refused("collab", path, before=before, limit=100):
+            for row in rows:
+                if row.actor == OUTSIDE and row.outcome == "conflict":
+                    return row
+            before = rows[-1].seq
+        return None
 
     def differing(self) -> list[tuple[Zone, str]]:
         """The paths whose file is not what the journal says, without recording anything."""
@@ -211,14 +243,16 @@ class OutsideEdits:
             self._store.registry.agent(owner)
 
     def _is_known(self, draft: Draft) -> bool:
-        """Whether what was noted about this path lately is this very edit."""
+        """Whether what was last noted about this path is this very edit."""
         if isinstance(draft, Write):
             checksum = None if draft.content is None else names.sha256(draft.content.encode())
             base, error = draft.expected, "path_blocked"
         else:
             checksum, base, error = draft.sha256, draft.base or 0, draft.error
-        known = self._store.journal.refused(draft.zone, draft.path, limit=20)
-        return any(
-            row.actor == OUTSIDE and (row.sha256, row.base, row.error) == (checksum, base, error)
-            for row in known
-        )
+        lately = self._store.journal.refused(draft.zone, draft.path, limit=20)
+        known = next((row for row in lately if row.actor == OUTSIDE), None)
+        if known is None or (known.sha256, known.base, known.error) != (checksum, base, error):
+            return False
+        # One that a person took back and that was made again is a new edit.
+        settled = self._store.journal.settled(draft.zone, draft.path, after=known.seq)
+        return all(row.tool != REVERT for row in settled)

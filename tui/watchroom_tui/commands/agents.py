@@ -69,14 +69,13 @@ def run_tools(given: Namespace, words: Catalogue) -> int:
     from watchroom.toolbox.definitions import TOOLS
     from watchroom.toolbox.schemas import definition
 
-    known = {tool.toolset for tool in TOOLS.values()}
+    tools = [tool for tool in TOOLS.values() if tool.for_agents]
+    known = {tool.toolset for tool in tools}
     wanted = known if given.toolsets is None else set(given.toolsets.split(","))
     if unknown := wanted - known:
         text = words("cli.tools.unknown", given=", ".join(sorted(unknown)), known=", ".join(sorted(known)))
         raise WrongUsage(text)
-    definitions = [
-        definition(tool, given.format, given.language) for tool in TOOLS.values() if tool.toolset in wanted
-    ]
+    definitions = [definition(tool, given.format, given.language) for tool in tools if tool.toolset in wanted]
     print_json(definitions, indent=2)
     return 0
 

@@ -152,11 +152,13 @@ def _outcomes(journal: Journal) -> dict[str, int]:
 
 
 def _plain(summary: Summary) -> dict[str, object]:
-    """The summary's fields as JSON knows them."""
+    """The summary's fields and rates as JSON knows them."""
     from dataclasses import fields
 
     values = {field.name: getattr(summary, field.name) for field in fields(summary)}
-    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+    plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+    rates = {"conflict_rate": summary.conflict_rate, "recovery_rate": summary.recovery_rate}
+    return plain | {name: round(rate, 4) for name, rate in rates.items()}
 
 
 def _person() -> str:

@@ -1,0 +1,123 @@
+"""What people do about conflicts in the collaborative zone: resolve them by hand, dismiss them, revert edits.
+
+Each is a row that names the conflicts by their numbers, so an agent can be told of it at its next reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from watchroom import names
+from watchroom.errors import ConflictSettled, NotAConflict, OutsideConflict
+from watchroom.model import DISMISS, HUMAN_PREFIX, OUTSIDE, RESOLVE, REVERT, Note, Row
+from watchroom.zones.collab import READ_OLD_TOOL, READ_TOOL, CollabZone
+from watchroom.zones.outside import OutsideEdits
+from watchroom.zones.store import Store
+
+
+class Settling:
+    def __init__(self, store: Store, collab: CollabZone, outside: OutsideEdits) -> None:
+        self._store = store
+        self._collab = collab
+        self._outside = outside
+
+    def resolve(
+        self, actor: str, path: str, content: str, expected: int, conflicts: Sequence[int], message: str
+    ) -> Row:
+        """Commit the next version, which settles ``conflicts``. Raises `NotAConflict`, `Conflict`."""
+        names.relative_path(path)
+        for number in conflicts:
+            if self._conflict(number).path != path:
+                raise NotAConflict(conflict=number)
+        detail = {"resolves": list(conflicts)}
+        written = self._collab.write(
+            actor, path, content, expected, tool=RESOLVE, message=message, detail=detail
+        )
+        return written.row
+
+    def dismiss(self, actor: str, number: int, message: str) -> Row:
+        """Leave the current version as it is. Raises `NotAConflict`, `OutsideConflict`, `ConflictSettled`."""
+        conflict = self._conflict(number)
+        if conflict.actor == OUTSIDE:
+            raise OutsideConflict(conflict=number, path=conflict.path)
+        if self._is_settled(conflict):
+            raise ConflictSettled(conflict=number)
+        return self._store.committer.commit(self._note(actor, DISMISS, conflict, message)).row
+
+    def revert(self, actor: str, path: str, number: int | None, message: str) -> Row:
+        """Lay out the journal's version again in place of the newest edit made by hand, which must be
+        ``number`` if that is given. Raises `EditedAgain`, `NoOutsideEdit`, `ConflictSettled`."""
+        names.relative_path(path)
+
+        def note(edit: Row) -> Note:
+            if self._is_settled(edit):
+                raise ConflictSettled(conflict=edit.seq)
+            return self._note(actor, REVERT, edit, message)
+
+        return self._outside.revert(path, number, note)
+
+    def news(self, actor: str, path: str) -> list[Row]:
+        """How people settled the actor's conflicts on the path since it last read or wrote it."""
+        journal = self._store.journal
+        settled = journal.settled("collab", path)
+        if not settled:
+            return []
+        self._store.committer.flush()
+        read = 0
+        for tool in (READ_TOOL, READ_OLD_TOOL):
+            note = journal.last_note("collab", path, actor, tool)
+            read = max(read, note.seq if note else 0)
+        concerned = [row for row in settled if row.seq > read and self._concerns(row, actor)]
+        if not concerned:
+            return []
+        since = concerned[-1].version or concerned[-1].base or 0
+        versions = journal.history("collab", path, after_version=since)
+        wrote = max((version.seq for version in versions if version.actor == actor), default=0)
+        return [row for row in reversed(concerned) if row.seq > wrote]
+
+    def _concerns(self, settling: Row, actor: str) -> bool:
+        return any(self._conflict(number).actor == actor for number in _named(settling))
+
+    def _note(self, actor: str, tool: str, conflict: Row, message: str) -> Note:
+        head = self._store.journal.head("collab", conflict.path)
+        return Note(
+            actor,
+            tool,
+            "collab",
+            conflict.path,
+            message=message,
+            base=head.version if head else 0,
+            detail={"conflict": conflict.seq},
+        )
+
+    def _conflict(self, number: int) -> Row:
+        row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
+        if row is None or row.zone != "collab" or row.outcome != "conflict":
+            raise NotAConflict(conflict=number)
+        if row.actor.startswith(HUMAN_PREFIX):
+            raise NotAConflict(conflict=number)
+        return row
+
+    def _is_settled(self, conflict: Row) -> bool:
+        """Whether the conflict is closed, by the rules of `projections.conflicts`."""
+        for settling in self._store.journal.settled("collab", conflict.path, after=conflict.seq):
+            named = [number for number in _named(settling) if number >= conflict.seq]
+            if any(self._conflict(number).actor == conflict.actor for number in named):
+                return True
+        current = conflict.detail.get("current", conflict.base)
+        versions = self._store.journal.history(
+            "collab", conflict.path, after_version=current if isinstance(current, int) else 0
+        )
+        return any(
+            version.actor == conflict.actor
+            or (version.actor.startswith(HUMAN_PREFIX) and "resolves" not in version.detail)
+            for version in versions
+            if version.seq > conflict.seq
+        )
+
+
+def _named(settling: Row) -> list[int]:
+    """The numbers of the conflicts that a row settles."""
+    resolves = settling.detail.get("resolves")
+    named = resolves if isinstance(resolves, list) else [settling.detail.get("conflict")]
+    return [number for number in named if isinstance(number, int)]
