@@ -26,15 +26,6 @@ from watchroom.journal import Journal
 from watchroom.model import Note
 from watchroom.projections import Fold, Model
 
-
-@pytest.fixture
-def conflict(alice: Toolbox, bob: Toolbox) -> int:
-    """Bob's refused write to a file of which Alice wrote two versions; gives its row's number."""
-    write(alice, "one", 0)
-    write(alice, "two", 1)
-    return stale_write(bob, 1)
-
-
 # -- the roster
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from calls import ok
 from projections.folding import (
     PLAN,
@@ -17,15 +16,6 @@ from projections.folding import (
     write,
 )
 from watchroom import Toolbox, Workspace
-
-
-@pytest.fixture
-def conflict(alice: Toolbox, bob: Toolbox) -> int:
-    """Bob's refused write to a file of which Alice wrote two versions; gives its row's number."""
-    write(alice, "one", 0)
-    write(alice, "two", 1)
-    return stale_write(bob, 1)
-
 
 # -- conflicts
 

@@ -1,0 +1,87 @@
+"""What presses by a given time: handoffs that wait too long, and agents that do nothing about what is theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calls import ok
+from projections.folding import PLAN, deliver, denied, folded, shared_path, stale_write, write
+from watchroom import Toolbox, Workspace
+from watchroom.projections import Model, Need
+from watchroom.projections.model import HANDOFF_PATIENCE, STALLED_AFTER, pressing
+
+SECOND = 1_000_000_000
+
+
+def model_of(workspace: Workspace) -> Model:
+    workspace.flush()
+    return folded(workspace.journal)
+
+
+def after(model: Model, seconds: float) -> list[Need]:
+    return list(pressing(model, model.time + int(seconds * SECOND)))
+
+
+def test_an_agent_that_leaves_its_conflict_alone_stalls(workspace: Workspace, conflict: int) -> None:
+    model = model_of(workspace)
+    assert [need.kind for need in after(model, STALLED_AFTER - 1)] == ["conflict"]
+    waiting, stalled = after(model, STALLED_AFTER)
+    assert (waiting.kind, stalled.kind) == ("conflict", "stalled")
+    assert (stalled.key, stalled.against, stalled.row.seq) == ("bob", "bob", conflict)
+
+
+def test_an_agent_that_is_at_work_does_not_stall(workspace: Workspace, bob: Toolbox, conflict: int) -> None:
+    before = model_of(workspace)
+    ok(bob, "save_to_my_workspace", filename="x", content="")
+    model = model_of(workspace)
+    now = before.time + int(STALLED_AFTER * SECOND)
+    assert "stalled" in {need.kind for need in pressing(before, now)}
+    assert model.time > before.time
+    assert "stalled" not in {need.kind for need in pressing(model, now)}
+
+
+def test_an_agent_that_leaves_a_handoff_alone_stalls_even_if_it_never_did_anything(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    deliver(alice)
+    model = model_of(workspace)
+    assert after(model, HANDOFF_PATIENCE - 1) == []
+    assert [need.kind for need in after(model, HANDOFF_PATIENCE)] == ["handoff"]
+    stalled, handoff = after(model, STALLED_AFTER)
+    assert (stalled.kind, stalled.against, stalled.row) == ("stalled", "bob", handoff.row)
+
+
+def test_an_agent_stalls_once_however_much_waits_for_it(
+    workspace: Workspace, alice: Toolbox, conflict: int
+) -> None:
+    stale = [need for need in after(model_of(workspace), STALLED_AFTER) if need.kind == "stalled"]
+    deliver(alice)
+    assert [need for need in after(model_of(workspace), STALLED_AFTER) if need.kind == "stalled"] == stale
+
+
+def test_nobody_stalls_over_an_edit_made_by_hand(root: Path, workspace: Workspace, alice: Toolbox) -> None:
+    write(alice, "one", 0)
+    shared_path(root).write_text("by hand", encoding="utf-8")
+    workspace.scan()
+    assert [need.kind for need in after(model_of(workspace), 10 * STALLED_AFTER)] == ["outside"]
+
+
+def test_the_order_is_that_of_urgency(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, charlie: Toolbox
+) -> None:
+    deliver(alice)
+    denied(charlie, 3)
+    write(alice, "one", 0, "unchecked.md")
+    write(bob, "two", -1, "unchecked.md")
+    write(alice, "one", 0)
+    shared_path(root).write_text("by hand", encoding="utf-8")
+    workspace.scan()
+    stale_write(bob, 0)
+    assert [(need.kind, need.row.path) for need in after(model_of(workspace), STALLED_AFTER)] == [
+        ("conflict", PLAN),
+        ("outside", PLAN),
+        ("unchecked", "unchecked.md"),
+        ("denied", "../x"),
+        ("stalled", "alice_to_bob/raw.md"),
+        ("handoff", "alice_to_bob/raw.md"),
+    ]
