@@ -12,7 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, takewhile
 from threading import Event, Lock, Thread
 from typing import Final
 
@@ -20,7 +20,8 @@ from watchroom import names
 from watchroom.disk import NotAFile, ProcessLock, boot_id
 from watchroom.errors import NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
-from watchroom.model import OUTSIDE, REVERT, SYSTEM, Appended, Draft, Json, Note, Row, Write
+from watchroom.journal.edits import edits, last_revert
+from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write
 from watchroom.tree.tree import NewVersion, Overwritten, Tree
 
 LAY_OUT_TOOL: Final = "lay_out"
@@ -302,14 +303,10 @@ class Committer:
         """Whether the journal has this very text already, as an edit or as a version (one that was old on
         disk because a later one could not be laid out)."""
         checksum = names.sha256(edit.data)
-        settled = self._journal.settled(edit.zone, edit.path)
-        reverted = next((row.seq for row in settled if row.tool == REVERT), 0)
-        # An edit that a person took back and that was made again is a new one.
-        refused = [row for row in self._journal.refused(edit.zone, edit.path, limit=20) if row.seq > reverted]
+        reverted = last_revert(self._journal, edit.zone, edit.path)
+        kept = takewhile(lambda row: row.seq > reverted, edits(self._journal, edit.zone, edit.path))
         versions = self._journal.history(edit.zone, edit.path)
-        return any(
-            row.sha256 == checksum for row in chain(refused, versions) if row.version or row.actor == OUTSIDE
-        )
+        return any(row.sha256 == checksum for row in chain(kept, versions))
 
     def _record(self, overwritten: list[Overwritten], failed: list[tuple[Row, OSError]]) -> None:
         notes = [*map(self.overwritten_note, overwritten)]

@@ -15,7 +15,8 @@ from watchroom import names
 from watchroom.committer import LAY_OUT_TOOL
 from watchroom.disk import NotAFile, Parts
 from watchroom.errors import EditedAgain, InvalidPath, NoOutsideEdit, NotText, WatchroomError
-from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, REVERT, Appended, Draft, Note, Row, Write, Zone
+from watchroom.journal.edits import edits, last_revert
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
 from watchroom.registry import parse
 from watchroom.tree.layout import CONFIG_PATH, ROOTS, path_at, place
 from watchroom.tree.tree import Overwritten
@@ -73,7 +74,8 @@ class OutsideEdits:
             new = list(self._record("collab", path, commit))
             if new:
                 raise EditedAgain(path=path, conflict=new[-1].seq)
-            edit = self._newest_edit(path)
+            recorded = edits(self._store.journal, "collab", path)
+            edit = next((row for row in recorded if row.outcome == "conflict"), None)
             if edit is None:
                 raise NoOutsideEdit(path=path)
             if number not in (None, edit.seq):
@@ -85,16 +87,6 @@ class OutsideEdits:
                 names.decoded(data)
             self._store.tree.lay_again("collab", path)
             return commit(draft).row
-
-    def _newest_edit(self, path: str) -> Row | None:
-        """The newest edit of a shared file that was recorded."""
-        before = None
-        while rows := self._store.journal.refused("collab", path, before=before, limit=100):
-            for row in rows:
-                if row.actor == OUTSIDE and row.outcome == "conflict":
-                    return row
-            before = rows[-1].seq
-        return None
 
     def differing(self) -> list[tuple[Zone, str]]:
         """The paths whose file is not what the journal says, without recording anything."""
@@ -249,10 +241,7 @@ class OutsideEdits:
             base, error = draft.expected, "path_blocked"
         else:
             checksum, base, error = draft.sha256, draft.base or 0, draft.error
-        lately = self._store.journal.refused(draft.zone, draft.path, limit=20)
-        known = next((row for row in lately if row.actor == OUTSIDE), None)
+        known = next(edits(self._store.journal, draft.zone, draft.path), None)
         if known is None or (known.sha256, known.base, known.error) != (checksum, base, error):
             return False
-        # One that a person took back and that was made again is a new edit.
-        settled = self._store.journal.settled(draft.zone, draft.path, after=known.seq)
-        return all(row.tool != REVERT for row in settled)
+        return known.seq > last_revert(self._store.journal, draft.zone, draft.path)
