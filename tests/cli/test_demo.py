@@ -18,6 +18,9 @@ def test_demo_headless_ends_with_a_summary_whose_verdict_is_clean(tmp_path: Path
     assert summary["verify"] == "clean"
     assert summary["calls"] > 50
     assert set(summary) >= {"rows", "outcomes", "conflicts", "recoveries", "handoffs_sent"}
+    ended = summary["recoveries"] + summary["abandoned"]
+    quick = summary["quick_recoveries"] / ended if ended else 1.0
+    assert summary["recovery_rate"] == round(quick, 4), "within two tries (spec 1 §9)"
     with Workspace.open(root, create=False) as workspace:
         assert workspace.journal.last_seq() == sum(summary["rows"].values())
         assert len(workspace.config.agents) == 4

@@ -51,6 +51,8 @@ def test_C_3_a_stale_write_is_refused_with_everything_to_recover(
     assert (result["current_content"], result["current_author"]) == ("Alice的修改", "alice")
     assert result["your_content"] == "Bob的修改"
     assert "2" in result["suggestion"]
+    assert "-初稿" in result["missed_changes"]
+    assert "+Alice的修改" in result["missed_changes"]
     assert current(root) == "Alice的修改"
     (row,) = workspace.journal.refused("collab", plan)
     assert (row.seq, row.outcome, workspace.journal.content(row.seq)) == (
@@ -70,6 +72,43 @@ def test_C_4_recover_from_a_conflict(root: Path, alice: Toolbox, bob: Toolbox, p
     )
     assert merged["version"] == 3
     assert current(root) == "合并后的内容"
+
+
+def test_C_4_recover_from_the_refusal_alone(root: Path, alice: Toolbox, bob: Toolbox, plan: str) -> None:
+    """What the refusal says is enough: no reading in between, one more try."""
+    ok(alice, "collab_write", filepath=plan, content="初稿\nAlice的修改\n", message="a", expected_version=1)
+    told = refused(
+        bob, "collab_write", filepath=plan, content="初稿\nBob的修改\n", message="b", expected_version=1
+    )
+    ok(
+        bob,
+        "collab_write",
+        filepath=plan,
+        content=told["current_content"] + "Bob的修改\n",
+        message="合并",
+        expected_version=told["current_version"],
+    )
+    assert current(root) == "初稿\nAlice的修改\nBob的修改\n"
+
+
+def test_C_4_a_person_decides_and_the_loser_is_told_when_it_reads(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, plan: str
+) -> None:
+    ok(alice, "collab_write", filepath=plan, content="Alice的修改", message="a", expected_version=1)
+    told = refused(bob, "collab_write", filepath=plan, content="Bob的修改", message="b", expected_version=1)
+    ok(
+        workspace.tools_for_human("dana"),
+        "resolve_conflict",
+        filepath=plan,
+        content="两者的修改",
+        message="合并双方",
+        expected_version=2,
+        conflicts=[told["conflict_id"]],
+    )
+    assert current(root) == "两者的修改"
+    read = ok(bob, "collab_read", filepath=plan)
+    assert (read["version"], read["author"]) == (3, "human:dana")
+    assert "合并双方" in read["notice"]
 
 
 @pytest.fixture
