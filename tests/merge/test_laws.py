@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from merge.triples import triple
 from watchroom.merge import (
     CHOICES,
+    Choice,
     Regions,
     changed_words,
     changes,
@@ -209,6 +210,15 @@ def test_choices_are_kept_when_other_lines_move_on() -> None:
     assert not left_open(after)
     expected = base.replace("line 3\n", "three\n").replace("line 15\n", "FIFTEEN\nfifteen\n")
     assert joined(after) == "top\n" + expected.replace("line 9\n", "nine\n")
+
+
+@pytest.mark.parametrize("choice", ["current", "incoming", "both", "both_incoming_first", "neither"])
+def test_lines_that_come_right_before_or_after_a_decision_leave_it_as_it_is(choice: Choice) -> None:
+    regions = choose(merge("a\nb\n", "a\ncurrent\n", "a\nincoming\n"), 1, choice)
+    decided = joined(regions).removeprefix("a\n")
+    for above, below in (("", "new\n"), ("new\n", ""), ("new\n", "newer\n")):
+        after = moved_on(regions, f"a\n{above}current\n{below}")
+        assert joined(after) == f"a\n{above}{decided}{below}"
 
 
 def test_a_region_that_moved_on_unseen_is_open_again() -> None:

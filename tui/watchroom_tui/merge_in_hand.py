@@ -38,6 +38,12 @@ class MergeInHand:
     def __init__(self, sides: Sides, merging: Merging) -> None:
         self.sides = sides
         self.merging = merging
+        self.newest = sides.incoming.seq
+        """The newest row of the conflict that the person was told of."""
+        self.is_settled = False
+        """Whether someone else has settled the conflict meanwhile."""
+        self.is_ending = False
+        """Whether the person is settling it right now."""
         self._catching_up = asyncio.Lock()
 
     async def catch_up(self, journal: Journal, process: WorkerProcess) -> bool:

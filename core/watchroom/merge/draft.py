@@ -99,6 +99,13 @@ def moved_on(regions: Regions, current: str, changed: Sequence[Change] | None = 
 def _renewed(cell: Cell, current: Lines) -> Regions:
     """The regions of a cell whose current lines are others now."""
     base, before, _ = cell.sides()
+    if len(cell.regions) == 1 and not cell.regions[0].is_open and before:
+        # What was added before or after its lines leaves a decision as it is.
+        places = [at for at in range(len(current)) if current[at : at + len(before)] == before]
+        if len(places) == 1:
+            start, end = places[0], places[0] + len(before)
+            around = (_added(current[:start]), cell.regions[0], _added(current[end:]))
+            return tuple(each for each in around if any((each.base, each.current, each.incoming)))
     # What a person wrote takes the place of what it was written for.
     incoming = tuple(line for each in cell.regions for line in _offered(each))
     again = merge("".join(base), "".join(current), "".join(incoming))
@@ -116,6 +123,11 @@ def _renewed(cell: Cell, current: Lines) -> Regions:
         return (region._replace(kind="conflict"),)
     text = tuple(line for each in with_newer for line in each.result)
     return (region._replace(choice="edited", text=text),)
+
+
+def _added(lines: Lines) -> Region:
+    """Lines that only the current text has."""
+    return Region("current", (), lines, ())
 
 
 def _offered(region: Region) -> Lines:

@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from watchroom.merge import Choice, edited, unresolved_text
 from watchroom.model import Row
-from watchroom.projections import Model, SharedFile
+from watchroom.projections import Conflict, Model, SharedFile
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.merge_in_hand import MergeInHand, take_up
@@ -40,6 +40,7 @@ class MergeScreen(Room):
         self._for_all = False
         self._edited: tuple[int, int] | None = None
         self._files: tuple[SharedFile, ...] = ()
+        self._conflicts: tuple[Conflict, ...] | None = None
 
     def compose_body(self) -> ComposeResult:
         yield MergeTitle()
@@ -66,6 +67,7 @@ class MergeScreen(Room):
             await hand.catch_up(app.journal, app.worker_process)
         self._hand = hand
         self._show_hand()
+        self.show_model(app.model)
         # The panes know how far they can scroll only then.
         self.call_after_refresh(self._reveal)
 
@@ -86,12 +88,32 @@ class MergeScreen(Room):
     # -- showing
 
     def show_model(self, model: Model) -> None:
-        if model.files is self._files or self._hand is None:
+        if self._hand is None:
+            return
+        if model.conflicts is not self._conflicts:
+            self._conflicts = model.conflicts
+            self._see_whether_it_waits(model.conflicts)
+        if model.files is self._files:
             return
         self._files = model.files
         head = next((each.head for each in model.files if each.path == self._row.path), None)
         if head is not None and head != self._hand.sides.current:
             self.catch_up()
+
+    def _see_whether_it_waits(self, conflicts: tuple[Conflict, ...]) -> None:
+        """Others may settle the conflict, or add to it, while the person decides."""
+        hand, app = self._hand, self.watchroom
+        if hand is None or hand.is_ending:
+            return
+        row = self._row
+        mine = next((each for each in conflicts if (each.path, each.actor) == (row.path, row.actor)), None)
+        if mine is None and not hand.is_settled:
+            hand.is_settled = True
+            app.tell(app.words("merge.settled", path=row.path, author=row.actor))
+        elif mine is not None and mine.id > hand.newest:
+            hand.newest = mine.id
+            app.tell(app.words("merge.again", author=row.actor), "warning")
+        self.query_one(MergeTitle).show(hand, for_all=self._for_all)
 
     @work(group="merge")
     async def catch_up(self) -> None:
@@ -107,6 +129,8 @@ class MergeScreen(Room):
         if not await hand.catch_up(app.journal, app.worker_process):
             return False
         self._show_hand()
+        if hand.is_settled:
+            return True
         head = hand.sides.current
         again = hand.left - left
         app.tell(

@@ -82,10 +82,11 @@ class Settling:
 
     async def revert(self) -> None:
         """Put the file back as the journal has it, where it was changed by hand."""
+        row = self._hand.sides.incoming
         if not self._hand.sides.is_outside:
             self._tell("merge.nothing_to_revert")
         elif self._can_act() and await self._asks("revert"):
-            answer = await self._call("revert_outside_edit", filepath=self._hand.sides.incoming.path)
+            answer = await self._call("revert_outside_edit", filepath=row.path, conflict=row.seq)
             if self._succeeded(answer):
                 self._end("merge.reverted")
 
@@ -129,7 +130,10 @@ class Settling:
         if workspace is None:
             raise RuntimeError("there is no workspace to act on")
         tools = workspace.tools_for_human(self._app.person)
-        return await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+        self._hand.is_ending = True
+        answer = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+        self._hand.is_ending = bool(answer["success"])
+        return answer
 
     def _succeeded(self, answer: dict[str, Json]) -> bool:
         if not answer["success"]:

@@ -30,7 +30,9 @@ class MergeTitle(Drawn):
                 message = f" “{safe(row.message)}”" if row.message else ""
                 self._left += [Span(f" {safe(row.actor)}", agent_class(row.actor)), Span(message, "dim")]
         stops = merging.stops
-        if for_all:
+        if hand.is_settled:
+            self._right = Span(f"✓ {words('merge.settled_title')} ", "ok")
+        elif for_all:
             self._right = Span(f"{words('merge.whole_file')} ", "accent")
         elif hand.left:
             number = stops.index(merging.at) + 1 if merging.at in stops else 0
