@@ -1,0 +1,35 @@
+"""Which version of a file each of its lines comes from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from watchroom.merge import Change, changes
+
+V = TypeVar("V")
+
+
+def blame(versions: Sequence[tuple[V, str]]) -> list[V]:
+    """For each line of the last text, the version that brought it; ``versions`` are in order, oldest first.
+
+    What the first version has comes from it.
+    """
+    found: list[V] = []
+    before = ""
+    for version, text in versions:
+        found = handed_on(found, changes(before, text), version)
+        before = text
+    return found
+
+
+def handed_on(before: Sequence[V], changed: Sequence[Change], version: V) -> list[V]:
+    """The blame of ``version``, from that of the version before it and what changed in between."""
+    found: list[V] = []
+    done = 0
+    for change in changed:
+        found.extend(before[done : change.old_start])
+        found.extend([version] * (change.new_end - change.new_start))
+        done = change.old_end
+    found.extend(before[done:])
+    return found
