@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom import names
 from watchroom.disk import Parts
+from watchroom.journal import Damage, Journal
 from watchroom.model import Row, Zone
 from watchroom.tree.layout import history_line, history_place, meta_place, meta_text, version_place
+from watchroom.tree.tree import whole_content
 from watchroom.zones import OutsideEdits, Store
 
+_log = logging.getLogger("watchroom")
+
 ProblemKind: TypeAlias = Literal["journal", "file", "version", "history", "metadata"]
+
+Breakage: TypeAlias = Literal["content", "missing", "differs", "unreadable"]
+"""What is wrong with a version: its content in the journal, or its file among the versions."""
+
+_FILE_BREAKAGES: Final[dict[Breakage, str]] = {
+    "missing": "v{version} is missing",
+    "differs": "v{version} differs",
+    "unreadable": "v{version} is no file that can be read",
+}
+
+
+class BrokenVersion(NamedTuple):
+    row: Row
+    what: Breakage
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is not as the journal says. ``journal``: the journal itself is damaged."""
+    """One thing that is not as the journal says. ``journal``: the journal itself is damaged, which cannot
+    be mended. ``version``: the one that it concerns, if it is one."""
 
     kind: ProblemKind
     zone: Zone
     path: str
     what: str
+    version: int | None = None
 
 
 def verify(store: Store, outside: OutsideEdits) -> list[Problem]:
     """Every disagreement between journal and files. Reads everything; changes nothing."""
     store.committer.flush()
-    found = [Problem("journal", "workspace", "", what) for what in store.journal.problems()]
+    found = [_of_journal(store, each) for each in store.journal.problems()]
     found.extend(Problem("file", zone, path, "differs") for zone, path in outside.differing())
     with store.committer.exclusively():
         for head in store.journal.heads("collab"):
@@ -51,15 +72,39 @@ def repair(store: Store, outside: OutsideEdits) -> list[Problem]:
     wrong = {(problem.zone, problem.path) for problem in verify(store, outside) if problem.kind != "journal"}
     with store.committer.exclusively():
         for zone, path in sorted(wrong):
-            if _is_kept(store, zone, path):
-                store.tree.lay_again(zone, path)
+            if not names.is_unicode(path):
+                continue
+            try:
+                store.tree.lay_again(zone, path, current=_is_kept(store, zone, path))
+            except OSError as error:
+                # What stands in the way is not ours to remove; what remains wrong is told.
+                _log.warning("%s %s could not be laid out again: %s", zone, path, error)
     return verify(store, outside)
+
+
+def contents_broken(journal: Journal, rows: Iterable[Row]) -> list[BrokenVersion]:
+    """The rows whose content in the journal is lost, or is not what its checksum says."""
+    return [
+        BrokenVersion(row, "content")
+        for row in rows
+        if row.sha256 is not None and row.version is not None and whole_content(journal, row) is None
+    ]
+
+
+def versions_broken(store: Store, rows: Iterable[Row]) -> list[BrokenVersion]:
+    """What is wrong with these versions of collaborative files: with content and file of each."""
+    given = list(rows)
+    suspects = [row for row in given if _file_breakage(store, row)]
+    files: list[BrokenVersion] = []
+    if suspects:
+        # A version that was committed a moment ago may be on its way to its file.
+        with store.committer.exclusively():
+            files = [BrokenVersion(row, what) for row in suspects if (what := _file_breakage(store, row))]
+    return [*contents_broken(store.journal, given), *files]
 
 
 def _is_kept(store: Store, zone: Zone, path: str) -> bool:
     """Whether what stands at the path, if anything does, is in the journal."""
-    if not names.is_unicode(path):
-        return False
     try:
         data = store.tree.current(zone, path)
     except OSError:
@@ -77,15 +122,37 @@ def _is_kept(store: Store, zone: Zone, path: str) -> bool:
 def _version_problems(store: Store, head: Row) -> Iterator[Problem]:
     rows = store.journal.history("collab", head.path)
     for row in rows:
-        data = _read(store, version_place(row.path, row.version or 0))
-        if data is None:
-            yield Problem("version", "collab", head.path, f"v{row.version} is missing")
-        elif names.sha256(data) != row.sha256:
-            yield Problem("version", "collab", head.path, f"v{row.version} differs")
+        breakage = _file_breakage(store, row)
+        if breakage:
+            told = _FILE_BREAKAGES[breakage].format(version=row.version)
+            yield Problem("version", "collab", head.path, told, row.version)
     was_behind = store.tree.history_is_behind(head.path)
     what = _history_problem(_read(store, history_place(head.path)), rows)
     if what and not (was_behind and what.endswith("behind")):
         yield Problem("history", "collab", head.path, what)
+
+
+def _file_breakage(store: Store, row: Row) -> Breakage | None:
+    """What is wrong with the file of a version."""
+    if row.version is None or row.zone != "collab":
+        return None
+    try:
+        data = store.tree.folder.read(version_place(row.path, row.version))
+    except OSError:
+        return "unreadable"
+    if data is None:
+        return "missing"
+    is_whole = names.sha256(data) == row.sha256 if row.sha256 else not data
+    return None if is_whole else "differs"
+
+
+def _of_journal(store: Store, damage: Damage) -> Problem:
+    """The damage as a problem; where the version's file is whole, that is told."""
+    what = damage.what
+    row = damage.version and store.journal.version(damage.zone, damage.path, damage.version)
+    if row and row.zone == "collab" and _file_breakage(store, row) is None:
+        what += "; its file among the versions still is whole"
+    return Problem("journal", damage.zone, damage.path, what, damage.version)
 
 
 def _history_problem(data: bytes | None, rows: list[Row]) -> str | None:

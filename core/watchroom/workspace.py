@@ -16,7 +16,7 @@ from watchroom.registry import Agent, Config, Registry, render
 from watchroom.texts import Language
 from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
 from watchroom.tree.tree import Tree, export
-from watchroom.verify import Problem, repair, verify
+from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import CollabZone, HandoffZone, OutsideEdits, PrivateZone, Settling, Store
 
 if TYPE_CHECKING:
@@ -152,6 +152,10 @@ class Workspace:
     def verify(self) -> list[Problem]:
         """Compare journal and files, whole; empty if both agree."""
         return verify(self._store, self._outside)
+
+    def broken_versions(self, rows: Iterable[Row]) -> list[BrokenVersion]:
+        """What is wrong with these versions of collaborative files; empty if each is as its checksum says."""
+        return versions_broken(self._store, rows)
 
     def repair(self) -> list[Problem]:
         """Lay out again what differs, after recording it; returns what remains wrong."""

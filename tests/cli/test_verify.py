@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from cli.running import Captured, printed_rows, row_of, run
+from damage import break_content, version_file
 from watchroom import Workspace
 from watchroom_tui.cli import OK, REFUSED
 
@@ -52,3 +53,32 @@ def test_verify_repair_leaves_what_cannot_be_kept_and_ends_with_1(capsys: Captur
     assert status == REFUSED
     assert "could not be mended" in err
     assert file.read_bytes() == b"\xff\xfe\0"
+
+
+def test_verify_names_path_and_version_of_what_is_broken_and_repair_mends_the_file(
+    capsys: Captured, team: str
+) -> None:
+    version_file(team, "plan.md", 1).write_text("x", encoding="utf-8")
+    status, out, _ = run(capsys, "verify", team)
+    assert status == REFUSED
+    assert out.splitlines() == ["version\tcollab\tplan.md\tv1 differs"]
+    status, out, _ = run(capsys, "verify", team, "--json")
+    assert json.loads(out)["problems"] == [
+        {"kind": "version", "zone": "collab", "path": "plan.md", "what": "v1 differs", "version": 1}
+    ]
+    status, out, _ = run(capsys, "verify", team, "--repair")
+    assert status == OK
+    assert version_file(team, "plan.md", 1).read_text(encoding="utf-8") == "one"
+
+
+def test_verify_says_that_a_broken_content_of_the_journal_cannot_be_mended(
+    capsys: Captured, team: str
+) -> None:
+    break_content(team, "plan.md", 1, b"other")
+    status, out, err = run(capsys, "verify", team, "--repair")
+    assert status == REFUSED
+    (line,) = out.splitlines()
+    assert line.startswith("journal\tcollab\tplan.md\tv1 (row ")
+    assert "does not match its checksum; its file among the versions still is whole" in line
+    assert "cannot be mended" in err
+    assert "left as they are" not in err

@@ -1,6 +1,6 @@
 """The journal: rows that are appended and never change, and everything that can be asked of them."""
 
-from watchroom.journal.protocol import Journal, RowFilter
+from watchroom.journal.protocol import Damage, Journal, RowFilter
 from watchroom.journal.sqlite import SqliteJournal
 
-__all__ = ["Journal", "RowFilter", "SqliteJournal"]
+__all__ = ["Damage", "Journal", "RowFilter", "SqliteJournal"]

@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
 from watchroom import names
+from watchroom.journal.protocol import Damage
 
 
-def problems(reader: sqlite3.Connection) -> list[str]:
-    """One sentence a problem; none if the journal is whole."""
+def problems(reader: sqlite3.Connection) -> list[Damage]:
+    """Everything that is broken; nothing if the journal is whole."""
     return [*_damaged_pages(reader), *_version_gaps(reader), *_wrong_contents(reader)]
 
 
-def _damaged_pages(reader: sqlite3.Connection) -> list[str]:
+def _damaged_pages(reader: sqlite3.Connection) -> list[Damage]:
     found = [str(line) for (line,) in reader.execute("PRAGMA integrity_check(20)")]
-    return [] if found == ["ok"] else found
+    return [] if found == ["ok"] else [Damage(line) for line in found]
 
 
-def _version_gaps(reader: sqlite3.Connection) -> list[str]:
+def _version_gaps(reader: sqlite3.Connection) -> list[Damage]:
     found = reader.execute(
         "SELECT zone, path, count(*), max(version) FROM rows WHERE version IS NOT NULL"
         " GROUP BY zone, path HAVING count(*) <> max(version)"
     )
     return [
-        f"{zone} {path}: {count} versions are kept, the newest is {newest}"
+        Damage(f"{count} versions are kept, the newest is v{newest}", zone, path)
         for zone, path, count, newest in found
     ]
 
 
-def _wrong_contents(reader: sqlite3.Connection) -> list[str]:
-    wrong = []
+def _wrong_contents(reader: sqlite3.Connection) -> Iterator[Damage]:
     for seq, zone, path, version, expected, content in reader.execute(
-        "SELECT seq, zone, path, version, rows.sha256, ifnull(rows.content, contents.content) FROM rows"
+        # As bytes: a text that is broken may be no UTF-8 any more.
+        "SELECT seq, zone, path, version, rows.sha256,"
+        " CAST(ifnull(rows.content, contents.content) AS BLOB) FROM rows"
         " LEFT JOIN contents ON contents.sha256 = rows.sha256 WHERE rows.sha256 IS NOT NULL"
     ):
+        of = f"row {seq}" if version is None else f"v{version} (row {seq})"
         if content is None:
             if version is not None:
-                wrong.append(f"row {seq} ({zone} {path} v{version}): its content is missing")
-        elif names.sha256(content.encode()) != expected:
-            wrong.append(f"row {seq} ({zone} {path}): its content does not match its checksum")
-    return wrong
+                yield Damage(f"{of}: its content is missing", zone, path, version)
+        elif names.sha256(content) != expected:
+            yield Damage(f"{of}: its content does not match its checksum", zone, path, version)

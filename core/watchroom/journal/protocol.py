@@ -46,6 +46,15 @@ def _ascii_lower(text: str) -> str:
     return text.translate(_UPPER)
 
 
+class Damage(NamedTuple):
+    """Something that is broken in the journal itself, and the path and version that it concerns, if one."""
+
+    what: str
+    zone: Zone = "workspace"
+    path: str = ""
+    version: int | None = None
+
+
 class Journal(Protocol):
     """Rows in an order that all readers agree on.
 
@@ -111,7 +120,7 @@ class Journal(Protocol):
         """The content that row ``seq`` carries, accepted or refused; None if it carries none."""
         ...
 
-    def problems(self) -> list[str]:
+    def problems(self) -> list[Damage]:
         """What is broken in the journal itself: damaged pages, gaps in versions, contents that do not
         match their checksum. Reads everything."""
         ...

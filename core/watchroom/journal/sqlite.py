@@ -19,7 +19,7 @@ from typing import Final
 
 from watchroom import names
 from watchroom.errors import JournalBusy, JournalError
-from watchroom.journal.protocol import RowFilter
+from watchroom.journal.protocol import Damage, RowFilter
 from watchroom.journal.schema import migrate
 from watchroom.model import (
     DISMISS,
@@ -234,7 +234,7 @@ class SqliteJournal:
                 ).fetchone()
             return str(found[2]) if found and found[2] is not None else None
 
-    def problems(self) -> list[str]:
+    def problems(self) -> list[Damage]:
         from watchroom.journal.check import problems
 
         with self._reader() as reader, _translated():

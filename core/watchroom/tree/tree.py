@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from watchroom import names
 from watchroom.disk import Folder, Parts
+from watchroom.errors import JournalError
 from watchroom.journal import Journal
 from watchroom.model import Row, Zone
 from watchroom.tree.histories import Histories
@@ -149,14 +150,20 @@ class Tree:
             base = (head.version or 0) if head else 0
             laid.overwritten.append(Overwritten(row.zone, row.path, previous, base))
 
-    def lay_again(self, zone: Zone, path: str) -> None:
-        """Put the current version of one path back as the journal has it, with all that belongs to it."""
+    def lay_again(self, zone: Zone, path: str, *, current: bool = True) -> None:
+        """Put the current version of one path back as the journal has it, with all that belongs to it.
+
+        A content that is broken in the journal replaces no file. ``current`` False leaves the file itself
+        as it is, and lays only what belongs to it.
+        """
         head = self._journal.head(zone, path)
-        if head is None or head.deleted:
+        if current and (head is None or head.deleted):
             self.folder.remove(place(zone, path))
+        if head is None:
             return
-        for parts, data in _views(self._journal, head, None):
-            if self.folder.read(parts) != data:
+        for parts, data in _views(self._journal, head):
+            is_wanted = current or parts != place(zone, path)
+            if is_wanted and self.folder.read(parts) != data:
                 self.folder.write(parts, data)
         if zone == "collab":
             self._histories.rewrite(path)
@@ -185,7 +192,7 @@ def export(journal: Journal, as_of: int, target: str) -> int:
             for head in journal.heads(zone, as_of=as_of):
                 if head.deleted:
                     continue
-                for parts, data in _views(journal, head, as_of):
+                for parts, data in _views(journal, head):
                     folder.write(parts, data)
                     count += 1
                 if zone == "collab":
@@ -197,12 +204,25 @@ def export(journal: Journal, as_of: int, target: str) -> int:
     return count
 
 
-def _views(journal: Journal, head: Row, as_of: int | None) -> Iterator[tuple[Parts, bytes]]:
-    """Every file of a live path but its history."""
-    current = (journal.content(head.seq) or "").encode()
-    yield place(head.zone, head.path), current
-    if head.zone == "handoff":
+def whole_content(journal: Journal, row: Row) -> bytes | None:
+    """The content of a row; None where the journal has lost it, or it is not what its checksum says."""
+    try:
+        content = journal.content(row.seq)
+    except JournalError:
+        return None
+    data = None if content is None else content.encode()
+    return data if data is not None and names.sha256(data) == row.sha256 else None
+
+
+def _views(journal: Journal, head: Row) -> Iterator[tuple[Parts, bytes]]:
+    """Every file that belongs to a path, but its history; those whose content is broken are left out."""
+    current = None if head.deleted else whole_content(journal, head)
+    if current is not None:
+        yield place(head.zone, head.path), current
+    if head.zone == "handoff" and not head.deleted:
         yield meta_place(head.path), meta_text(head)
     if head.zone == "collab":
         for row in journal.history("collab", head.path, limit=head.version):
-            yield version_place(row.path, row.version or 0), (journal.content(row.seq) or "").encode()
+            data = b"" if row.deleted else whole_content(journal, row)
+            if data is not None:
+                yield version_place(row.path, row.version or 0), data

@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.text import Text
@@ -186,17 +187,20 @@ def run_verify(given: Namespace, words: Catalogue) -> int:
         problems = workspace.repair() if given.repair else workspace.verify()
         rows = workspace.journal.last_seq()
     if given.json:
-        found = [
-            {"kind": each.kind, "zone": each.zone, "path": each.path, "what": each.what} for each in problems
-        ]
+        found = [asdict(each) for each in problems]
         print_json({"clean": not problems, "rows": rows, "problems": found}, indent=2)
     elif not problems:
         print(words("cli.verify.clean", rows=rows))
     else:
         for each in problems:
             print(f"{each.kind}\t{each.zone}\t{safe(each.path)}\t{safe(each.what)}")
-        closing = "cli.verify.remains" if given.repair else "cli.verify.found"
-        print(words(closing, count=len(problems), root=given.dir), file=sys.stderr)
+        of_journal = sum(each.kind == "journal" for each in problems)
+        of_files = len(problems) - of_journal
+        if of_files:
+            closing = "cli.verify.remains" if given.repair else "cli.verify.found"
+            print(words(closing, count=of_files, root=given.dir), file=sys.stderr)
+        if of_journal:
+            print(words("cli.verify.journal", count=of_journal), file=sys.stderr)
     return 0 if not problems else 1
 
 

@@ -1,0 +1,29 @@
+"""Breaks what nothing of ours would ever break: for the tests that it is noticed."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from watchroom.tree.layout import CONTROL, JOURNAL_NAME
+
+
+def break_content(root: Path | str, path: str, version: int, content: bytes | None) -> None:
+    """Have the journal hold another content for a version, as a failing disk would, or none at all."""
+    with sqlite3.connect(Path(root, CONTROL, JOURNAL_NAME)) as journal:
+        guards = journal.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type='trigger' AND name LIKE '%_never_change'"
+        ).fetchall()
+        for name, _ in guards:
+            journal.execute(f"DROP TRIGGER {name}")
+        journal.execute(
+            "UPDATE rows SET content=CAST(? AS TEXT) WHERE zone='collab' AND path=? AND version=?",
+            (content, path, version),
+        )
+        for _, sql in guards:
+            journal.execute(sql)
+    journal.close()
+
+
+def version_file(root: Path | str, path: str, version: int) -> Path:
+    return Path(root, "collaborative/.versions", path, f"v{version}.txt")
