@@ -27,7 +27,7 @@ async def test_rolling_back_makes_a_new_version_in_the_persons_name(
     async with dashboard(workspace) as desk:
         await choose_version(desk, 1)
         await desk.press("r")
-        await desk.until(lambda: desk.place == "QuestionScreen", "the question")
+        await desk.is_asked("Bring plan.md back to version 1?")
         await desk.press("y")
         await desk.is_told("plan.md is version 1 again, as its version 4.")
         head = workspace.journal.head("collab", PLAN)

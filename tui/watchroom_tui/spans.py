@@ -35,3 +35,8 @@ def wrapped(line: Line, width: int) -> list[Line]:
             lines[-1].append(Span(piece, span.style))
             used += cell_len(piece)
     return list(lines)
+
+
+def width_of(line: Line) -> int:
+    """How many cells the line takes."""
+    return sum(len(span.text) if span.text.isascii() else cell_len(span.text) for span in line)

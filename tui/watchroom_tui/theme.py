@@ -50,6 +50,9 @@ THEMES: Final = (
             removed="#ff7b72",
             added_back="#16301f",
             removed_back="#3a1c1c",
+            added_word_back="#245c38",
+            removed_word_back="#6b2b2b",
+            missing_back="#191b21",
         ),
     ),
     Theme(
@@ -75,6 +78,9 @@ THEMES: Final = (
             removed="#b3261e",
             added_back="#dff3e4",
             removed_back="#fbe3e1",
+            added_word_back="#b4e3c2",
+            removed_word_back="#f5bcb8",
+            missing_back="#f1f1ef",
         ),
     ),
 )

@@ -7,7 +7,8 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from watchroom.merge import Change, changes
 
@@ -44,15 +45,23 @@ def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
     return lines
 
 
+def changes_of(*texts: str) -> list[tuple[int, int, int, int, int]]:
+    """What changed from each text to the next: which of the steps, counted from 0, and the change."""
+    return [
+        (step, *change) for step, (old, new) in enumerate(pairwise(texts)) for change in changes(old, new)
+    ]
+
+
 Answer: TypeAlias = list[list[str | int]]
-"""What a worker's function gives: a list of named tuples, as JSON has them."""
+"""What a worker's function gives: a list of tuples, as JSON has them."""
 
 
 class WorkerProcess:
     """Works in a process of its own, which starts with the first question and ends with its input.
 
-    Questions and answers are JSON, one a line, each with a number: an answer that nobody waits for any more
-    is dropped.
+    A question is a line of JSON, which says how many bytes of each text follow: texts of many megabytes are
+    never wrapped in JSON, which would hold up a key. An answer is a line of JSON. Both have a number: an
+    answer that nobody waits for any more is dropped.
     """
 
     def __init__(self) -> None:
@@ -70,6 +79,13 @@ class WorkerProcess:
         """What `watchroom.merge.changes` finds."""
         return [Change._make(each) for each in await self._ask("changes", old, new)]
 
+    async def changes_of(self, texts: Sequence[str]) -> list[list[Change]]:
+        """What changed from each text to the next."""
+        steps: list[list[Change]] = [[] for _ in texts[1:]]
+        for step, *change in cast("list[list[int]]", await self._ask("changes_of", *texts)):
+            steps[step].append(Change._make(change))
+        return steps
+
     async def _ask(self, function: str, *arguments: str) -> Answer:
         process = await self._running()
         number = next(self._numbers)
@@ -77,7 +93,10 @@ class WorkerProcess:
         self._waiting[number] = answer
         if process.stdin is None:
             raise RuntimeError("the worker process was started without an input")
-        process.stdin.write(json.dumps([number, function, *arguments]).encode() + b"\n")
+        texts = [argument.encode() for argument in arguments]
+        process.stdin.write(json.dumps([number, function, *map(len, texts)]).encode() + b"\n")
+        for text in texts:
+            process.stdin.write(text)
         try:
             return await answer
         finally:
@@ -115,16 +134,18 @@ class WorkerProcess:
             await self._reader
 
 
-FUNCTIONS: Final[Mapping[str, Callable[..., Sequence[DiffLine] | Sequence[Change]]]] = {
+FUNCTIONS: Final[Mapping[str, Callable[..., Sequence[tuple[str | int, ...]]]]] = {
     "diff": diff,
     "changes": changes,
+    "changes_of": changes_of,
 }
 """What the process can do."""
 
 
 def _serve() -> None:
-    for line in sys.stdin.buffer:
-        number, function, *arguments = json.loads(line)
+    while line := sys.stdin.buffer.readline():
+        number, function, *lengths = json.loads(line)
+        arguments = [sys.stdin.buffer.read(length).decode() for length in lengths]
         sys.stdout.write(json.dumps([number, FUNCTIONS[function](*arguments)]) + "\n")
         sys.stdout.flush()
 

@@ -1,29 +1,57 @@
-"""The shared files: each with its versions as a timeline, and what a version changed."""
+"""The shared files: each with its versions as a timeline; any two compared, blamed, and brought back."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+from typing import ClassVar, Final, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Container
+from watchroom.merge import split_lines
 from watchroom.model import Row
 from watchroom.projections import Model, SharedFile
 
 from watchroom_tui.actions import bindings
+from watchroom_tui.blaming import MOST_VERSIONS, BlameGutter, blamed
+from watchroom_tui.columns import fit_path
+from watchroom_tui.comparing import Compared, Comparison
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.detail import RowScreen
-from watchroom_tui.screens.question import QuestionScreen
+from watchroom_tui.screens.rollback import RollbackScreen
 from watchroom_tui.screens.room import Room
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.spans import Span
+from watchroom_tui.versions import (
+    Pair,
+    Unreadable,
+    find_broken,
+    read_line_of_versions,
+    read_pair,
+    read_text,
+    read_texts,
+    read_timeline,
+)
+from watchroom_tui.widgets.drawing_view import DrawingView
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.lists import SharedFileList, VersionList
-from watchroom_tui.widgets.text_view import TextView
-from watchroom_tui.work import DiffLine
+from watchroom_tui.widgets.lists import SharedFileList, clock
+from watchroom_tui.widgets.timeline import Timeline, version_name
 
-VERSIONS_SHOWN = 500
-"""The timeline shows the newest so many versions."""
+SIDES_FROM: Final = 100
+"""From so many columns on, two versions can stand side by side."""
+
+PATIENCE: Final = 0.3
+"""After so many seconds without an answer, the pane says that it is being worked on."""
+
+CHECKED_AT_ONCE: Final = 2_000_000
+"""So many bytes of versions are compared with their checksums before somebody else has a turn."""
+
+
+class Shown(NamedTuple):
+    """What is asked of the lower pane: two versions or the authors of one."""
+
+    row: int
+    other: int | None
+    is_blame: bool
 
 
 class FilesRoom(Room):
@@ -33,39 +61,52 @@ class FilesRoom(Room):
     def __init__(self) -> None:
         super().__init__()
         self._to_current = False
+        self._wants_sides = False
+        self._blames = False
         self._shown_file: SharedFile | None = None
-        self._shown_diff: tuple[int, int, bool] | None = None
+        self._shown: Shown | None = None
+        self._pair: Pair | None = None
+        self._compared: Compared | None = None
         self._wanted_seq: int | None = None
+        self._checked: dict[int, str] = {}
+        self._checked_files = False
 
     def compose_body(self) -> ComposeResult:
-        with Horizontal(id="body", classes="group"):
-            with Vertical(id="left", classes="group"):
+        with Container(id="body", classes="group"):
+            with Container(id="left", classes="group"):
                 yield SharedFileList(title="pane.shared", empty="empty.shared", id="shared", classes="pane")
-                yield VersionList(
-                    title="pane.versions", empty="empty.versions", id="versions", classes="pane"
-                )
-            yield TextView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+                yield Timeline(title="pane.versions", empty="empty.versions", id="versions", classes="pane")
+            yield DrawingView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+
+    @property
+    def shared(self) -> SharedFileList:
+        return self.query_one("#shared", SharedFileList)
+
+    @property
+    def timeline(self) -> Timeline:
+        return self.query_one("#versions", Timeline)
+
+    @property
+    def view(self) -> DrawingView:
+        return self.query_one("#diff", DrawingView)
 
     def show_model(self, model: Model) -> None:
-        self.query_one("#shared", SharedFileList).show(model.files)
+        self.shared.show(model.files)
         self._show_versions()
+        if self.watchroom.workspace is not None and not self._checked_files and self.timeline.items:
+            self.check_versions(anew=True)
 
     def go_to(self, row: Row) -> None:
         """To the file of ``row``, and to that row on its timeline."""
-        shared = self.query_one("#shared", SharedFileList)
-        shared.show(self.watchroom.model.files)
-        if not shared.move_to(row.path):
+        self.shared.show(self.watchroom.model.files)
+        if not self.shared.move_to(row.path):
             # Nothing was ever accepted under this name: there is the row alone.
             self.app.push_screen(RowScreen(row))
             return
         self._wanted_seq = row.seq
         self._shown_file = None
         self._show_versions()
-        self.front(self.query_one("#versions", VersionList))
-
-    def action_flip_diff(self) -> None:
-        self._to_current = not self._to_current
-        self._show_diff()
+        self.front(self.timeline)
 
     @on(LineList.Highlighted, "#shared")
     def choose_file(self) -> None:
@@ -73,89 +114,186 @@ class FilesRoom(Room):
 
     @on(LineList.Highlighted, "#versions")
     def choose_version(self) -> None:
-        self._show_diff()
+        self._show_row()
 
     @on(LineList.Opened, "#shared")
     def open_file(self) -> None:
-        self.front(self.query_one("#versions", VersionList))
+        self.front(self.timeline)
 
     @on(LineList.Opened, "#versions")
     def open_version(self) -> None:
-        self.front(self.query_one("#diff", TextView))
+        self.front(self.view)
+
+    def action_mark(self) -> None:
+        """Mark the version under the cursor; a second time takes the mark away."""
+        row, marked = self.timeline.item, self.timeline.marked
+        if row is not None:
+            self.timeline.mark(None if marked is not None and marked.seq == row.seq else row)
+            self._show_row()
+
+    def action_flip_diff(self) -> None:
+        self._to_current = not self._to_current
+        self._blames = False
+        self._show_row()
+
+    def action_flip_sides(self) -> None:
+        if not self._wants_sides and self.app.size.width < SIDES_FROM:
+            words = self.watchroom.words
+            self.watchroom.tell(words("files.too_narrow", columns=SIDES_FROM), "warning")
+            return
+        self._wants_sides = not self._wants_sides
+        if self._blames:
+            self._blames = False
+            self._show_row()
+        self._draw_comparison()
+
+    def action_flip_blame(self) -> None:
+        self._blames = not self._blames
+        self._show_row()
+
+    def on_resize(self) -> None:
+        self._draw_comparison()
 
     def _show_versions(self) -> None:
-        file = self.query_one("#shared", SharedFileList).item
-        if file is not self._shown_file:
-            self._shown_file = file
-            if file is None:
-                self.query_one("#versions", VersionList).show(())
-                self.query_one("#diff", TextView).clear()
-            else:
-                self.load_versions(file)
+        file = self.shared.item
+        if file is self._shown_file:
+            return
+        if file is None or self._shown_file is None or file.path != self._shown_file.path:
+            self.timeline.mark(None)
+            self._checked = {}
+            self._checked_files = False
+        self._shown_file = file
+        if file is None:
+            self._shown = self._compared = None
+            self.timeline.show(())
+            self.view.clear()
+        else:
+            self.load_versions(file)
 
     @work(exclusive=True, group="versions")
     async def load_versions(self, file: SharedFile) -> None:
         journal, as_of = self.watchroom.journal, self.watchroom.model.seq
-
-        def read() -> list[Row]:
-            newest = file.head.version or 0
-            rows = journal.history("collab", file.path, after_version=max(0, newest - VERSIONS_SHOWN))
-            refused = journal.refused("collab", file.path, before=as_of + 1, limit=VERSIONS_SHOWN)
-            oldest = rows[0].seq if rows else 0
-            both = [*(row for row in rows if row.seq <= as_of), *(row for row in refused if row.seq > oldest)]
-            return sorted(both, key=lambda row: -row.seq)
-
-        versions = self.query_one("#versions", VersionList)
-        versions.show(await asyncio.to_thread(read))
+        self.timeline.show(await asyncio.to_thread(read_timeline, journal, file, as_of))
         if self._wanted_seq is not None:
-            versions.move_to(self._wanted_seq)
+            self.timeline.move_to(self._wanted_seq)
             self._wanted_seq = None
-        self._show_diff()
+        self._show_row()
+        self.check_versions(anew=False)
 
-    def _show_diff(self) -> None:
-        row, file = self.query_one("#versions", VersionList).item, self._shown_file
+    @work(exclusive=True, group="check")
+    async def check_versions(self, *, anew: bool) -> None:
+        """Compare the versions with their checksums, a few at a time; ``anew``: also those that were."""
+        app, words = self.watchroom, self.watchroom.words
+        workspace = app.workspace if app.feed.is_live else None
+        checked = {} if anew else dict(self._checked)
+        waiting = [row for row in self.timeline.items if row.version is not None and row.seq not in checked]
+        while waiting:
+            now: list[Row] = []
+            while waiting and sum(row.size or 0 for row in now) < CHECKED_AT_ONCE:
+                now.append(waiting.pop(0))
+            broken = await asyncio.to_thread(find_broken, app.journal, workspace, now)
+            checked |= {row.seq: "" for row in now}
+            for each in broken:
+                what = words(f"files.broken.{each.what}", version=each.row.version)
+                before = checked[each.row.seq]
+                checked[each.row.seq] = f"{before} · {what}" if before else what
+            self.timeline.show_broken({seq: what for seq, what in checked.items() if what})
+        self._checked, self._checked_files = checked, workspace is not None
+
+    def _show_row(self) -> None:
+        """Bring the lower pane to what the cursor, the mark and the keys ask for."""
+        row, file = self.timeline.item, self._shown_file
         if row is None or file is None:
             return
-        wanted = (row.seq, file.head.seq if self._to_current else 0, self._to_current)
-        if wanted != self._shown_diff:
-            self._shown_diff = wanted
-            self.load_diff(file, row)
+        other = self._other(row, file)
+        wanted = Shown(row.seq, None if other is None or self._blames else other.seq, self._blames)
+        if wanted != self._shown:
+            self._shown = wanted
+            if self._blames:
+                self.load_blame(row)
+            else:
+                self.load_comparison(row, other)
+
+    def _other(self, row: Row, file: SharedFile) -> Row | None:
+        """What the row is compared with, if it is not the version that it started from."""
+        marked = self.timeline.marked
+        if marked is not None and marked.seq != row.seq:
+            return marked
+        return file.head if self._to_current else None
 
     @work(exclusive=True, group="diff")
-    async def load_diff(self, file: SharedFile, row: Row) -> None:
-        journal, words = self.watchroom.journal, self.watchroom.words
-        base_version = (row.version or 0) - 1 if row.version is not None else max(0, row.base or 0)
-
-        def read() -> tuple[str, str]:
-            own = journal.content(row.seq) or ""
-            if self._to_current:
-                return own, journal.content(file.head.seq) or ""
-            base = journal.version("collab", file.path, base_version)
-            return (journal.content(base.seq) or "") if base else "", own
-
-        old, new = await asyncio.to_thread(read)
-        lines = await self.watchroom.worker_process.diff(old, new)
-        name = f"v{row.version}" if row.version is not None else "✗"
-        other = f"v{file.head.version}" if self._to_current else f"v{base_version}"
-        title = (
-            f"{safe(file.path)}  {name} → {other}"
-            if self._to_current
-            else f"{safe(file.path)}  {other} → {name}"
-        )
-        if not lines:
-            empty: list[Line] = [
-                [],
-                [Span(" " + words("files.no_changes", version=other.removeprefix("v")), "dim")],
-            ]
-            self.query_one("#diff", TextView).show_lines((row.seq, other), empty, title=title)
+    async def load_comparison(self, row: Row, other: Row | None) -> None:
+        journal = self.watchroom.journal
+        working = self.set_timer(PATIENCE, lambda: self._say(row, "files.working"))
+        try:
+            pair = await asyncio.to_thread(read_pair, journal, row, other)
+            texts = await asyncio.to_thread(read_texts, journal, pair)
+            changed = await self.watchroom.worker_process.changes(texts.old, texts.new)
+        except Unreadable as error:
+            self._say(error.row, "files.unreadable")
             return
-        self.query_one("#diff", TextView).show_lines((row.seq, other), diff_lines(lines), title=title)
+        finally:
+            working.stop()
+        self._pair, self._compared = pair, Compared(texts.old_lines, texts.new_lines, changed)
+        self._draw_comparison()
 
-    @work(exclusive=True, group="rollback")
-    async def action_rollback(self) -> None:
-        """Bring the chosen version back, after asking."""
+    def _draw_comparison(self) -> None:
+        """Lay out what was compared last, for the width that there is."""
+        sides = self._wants_sides and not self._blames and self.app.size.width >= SIDES_FROM
+        self.query_one("#body").set_class(sides, "-sides")
+        if self._blames or self._compared is None or self._pair is None:
+            return
+        old, new = self._pair
+        name = version_name(old) if old is not None else "v0"
+        title = self._title(f"{name} → {version_name(new)}")
+        if not self._compared.changed:
+            text = self.watchroom.words("files.no_changes", version=name)
+            self.view.show_words(self._pair, [[], [Span(" "), Span(text, "dim")]], title=title)
+            return
+        self.view.show_drawing(self._pair, Comparison(self._compared, side_by_side=sides), title=title)
+
+    @work(exclusive=True, group="diff")
+    async def load_blame(self, row: Row) -> None:
+        app = self.watchroom
+        self._compared = None
+        self._draw_comparison()
+        working = self.set_timer(PATIENCE, lambda: self._say(row, "files.working"))
+        try:
+            versions = await asyncio.to_thread(read_line_of_versions, app.journal, row)
+            text, found = await blamed(
+                versions, lambda each: read_text(app.journal, each), app.worker_process
+            )
+            lines = await asyncio.to_thread(split_lines, text)
+        except Unreadable as error:
+            self._say(error.row, "files.unreadable")
+            return
+        finally:
+            working.stop()
+        oldest = versions[0] if len(versions) >= MOST_VERSIONS and (versions[0].version or 0) > 1 else None
+        drawing = BlameGutter(lines, found, self._foot, oldest=oldest)
+        title = self._title(app.words("files.blame", version=version_name(row)))
+        self.view.show_drawing(("blame", row.path), drawing, title=title, with_cursor=True)
+
+    def _foot(self, row: Row) -> str:
+        said = f" · {safe(row.message)}" if row.message else ""
+        return f"{version_name(row)} · {safe(row.actor)} · {clock(row.time)}{said}"
+
+    def _say(self, row: Row, key: str) -> None:
+        """Show a sentence about a version in place of its text."""
+        text = self.watchroom.words(key, version=version_name(row))
+        self._compared = None
+        self.view.show_words(key, [[], [Span(" "), Span(text, "dim")]], title=self._title(version_name(row)))
+
+    def _title(self, what: str) -> str:
+        """The file's name before ``what``, as much of it as there is space for."""
+        path = safe(self._shown_file.path) if self._shown_file is not None else ""
+        room = max(8, self.view.size.width - len(what) - 8)
+        return f"{fit_path(path, min(room, len(path) * 2)).rstrip()}  {what}"
+
+    def action_rollback(self) -> None:
+        """Bring the chosen version back, after showing what that changes."""
         app, words = self.watchroom, self.watchroom.words
-        row, file = self.query_one("#versions", VersionList).item, self._shown_file
+        row, file = self.timeline.item, self._shown_file
         if row is None or file is None:
             return
         if not app.feed.is_live or app.workspace is None:
@@ -165,42 +303,4 @@ class FilesRoom(Room):
         elif row.version == file.head.version:
             app.tell(words("files.current", version=row.version), "warning")
         else:
-            question = words(
-                "files.rollback_question",
-                path=safe(file.path),
-                version=row.version,
-                next=(file.head.version or 0) + 1,
-            )
-            if await self.app.push_screen_wait(QuestionScreen(words("files.rollback_title"), question)):
-                tools = app.workspace.tools_for_human(app.person)
-                result = await asyncio.to_thread(
-                    tools.dispatch_tool_call,
-                    "collab_rollback",
-                    {"filepath": file.path, "to_version": row.version},
-                )
-                if result["success"]:
-                    done = words(
-                        "files.rolled_back",
-                        path=safe(file.path),
-                        version=row.version,
-                        new=result["new_version"],
-                    )
-                    app.tell(done, "information")
-                else:
-                    app.tell(f"{result['message']} {result['suggestion']}", "error")
-
-
-def diff_lines(lines: list[DiffLine]) -> list[Line]:
-    """A diff with the line numbers of both sides."""
-    digits = len(str(max((max(line.old, line.new) for line in lines), default=1)))
-    drawn: list[Line] = []
-    for line in lines:
-        if line.kind == "hunk":
-            drawn.append([Span(f" {safe(line.text)}", "header-line")])
-            continue
-        old = f"{line.old or '':>{digits}}"
-        new = f"{line.new or '':>{digits}}"
-        sign, style = {"same": (" ", ""), "added": ("+", "added"), "removed": ("−", "removed")}[line.kind]
-        under = f"{style}-line" if style else ""
-        drawn.append([Span(f"{old} {new} ", under or "number"), Span(f"{sign} {safe(line.text)}", style)])
-    return drawn
+            self.app.push_screen(RollbackScreen(row, app.workspace, words))

@@ -27,11 +27,23 @@ class QuestionScreen(ModalScreen[bool]):
         self._title = title
         self._question = question
 
+    @property
+    def watchroom(self) -> WatchroomApp:
+        return cast("WatchroomApp", self.app)
+
     def compose(self) -> ComposeResult:
-        keys = cast("WatchroomApp", self.app).words("answer.keys")
-        box = Static(Content(f"{self._question}\n\n{keys}"), id="question", markup=False)
+        box = Static(Content(self._asked()), id="question", markup=False)
         box.border_title = Content(self._title)
         yield box
+
+    def ask(self, question: str) -> None:
+        """Ask something else."""
+        self._question = question
+        self.query_one("#question", Static).update(Content(self._asked()))
+
+    def _asked(self) -> str:
+        keys = self.watchroom.words("answer.keys")
+        return f"{self._question}\n\n{keys}"
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)

@@ -11,7 +11,7 @@ from watchroom.projections import AgentView, Delivery, Need, SharedFile
 from watchroom.projections.model import bucket_of, sparkline_counts
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age, fit, fit_path, size, sparkline
+from watchroom_tui.columns import age, fit, fit_path, sparkline
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.theme import agent_class
@@ -30,8 +30,6 @@ def _clock(seconds: int) -> str:
 
 
 SHORT_OUTCOME = 9
-SIZED_FROM = 64
-"""From so many columns on, the timeline of a file says how large each version is."""
 
 
 class RowList(LineList[Row]):
@@ -198,34 +196,6 @@ class SharedFileList(LineList[SharedFile]):
 
     def copied(self, item: SharedFile) -> str:
         return item.path
-
-
-class VersionList(LineList[Row]):
-    """The versions of a file as a timeline; a refused write hangs off it as a side branch."""
-
-    def key_of(self, item: Row) -> Hashable:
-        return item.seq
-
-    def look_of(self, item: Row) -> Hashable:
-        return (item.seq, self.age_of(item))
-
-    def line(self, item: Row, width: int) -> Line:
-        if item.version is not None:
-            mark, name = Span(" ●─ ", "ok"), f"v{item.version}"
-        else:
-            mark, name = Span(" │╰◌", "error"), "✗"
-        return [
-            mark,
-            Span(fit(name, 6), "strong" if item.version is not None else "error"),
-            Span(fit(safe(item.actor), 12), agent_class(item.actor)),
-            Span(fit(age(item.time, now_of(self)), 6, "right") + "  ", "dim"),
-            # Where there is little space, what was meant says more than how much it is.
-            Span(fit(size(item.size), 9, "right") + "  " if width >= SIZED_FROM else "", "dim"),
-            Span(
-                safe(item.message) or describe.outcome(item, words_of(self)).text,
-                "" if item.version is not None else "dim",
-            ),
-        ]
 
 
 class FileList(LineList[Row]):

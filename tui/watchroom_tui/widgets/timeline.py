@@ -1,0 +1,100 @@
+"""The versions of a file as a timeline; a refused write hangs off it as a side branch."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Final
+
+from watchroom.model import Row
+from watchroom.texts import Catalogue
+
+from watchroom_tui import describe
+from watchroom_tui.columns import age, fit, size
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span, width_of
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.wording import now_of, words_of
+
+SIZED_FROM: Final = 64
+"""From so many columns on, the timeline says how large each version is."""
+
+
+def version_name(row: Row) -> str:
+    """The version, or what a row is that made none: refused, or an edit made by hand."""
+    if row.version is not None:
+        return f"v{row.version}"
+    return "✎" if row.error == "outside_edit" else "✗"
+
+
+class Timeline(LineList[Row]):
+    """Newest first. One version can be marked, to be compared with others; broken ones say what is wrong."""
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._marked: Row | None = None
+        self._broken: Mapping[int, str] = {}
+
+    @property
+    def marked(self) -> Row | None:
+        return self._marked
+
+    def mark(self, row: Row | None) -> None:
+        """Mark this version, or none."""
+        self._marked = row
+        self._retitle()
+        self._redraw_changed()
+
+    def show_broken(self, broken: Mapping[int, str]) -> None:
+        """Say of these rows, by their numbers, what is wrong with them."""
+        self._broken = broken
+        self._redraw_changed()
+
+    def key_of(self, item: Row) -> Hashable:
+        return item.seq
+
+    def look_of(self, item: Row) -> Hashable:
+        is_marked = self._marked is not None and item.seq == self._marked.seq
+        return (item.seq, self.age_of(item), is_marked, self._broken.get(item.seq))
+
+    def title_text(self, title: str) -> str:
+        return title if self._marked is None else f"{title}  ◆ {version_name(self._marked)}"
+
+    def line(self, item: Row, width: int) -> Line:
+        words = words_of(self)
+        broken = self._broken.get(item.seq)
+        style = "error" if broken else _style(item)
+        spans = [
+            self._mark_of(item, broken is not None),
+            Span(fit(version_name(item), 6), "strong" if item.version is not None and not broken else style),
+            Span(fit(safe(item.actor), 12), agent_class(item.actor)),
+            Span(fit(age(item.time, now_of(self)), 6, "right") + "  ", "dim"),
+            # Where there is little space, what was meant says more than how much it is.
+            Span(fit(size(item.size), 9, "right") + "  " if width >= SIZED_FROM else "", "dim"),
+        ]
+        rest = width - width_of(spans)
+        if broken:
+            spans.append(Span(fit(broken, rest).rstrip(), "error"))
+        else:
+            said = safe(item.message) or describe.outcome(item, words).text
+            spans.append(Span(fit(said, rest).rstrip(), "" if item.version is not None else "dim"))
+        return spans
+
+    def _mark_of(self, item: Row, is_broken: bool) -> Span:
+        is_marked = self._marked is not None and item.seq == self._marked.seq
+        if item.version is None:
+            return Span(" │╰◆", "accent") if is_marked else Span(" │╰◌", _style(item))
+        if is_marked:
+            return Span(" ◆─ ", "accent")
+        return Span(" ✖─ ", "error") if is_broken else Span(" ●─ ", "ok")
+
+    def text_of(self, item: Row) -> str:
+        words: Catalogue = words_of(self)
+        said = (version_name(item), item.actor, item.message, describe.outcome(item, words).text)
+        return " ".join((*said, self._broken.get(item.seq, "")))
+
+
+def _style(row: Row) -> str:
+    if row.version is not None:
+        return "ok"
+    return "warning" if row.error == "outside_edit" else "error"
