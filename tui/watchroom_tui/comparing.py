@@ -188,7 +188,7 @@ def _changed_text(kind: LineKind, line: str, other: str | None, reach: int) -> I
         yield Span(safe(near[start:end]), f"{kind}-word")
         at = end
     yield Span(safe(near[at:]), kind)
-    if line == text and (other is None or other != text):
+    if line == text:
         yield Span(" ⌁", "dim")
 
 

@@ -68,16 +68,18 @@ class Timeline(LineList[Row]):
             self._mark_of(item, broken is not None),
             Span(fit(version_name(item), 6), "strong" if item.version is not None and not broken else style),
             Span(fit(safe(item.actor), 12), agent_class(item.actor)),
+        ]
+        if broken:
+            spans.append(Span(fit(" " + broken, width - width_of(spans)).rstrip(), "error"))
+            return spans
+        spans += [
             Span(fit(age(item.time, now_of(self)), 6, "right") + "  ", "dim"),
             # Where there is little space, what was meant says more than how much it is.
             Span(fit(size(item.size), 9, "right") + "  " if width >= SIZED_FROM else "", "dim"),
         ]
+        said = safe(item.message) or describe.outcome(item, words).text
         rest = width - width_of(spans)
-        if broken:
-            spans.append(Span(fit(broken, rest).rstrip(), "error"))
-        else:
-            said = safe(item.message) or describe.outcome(item, words).text
-            spans.append(Span(fit(said, rest).rstrip(), "" if item.version is not None else "dim"))
+        spans.append(Span(fit(said, rest).rstrip(), "" if item.version is not None else "dim"))
         return spans
 
     def _mark_of(self, item: Row, is_broken: bool) -> Span:
