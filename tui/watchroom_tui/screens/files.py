@@ -145,14 +145,16 @@ class FilesRoom(Room):
         if self._blames:
             self._blames = False
             self._show_row()
-        self._draw_comparison()
+        else:
+            self.draw_comparison()
 
     def action_flip_blame(self) -> None:
         self._blames = not self._blames
         self._show_row()
 
     def on_resize(self) -> None:
-        self._draw_comparison()
+        if self._has_sides() != self.query_one("#body").has_class("-sides"):
+            self.draw_comparison()
 
     def _show_versions(self) -> None:
         file = self.shared.item
@@ -235,42 +237,56 @@ class FilesRoom(Room):
         finally:
             working.stop()
         self._pair, self._compared = pair, Compared(texts.old_lines, texts.new_lines, changed)
-        self._draw_comparison()
+        self.draw_comparison()
 
-    def _draw_comparison(self) -> None:
-        """Lay out what was compared last, for the width that there is."""
-        sides = self._wants_sides and not self._blames and self.app.size.width >= SIDES_FROM
-        self.query_one("#body").set_class(sides, "-sides")
-        if self._blames or self._compared is None or self._pair is None:
+    def _has_sides(self) -> bool:
+        return self._wants_sides and not self._blames and self.app.size.width >= SIDES_FROM
+
+    def _arrange(self) -> None:
+        """Give the lower pane the whole width while two versions stand side by side."""
+        self.query_one("#body").set_class(self._has_sides(), "-sides")
+
+    @work(exclusive=True, group="draw")
+    async def draw_comparison(self) -> None:
+        """Lay out what was compared last."""
+        sides, pair, compared = self._has_sides(), self._pair, self._compared
+        self._arrange()
+        if compared is None or pair is None:
             return
-        old, new = self._pair
-        name = version_name(old) if old is not None else "v0"
-        title = self._title(f"{name} → {version_name(new)}")
-        if not self._compared.changed:
+        # Thousands of changes take a while, even to be counted.
+        drawing = await asyncio.to_thread(Comparison, compared, side_by_side=sides)
+        if compared is not self._compared:
+            return
+        name = version_name(pair.old) if pair.old is not None else "v0"
+        title = self._title(f"{name} → {version_name(pair.new)}")
+        if compared.changed:
+            self.view.show_drawing(pair, drawing, title=title)
+        else:
             text = self.watchroom.words("files.no_changes", version=name)
-            self.view.show_words(self._pair, [[], [Span(" "), Span(text, "dim")]], title=title)
-            return
-        self.view.show_drawing(self._pair, Comparison(self._compared, side_by_side=sides), title=title)
+            self.view.show_words(pair, [[], [Span(" "), Span(text, "dim")]], title=title)
 
     @work(exclusive=True, group="diff")
     async def load_blame(self, row: Row) -> None:
         app = self.watchroom
         self._compared = None
-        self._draw_comparison()
+        self._arrange()
         working = self.set_timer(PATIENCE, lambda: self._say(row, "files.working"))
         try:
             versions = await asyncio.to_thread(read_line_of_versions, app.journal, row)
             text, found = await blamed(
                 versions, lambda each: read_text(app.journal, each), app.worker_process
             )
-            lines = await asyncio.to_thread(split_lines, text)
         except Unreadable as error:
             self._say(error.row, "files.unreadable")
             return
         finally:
             working.stop()
         oldest = versions[0] if len(versions) >= MOST_VERSIONS and (versions[0].version or 0) > 1 else None
-        drawing = BlameGutter(lines, found, self._foot, oldest=oldest)
+
+        def draw() -> BlameGutter:
+            return BlameGutter(split_lines(text), found, self._foot, oldest=oldest)
+
+        drawing = await asyncio.to_thread(draw)
         title = self._title(app.words("files.blame", version=version_name(row)))
         self.view.show_drawing(("blame", row.path), drawing, title=title, with_cursor=True)
 
