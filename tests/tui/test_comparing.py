@@ -67,6 +67,13 @@ def test_all_gutters_are_as_wide_as_the_drawing_says(old: str, new: str, sides: 
             assert width_of(cell.gutter) == (0 if cell.under == "header-line" else drawing.gutter())
 
 
+@given(texts, texts, st.booleans())
+def test_what_is_measured_is_what_is_drawn(old: str, new: str, sides: bool) -> None:
+    drawing = comparison(old, new, side_by_side=sides)
+    for index, row in enumerate(rows(drawing)):
+        assert [said(cell.text) for cell in row] == list(drawing.texts(index))
+
+
 @given(texts)
 def test_texts_that_are_the_same_have_no_rows(text: str) -> None:
     assert len(comparison(text, text, side_by_side=False)) == 0

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from tui.driving import MIDDLE, NARROW, WIDE, Desk, past
 from tui.recorded import recorded
+from watchroom import Workspace
 from watchroom.journal import Journal
 from watchroom.texts import Language
+from watchroom_tui.screens.rollback import RollbackScreen
 
 SIZES = [pytest.param(size, id=f"{size[0]}x{size[1]}") for size in (NARROW, MIDDLE, WIDE)]
 
@@ -33,10 +36,21 @@ def picture(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 
 @pytest.fixture(scope="module")
-def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
-    made = recorded(tmp_path_factory.mktemp("recorded"))
-    yield made
-    made.close()
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("recorded")
+
+
+@pytest.fixture(scope="module")
+def journal(folder: Path) -> Iterator[Journal]:
+    found = recorded(folder)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def made(folder: Path, journal: Journal) -> Path:
+    """The workspace that the journal was recorded in."""
+    return folder / "made"
 
 
 async def goes_to_overview(desk: Desk) -> None:
@@ -61,6 +75,24 @@ async def goes_to_files(desk: Desk) -> None:
     await desk.press("exclamation_mark")
     await desk.until(lambda: desk.place == "files", "the files")
     await desk.until(lambda: "→ ✗" in str(desk.text("diff").border_title), "the refused write")
+
+
+async def puts_versions_side_by_side(desk: Desk) -> None:
+    await goes_to_files(desk)
+    await desk.press("m", "G")
+    await desk.until(lambda: "v1 → ✗" in str(desk.text("diff").border_title), "the marked and the first")
+    await desk.press("s")
+    if desk.app.size != NARROW:
+        await desk.until(
+            lambda: any("Questions" in line or "1 −" in line for line in desk.lines()), "the sides"
+        )
+
+
+async def blames(desk: Desk) -> None:
+    await goes_to_files(desk)
+    await desk.press("down", "b", "enter", "down", "down")
+    await desk.until(lambda: "who wrote v1" in str(desk.text("diff").border_title), "the authors")
+    await desk.until(lambda: "v1 · writer" in str(desk.text("diff").border_subtitle), "the foot")
 
 
 async def goes_to_activity(desk: Desk) -> None:
@@ -88,6 +120,8 @@ SCREENS = {
     "agents": goes_to_agents,
     "handoffs": goes_to_handoffs,
     "files": goes_to_files,
+    "sides": puts_versions_side_by_side,
+    "blame": blames,
     "activity": goes_to_activity,
     "help": asks_for_help,
     "row": opens_a_row,
@@ -140,6 +174,20 @@ async def test_the_overview_in_chinese(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
     assert await taken(journal, size, "overview", language="zh") == picture
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_question_before_a_rollback(
+    made: Path, journal: Journal, picture: SnapshotAssertion, size: tuple[int, int]
+) -> None:
+    async with past(journal, journal.last_seq(), size=size) as desk:
+        await goes_to_files(desk)
+        await desk.press("G")
+        with Workspace.open(made, scan=False) as workspace:
+            desk.app.push_screen(RollbackScreen(desk.cursor("versions"), workspace, desk.app.words))
+            await desk.is_asked("Bring report.md back to version 1?")
+            svg = await at_rest(desk)
+    assert re.sub(r"terminal-\d+", "terminal", svg) == picture
 
 
 async def test_a_picture_would_show_a_difference(journal: Journal) -> None:

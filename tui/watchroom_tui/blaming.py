@@ -99,21 +99,28 @@ class BlameGutter:
     def foot(self, index: int) -> str:
         return self._foot(self._found[index])
 
+    def texts(self, index: int) -> Sequence[str]:
+        return [safe(self._line(index))]
+
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
         row = self._found[index]
         style = agent_class(row.actor)
         version, name = "", ""
         if is_top or index == 0 or self._found[index - 1] is not row:
             version, name = _version_name(row, self._oldest), safe(row.actor)
-        line = self._lines[index].removesuffix("\n").removesuffix("\r")
+        line = self._line(index)
+        who = self._version_width + 1 + _NAME
         gutter = [
             Span("▍", style),
             Span(fit(version, self._version_width, "right") + " ", "dim"),
             Span(fit(name, _NAME), style),
-            Span(f" {index + 1:>{self._digits}} ", "number"),
-            Span("│ ", "number"),
+            Span(f" {index + 1:>{self._digits}} │ ", "number"),
         ]
-        return [Cell(gutter, [Span(safe(line if len(line) <= 4 * reach else line[: 4 * reach]))])]
+        more = [Span("▍", style), Span(" " * (who + self._digits + 2) + "│ ", "number")]
+        return [Cell(gutter, [Span(safe(line if len(line) <= 4 * reach else line[: 4 * reach]))], "", more)]
+
+    def _line(self, index: int) -> str:
+        return self._lines[index].removesuffix("\n").removesuffix("\r")
 
 
 def _version_name(row: Row, oldest: Row | None) -> str:

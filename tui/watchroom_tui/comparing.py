@@ -26,15 +26,22 @@ MEASURED: Final = 2000
 
 SIGNS: Final = {"same": " ", "removed": "−", "added": "+"}
 
+NO_END: Final = " ⌁"
+"""Stands after a last line that has no end."""
+
 LineKind: TypeAlias = Literal["same", "removed", "added"]
 
 
 class Cell(NamedTuple):
-    """A line of text on the screen: what stands fixed before it, the text itself, and the style beneath."""
+    """A line of text on the screen: what stands fixed before it, the text itself, and the style beneath.
+
+    ``more`` stands before the further lines that a long text takes; blank where it is empty.
+    """
 
     gutter: Line
     text: Line
     under: str = ""
+    more: Line = ()
 
 
 class Drawing(Protocol):
@@ -47,6 +54,9 @@ class Drawing(Protocol):
 
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
         """The cells of a row; their texts may end after ``reach`` cells. ``is_top``: nothing is above it."""
+
+    def texts(self, index: int) -> Sequence[str]:
+        """What the cells of a row say, whole. Quicker than to draw them."""
 
     def gutter(self) -> int:
         """How wide the gutter of a cell is."""
@@ -74,6 +84,30 @@ class _Part(NamedTuple):
     old_count: int
     new: int
     new_count: int
+
+
+class _Line(NamedTuple):
+    """A line, the one that it is compared with, and its numbers, counted from 0."""
+
+    kind: LineKind
+    text: str
+    other: str | None
+    old: int | None
+    new: int | None
+
+    @property
+    def has_end(self) -> bool:
+        return self.text.endswith("\n")
+
+    @property
+    def shown(self) -> str:
+        """Without its end. What changed keeps its carriage return: that may be all that changed."""
+        text = self.text.removesuffix("\n")
+        return text.removesuffix("\r") if self.kind == "same" else text
+
+    @property
+    def said(self) -> str:
+        return safe(self.shown) + ("" if self.has_end or self.kind == "same" else NO_END)
 
 
 class Comparison:
@@ -112,20 +146,49 @@ class Comparison:
         return longest
 
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
-        at = bisect_right(self._starts, index) - 1
-        part, offset = self._parts[at], index - self._starts[at]
+        part, offset = self._at(index)
         if part.kind == "hunk":
             return [Cell((), [Span(_range(part), "header-line")], "header-line")]
+        return [self._drawn(line, reach) for line in self._lines(part, offset)]
+
+    def texts(self, index: int) -> Sequence[str]:
+        part, offset = self._at(index)
+        if part.kind == "hunk":
+            return [_range(part)]
+        return ["" if line is None else line.said for line in self._lines(part, offset)]
+
+    def _at(self, index: int) -> tuple[_Part, int]:
+        at = bisect_right(self._starts, index) - 1
+        return self._parts[at], index - self._starts[at]
+
+    def _lines(self, part: _Part, offset: int) -> Sequence[_Line | None]:
+        """The lines of a row; None where one side has no more."""
         if self.columns == 2:
-            return [self._cell(part, side, offset, reach) for side in ("removed", "added")]
+            return [self._old_line(part, offset), self._new_line(part, offset)]
+        if part.kind == "same" or offset < part.old_count:
+            return [self._old_line(part, offset)]
+        return [self._new_line(part, offset - part.old_count)]
+
+    def _old_line(self, part: _Part, offset: int) -> _Line | None:
+        if offset >= part.old_count:
+            return None
+        line = self._old[part.old + offset]
+        new = part.new + offset
         if part.kind == "same":
-            return [self._unified("same", part.old + offset, part.new + offset, None, reach)]
-        if offset < part.old_count:
-            partner = part.new + offset if offset < part.new_count else None
-            return [self._unified("removed", part.old + offset, None, partner, reach)]
-        offset -= part.old_count
-        partner = part.old + offset if offset < part.old_count else None
-        return [self._unified("added", None, part.new + offset, partner, reach)]
+            return _Line("same", line, None, part.old + offset, new)
+        other = self._new[new] if offset < part.new_count else None
+        return _Line("removed", line, other, part.old + offset, None)
+
+    def _new_line(self, part: _Part, offset: int) -> _Line | None:
+        if offset >= part.new_count:
+            return None
+        line = self._new[part.new + offset]
+        old = part.old + offset
+        if part.kind == "same":
+            # Beside its twin, which has the number of the other side.
+            return _Line("same", line, None, part.new + offset, None)
+        other = self._old[old] if offset < part.old_count else None
+        return _Line("added", line, other, None, part.new + offset)
 
     def _rows_of(self, part: _Part) -> int:
         if part.kind == "hunk":
@@ -136,66 +199,46 @@ class Comparison:
             return max(part.old_count, part.new_count)
         return part.old_count + part.new_count
 
-    def _unified(
-        self, kind: LineKind, old: int | None, new: int | None, partner: int | None, reach: int
-    ) -> Cell:
-        digits = self._digits
-        numbers = " ".join(" " * digits if n is None else f"{n + 1:>{digits}}" for n in (old, new))
-        if kind == "removed":
-            line, other = self._old[old or 0], None if partner is None else self._new[partner]
-        else:
-            line, other = self._new[new or 0], None if partner is None else self._old[partner]
-        return _drawn(kind, numbers, line, other, reach)
-
-    def _cell(self, part: _Part, side: Literal["removed", "added"], offset: int, reach: int) -> Cell:
-        """The row of one side; the other side may have more."""
-        lines, start, count = (
-            (self._old, part.old, part.old_count)
-            if side == "removed"
-            else (self._new, part.new, part.new_count)
-        )
-        others, other_start, other_count = (
-            (self._new, part.new, part.new_count)
-            if side == "removed"
-            else (self._old, part.old, part.old_count)
-        )
-        if offset >= count:
+    def _drawn(self, line: _Line | None, reach: int) -> Cell:
+        if line is None:
             return Cell([Span(" " * self.gutter())], (), "missing-line")
-        number = f"{start + offset + 1:>{self._digits}}"
-        other = others[other_start + offset] if offset < other_count else None
-        kind: LineKind = "same" if part.kind == "same" else side
-        return _drawn(kind, number, lines[start + offset], other, reach)
+        under, style = ("", "") if line.kind == "same" else (f"{line.kind}-line", line.kind)
+        gutter = [
+            Span(f" {self._numbers(line)} ", "" if under else "number"),
+            Span(f"{SIGNS[line.kind]} ", style),
+        ]
+        return Cell(gutter, list(_marked_text(line, reach)), under)
+
+    def _numbers(self, line: _Line) -> str:
+        if self.columns == 2:
+            number = line.new if line.old is None else line.old
+            return f"{(number or 0) + 1:>{self._digits}}"
+        return " ".join(f"{'' if n is None else n + 1:>{self._digits}}" for n in (line.old, line.new))
 
 
-def _drawn(kind: LineKind, numbers: str, line: str, other: str | None, reach: int) -> Cell:
-    under = "" if kind == "same" else f"{kind}-line"
-    style = "" if kind == "same" else kind
-    gutter = [Span(f" {numbers} ", "" if under else "number"), Span(f"{SIGNS[kind]} ", style)]
-    if kind == "same":
-        return Cell(gutter, [Span(safe(_near(line.removesuffix("\n").removesuffix("\r"), reach)))], under)
-    return Cell(gutter, list(_changed_text(kind, line, other, reach)), under)
-
-
-def _changed_text(kind: LineKind, line: str, other: str | None, reach: int) -> Iterator[Span]:
+def _marked_text(line: _Line, reach: int) -> Iterator[Span]:
     """The line with the words marked that its partner has not, and a mark where it has no end."""
-    text = line.removesuffix("\n")
-    near = _near(text, reach)
+    if line.kind == "same":
+        yield Span(safe(_near(line.shown, reach)))
+        return
+    near = _near(line.shown, reach)
     at = 0
-    for start, end in _marked(text, None if other is None else other.removesuffix("\n")):
+    for start, end in _marked(line.shown, line.other):
         if start >= len(near):
             break
-        yield Span(safe(near[at:start]), kind)
-        yield Span(safe(near[start:end]), f"{kind}-word")
+        yield Span(safe(near[at:start]), line.kind)
+        yield Span(safe(near[start:end]), f"{line.kind}-word")
         at = end
-    yield Span(safe(near[at:]), kind)
-    if line == text:
-        yield Span(" ⌁", "dim")
+    yield Span(safe(near[at:]), line.kind)
+    if not line.has_end:
+        yield Span(NO_END, "dim")
 
 
 def _marked(text: str, other: str | None) -> list[tuple[int, int]]:
+    """Where the words stand that the other line has not; nowhere if that is nearly all of it."""
     if other is None:
         return []
-    words = changed_words(other, text)
+    words = changed_words(other.removesuffix("\n"), text)
     if sum(end - start for start, end in words) > MOST_OF_A_LINE * len(text):
         return []
     return words

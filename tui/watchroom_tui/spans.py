@@ -40,3 +40,15 @@ def wrapped(line: Line, width: int) -> list[Line]:
 def width_of(line: Line) -> int:
     """How many cells the line takes."""
     return sum(len(span.text) if span.text.isascii() else cell_len(span.text) for span in line)
+
+
+def cut(line: Line, start: int, end: int) -> Line:
+    """The characters of the line from ``start`` up to ``end``."""
+    found: list[Span] = []
+    at = 0
+    for text, style in line:
+        piece = text[max(0, start - at) : max(0, end - at)]
+        if piece:
+            found.append(Span(piece, style))
+        at += len(text)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar, Final, NamedTuple
 
+from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -71,24 +72,17 @@ class FilesRoom(Room):
         self._checked: dict[int, str] = {}
         self._checked_files = False
 
+        self.shared = SharedFileList(title="pane.shared", empty="empty.shared", id="shared", classes="pane")
+        self.timeline = Timeline(title="pane.versions", empty="empty.versions", id="versions", classes="pane")
+        self.view = DrawingView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+        self._body = Container(id="body", classes="group")
+
     def compose_body(self) -> ComposeResult:
-        with Container(id="body", classes="group"):
+        with self._body:
             with Container(id="left", classes="group"):
-                yield SharedFileList(title="pane.shared", empty="empty.shared", id="shared", classes="pane")
-                yield Timeline(title="pane.versions", empty="empty.versions", id="versions", classes="pane")
-            yield DrawingView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
-
-    @property
-    def shared(self) -> SharedFileList:
-        return self.query_one("#shared", SharedFileList)
-
-    @property
-    def timeline(self) -> Timeline:
-        return self.query_one("#versions", Timeline)
-
-    @property
-    def view(self) -> DrawingView:
-        return self.query_one("#diff", DrawingView)
+                yield self.shared
+                yield self.timeline
+            yield self.view
 
     def show_model(self, model: Model) -> None:
         self.shared.show(model.files)
@@ -153,7 +147,7 @@ class FilesRoom(Room):
         self._show_row()
 
     def on_resize(self) -> None:
-        if self._has_sides() != self.query_one("#body").has_class("-sides"):
+        if self._has_sides() != self._body.has_class("-sides"):
             self.draw_comparison()
 
     def _show_versions(self) -> None:
@@ -244,7 +238,7 @@ class FilesRoom(Room):
 
     def _arrange(self) -> None:
         """Give the lower pane the whole width while two versions stand side by side."""
-        self.query_one("#body").set_class(self._has_sides(), "-sides")
+        self._body.set_class(self._has_sides(), "-sides")
 
     @work(exclusive=True, group="draw")
     async def draw_comparison(self) -> None:
@@ -303,8 +297,9 @@ class FilesRoom(Room):
     def _title(self, what: str) -> str:
         """The file's name before ``what``, as much of it as there is space for."""
         path = safe(self._shown_file.path) if self._shown_file is not None else ""
-        room = max(8, self.view.size.width - len(what) - 8)
-        return f"{fit_path(path, min(room, len(path) * 2)).rstrip()}  {what}"
+        # A pane that waits behind another has no size yet.
+        room = (self.view.size.width or self.app.size.width) - cell_len(what) - 8
+        return f"{path if cell_len(path) <= room else fit_path(path, max(8, room))}  {what}"
 
     def action_rollback(self) -> None:
         """Bring the chosen version back, after showing what that changes."""

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Hashable, Sequence
+from typing import Final
 
 from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
 
-from watchroom_tui.columns import fit
+from watchroom_tui.columns import fit, wrap
 from watchroom_tui.comparing import Cell, Drawing
-from watchroom_tui.spans import Line, Span, width_of
+from watchroom_tui.spans import Line, Span, cut, width_of
 from watchroom_tui.widgets.drawn import content
 from watchroom_tui.widgets.text_view import TextView
+
+MOST_WRAPPED: Final = 4_000
+"""Drawings of more rows, or of more than a hundred times as many characters, are not wrapped at the edge of
+the pane: that would take longer than a key may. They scroll sideways."""
 
 
 class DrawingView(TextView):
     """A text view that can show a `Drawing` too, with a cursor on one of its rows where that is wanted.
 
-    The scroll position and the cursor stay when the same subject is drawn anew.
+    Long lines are wrapped. The scroll position and the cursor stay when the same subject is drawn anew.
     """
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._drawing: Drawing | None = None
         self._cursor: int | None = None
+        self._starts: list[int] | None = None
+        """On which line each row begins, and the end; None where nothing is wrapped."""
 
     def show_drawing(
         self, subject: Hashable, drawing: Drawing, *, title: str, with_cursor: bool = False
@@ -61,11 +69,39 @@ class DrawingView(TextView):
         return max(1, (self.room.width - columns + 1) // columns - self._drawing.gutter())
 
     def _measure(self) -> None:
-        if self._drawing is None:
+        drawing = self._drawing
+        if drawing is None:
             super()._measure()
             return
-        hidden = max(0, self._drawing.longest() - self._text_room())
-        self.virtual_size = Size(self.room.width + hidden if hidden else 0, len(self._drawing))
+        self._starts = self._wrapped_starts(drawing)
+        if self._starts is not None:
+            self.virtual_size = Size(0, self._starts[-1])
+            return
+        hidden = max(0, drawing.longest() - self._text_room())
+        self.virtual_size = Size(self.room.width + hidden if hidden else 0, len(drawing))
+
+    def _wrapped_starts(self, drawing: Drawing) -> list[int] | None:
+        if len(drawing) > MOST_WRAPPED:
+            return None
+        self._wrapped_at = self._text_room()
+        starts, characters = [0], 0
+        for index in range(len(drawing)):
+            texts = drawing.texts(index)
+            characters += sum(map(len, texts))
+            if characters > 100 * MOST_WRAPPED:
+                return None
+            starts.append(starts[-1] + max(len(wrap(text, self._wrapped_at)) for text in texts))
+        return starts
+
+    def _row_at(self, line: int) -> tuple[int, int]:
+        """Which row stands on a line, and which of its lines that is."""
+        if self._starts is None:
+            return line, 0
+        row = bisect_right(self._starts, line) - 1
+        return row, line - self._starts[row]
+
+    def _line_of(self, row: int) -> int:
+        return row if self._starts is None else self._starts[row]
 
     def on_resize(self) -> None:
         if self._drawing is None:
@@ -82,13 +118,14 @@ class DrawingView(TextView):
         if drawing is None:
             return super().render_line(y)
         width, (left, top) = self.room.width, self.scroll_offset
-        index = y + top
+        index, part = self._row_at(y + top)
         if index >= len(drawing):
             return self.strip((), width)
         under = ""
         if index == self._cursor:
             under = "cursor" if self.has_focus else "cursor-idle"
-        cells = drawing.row(index, left + width, is_top=y == 0)
+        reach = left + width if self._starts is None else 100 * MOST_WRAPPED
+        cells = drawing.row(index, reach, is_top=y == 0)
         strips: list[Strip] = []
         free = width
         for number, cell in enumerate(cells):
@@ -96,9 +133,21 @@ class DrawingView(TextView):
                 strips.append(self.strip([Span("│", "number")], 1))
                 free -= 1
             mine = free // (len(cells) - number)
-            strips.append(self._cell(cell, mine, left, under or cell.under))
+            if self._starts is None:
+                strips.append(self._cell(cell, mine, left, under or cell.under))
+            else:
+                strips.append(self._cell(self._part_of(cell, part), mine, 0, under or cell.under))
             free -= mine
         return Strip.join(strips)
+
+    def _part_of(self, cell: Cell, part: int) -> Cell:
+        """One line of a cell whose text is wrapped."""
+        pieces = wrap("".join(span.text for span in cell.text), self._wrapped_at)
+        gutter = cell.gutter if part == 0 else cell.more or [Span(" " * width_of(cell.gutter))]
+        if part >= len(pieces):
+            return cell._replace(gutter=gutter, text=())
+        start = sum(len(piece) for piece in pieces[:part])
+        return cell._replace(gutter=gutter, text=cut(cell.text, start, start + len(pieces[part])))
 
     def _cell(self, cell: Cell, width: int, left: int, under: str) -> Strip:
         gutter = width_of(cell.gutter)
@@ -134,11 +183,12 @@ class DrawingView(TextView):
 
     def _show_cursor(self) -> None:
         """Scroll as little as brings the cursor's row into view."""
-        at, top, height = self._cursor or 0, self.scroll_offset.y, max(1, self.room.height)
-        if at < top:
-            self.scroll_to(y=at, animate=False, immediate=True)
-        elif at >= top + height:
-            self.scroll_to(y=at - height + 1, animate=False, immediate=True)
+        row, top, height = self._cursor or 0, self.scroll_offset.y, max(1, self.room.height)
+        first, last = self._line_of(row), self._line_of(row + 1) - 1
+        if first < top:
+            self.scroll_to(y=first, animate=False, immediate=True)
+        elif last >= top + height:
+            self.scroll_to(y=min(first, last - height + 1), animate=False, immediate=True)
 
     def on_focus(self) -> None:
         self.refresh()
@@ -149,4 +199,4 @@ class DrawingView(TextView):
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
         if offset is not None and self._cursor is not None:
-            self._move_cursor(offset.y + self.scroll_offset.y)
+            self._move_cursor(self._row_at(offset.y + self.scroll_offset.y)[0])
