@@ -81,18 +81,21 @@ async def puts_versions_side_by_side(desk: Desk) -> None:
     await goes_to_files(desk)
     await desk.press("m", "G")
     await desk.until(lambda: "v1 → ✗" in str(desk.text("diff").border_title), "the marked and the first")
-    await desk.press("s")
-    if desk.app.size != NARROW:
+    if desk.app.size == NARROW:
+        await desk.press("enter")
+    else:
+        await desk.press("s")
         await desk.until(
-            lambda: any("Questions" in line or "1 −" in line for line in desk.lines()), "the sides"
+            lambda: any(line.count("## Findings") == 2 for line in desk.lines()), "the same on both sides"
         )
 
 
 async def blames(desk: Desk) -> None:
     await goes_to_files(desk)
-    await desk.press("down", "b", "enter", "down", "down")
-    await desk.until(lambda: "who wrote v1" in str(desk.text("diff").border_title), "the authors")
-    await desk.until(lambda: "v1 · writer" in str(desk.text("diff").border_subtitle), "the foot")
+    await desk.press("b", "enter")
+    await desk.until(lambda: "who wrote ✗" in str(desk.text("diff").border_title), "the authors")
+    await desk.press("down", "down", "down", "down")
+    await desk.until(lambda: "✗ · analyst" in str(desk.text("diff").border_subtitle), "the foot")
 
 
 async def goes_to_activity(desk: Desk) -> None:
