@@ -1,0 +1,62 @@
+"""The worker process: it answers as its functions do, whatever the texts, and as often as it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import pairwise
+
+import pytest
+from calls import ok
+from watchroom import Row, Toolbox, Workspace
+from watchroom.merge import changes
+from watchroom.projections.blame import blame
+from watchroom_tui.blaming import AT_ONCE, blamed
+from watchroom_tui.work import WorkerProcess, diff
+
+TEXTS = ["", "one\ntwo\n", "one\n二\n", "one\r\n二\n\x00\x1b[31m", "", "no end"]
+LARGE = "line\n" * (AT_ONCE // 5 + 1)
+
+
+@pytest.fixture
+async def process() -> AsyncIterator[WorkerProcess]:
+    started = WorkerProcess()
+    yield started
+    await started.close()
+
+
+async def test_the_process_finds_what_changed(process: WorkerProcess) -> None:
+    for old, new in pairwise(TEXTS):
+        assert await process.changes(old, new) == changes(old, new)
+        assert await process.diff(old, new) == diff(old, new)
+
+
+async def test_it_finds_what_changed_from_each_text_to_the_next(process: WorkerProcess) -> None:
+    assert await process.changes_of(TEXTS) == [changes(old, new) for old, new in pairwise(TEXTS)]
+    assert await process.changes_of(TEXTS[:1]) == []
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(process: WorkerProcess) -> None:
+    given_up = asyncio.create_task(process.changes(LARGE, LARGE + "more\n"))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    assert await process.changes("a\n", "b\n") == changes("a\n", "b\n")
+    assert given_up.cancelled()
+
+
+async def test_blame_step_by_step_is_blame_at_once(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, process: WorkerProcess
+) -> None:
+    texts = ["first\n", LARGE, "second\n" + LARGE, "second\n", "third\nsecond\n"]
+    for number, text in enumerate(texts):
+        writer = (alice, bob)[number % 2]
+        ok(writer, "collab_write", filepath="long.md", content=text, message="m", expected_version=number)
+    rows = workspace.journal.history("collab", "long.md")
+
+    def read(row: Row) -> str:
+        return workspace.journal.content(row.seq) or ""
+
+    text, found = await blamed(rows, read, process)
+    assert text == texts[-1]
+    assert found == blame(list(zip(rows, texts, strict=True)))
+    assert [row.version for row in found] == [5, 3]
