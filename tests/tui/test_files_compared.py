@@ -123,6 +123,9 @@ async def test_side_by_side_takes_100_columns_and_says_so(workspace: Workspace, 
             lambda: any("− two" in line and "+ 2" in line for line in desk.lines()), "both sides"
         )
         await desk.pilot.resize_terminal(*NARROW)
+        await desk.until(lambda: desk.app.size == NARROW, "the size")
+        await desk.press("s")
+        await desk.is_told("Side by side takes 100 columns or more.")
         await desk.press("enter")
         await desk.until(
             lambda: any("− two" in line and "+ 2" not in line for line in desk.lines()), "one side"

@@ -131,7 +131,7 @@ class FilesRoom(Room):
         self._show_row()
 
     def action_flip_sides(self) -> None:
-        if not self._wants_sides and self.app.size.width < SIDES_FROM:
+        if self.app.size.width < SIDES_FROM:
             words = self.watchroom.words
             self.watchroom.tell(words("files.too_narrow", columns=SIDES_FROM), "warning")
             return
@@ -157,7 +157,7 @@ class FilesRoom(Room):
         if file is None or self._shown_file is None or file.path != self._shown_file.path:
             self.timeline.mark(None)
             self._checked = {}
-            self._checked_files = False
+            self._checked_files = self.watchroom.workspace is not None
         self._shown_file = file
         if file is None:
             self._shown = self._compared = None
@@ -181,7 +181,11 @@ class FilesRoom(Room):
         """Compare the versions with their checksums, a few at a time; ``anew``: also those that were."""
         app, words = self.watchroom, self.watchroom.words
         workspace = app.workspace if app.feed.is_live else None
-        checked = {} if anew else dict(self._checked)
+        if anew:
+            self._checked = {}
+            self._checked_files = workspace is not None
+        # What is done stays, should this be stopped for a newer version's sake.
+        checked = self._checked
         waiting = [row for row in self.timeline.items if row.version is not None and row.seq not in checked]
         while waiting:
             now: list[Row] = []
@@ -194,7 +198,6 @@ class FilesRoom(Room):
                 before = checked[each.row.seq]
                 checked[each.row.seq] = f"{before} · {what}" if before else what
             self.timeline.show_broken({seq: what for seq, what in checked.items() if what})
-        self._checked, self._checked_files = checked, workspace is not None
 
     def _show_row(self) -> None:
         """Bring the lower pane to what the cursor, the mark and the keys ask for."""

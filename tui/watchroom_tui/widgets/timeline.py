@@ -60,6 +60,11 @@ class Timeline(LineList[Row]):
     def title_text(self, title: str) -> str:
         return title if self._marked is None else f"{title}  ◆ {version_name(self._marked)}"
 
+    @property
+    def tab_text(self) -> str:
+        """What stands on this pane's tab: the mark stands in its title."""
+        return f"{words_of(self)(self._title)} {len(self.items)}"
+
     def line(self, item: Row, width: int) -> Line:
         words = words_of(self)
         broken = self._broken.get(item.seq)
