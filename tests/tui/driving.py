@@ -79,9 +79,10 @@ class Desk:
     def words_in(self, selector: str) -> str:
         """What stands in a widget, as one line without its frame and the breaks of its lines."""
         found = self.app.screen.query(selector)
-        if not found:
-            return ""
-        left, top, width, height = found.last().region
+        return self._words_of(found.last()) if found else ""
+
+    def _words_of(self, widget: Widget) -> str:
+        left, top, width, height = widget.region
         rows = (line[left : left + width].strip("│╭╮╰╯─▌▐ ") for line in self.lines()[top : top + height])
         return " ".join(" ".join(rows).split())
 
@@ -90,7 +91,10 @@ class Desk:
 
     async def is_told(self, text: str) -> None:
         """A passing message says so."""
-        await self.until(lambda: text in self.words_in("Toast"), repr(text))
+        await self.until(lambda: any(text in each for each in self._told()), repr(text))
+
+    def _told(self) -> Sequence[str]:
+        return [self._words_of(toast) for toast in self.app.screen.query("Toast")]
 
     def lines(self) -> Sequence[str]:
         """The screen, line by line."""

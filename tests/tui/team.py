@@ -62,6 +62,11 @@ def collide(winner: Toolbox, loser: Toolbox, path: str = PLAN) -> int:
 async def opens_merge(desk: Desk) -> MergeInHand:
     """Go to the most urgent conflict; gives its merge."""
     await desk.press("exclamation_mark")
+    return await has_opened_merge(desk)
+
+
+async def has_opened_merge(desk: Desk) -> MergeInHand:
+    """The merge, when its texts are there."""
     await desk.until(lambda: isinstance(desk.app.screen, MergeScreen), "the merge screen")
     screen = desk.app.screen
     assert isinstance(screen, MergeScreen)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from damage import break_content, version_file
 from tui.driving import MIDDLE, NARROW, Desk, dashboard
-from tui.team import PLAN, choose_version, stale_write, write
+from tui.team import PLAN, choose_version, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
 
 POEM = "poem.md"
@@ -40,13 +40,12 @@ async def is_titled(desk: Desk, text: str) -> None:
     await desk.until(lambda: text in title(desk), f"the title {text!r}")
 
 
-@pytest.mark.parametrize("key", ["m", "space"])
 async def test_a_marked_version_is_compared_with_the_one_under_the_cursor(
-    workspace: Workspace, conflict: int, key: str
+    workspace: Workspace, conflict: int
 ) -> None:
     async with dashboard(workspace) as desk:
         await choose_version(desk, 1)
-        await desk.press(key)
+        await desk.press("m")
         await desk.sees("Versions  ◆ v1", "◆─ v1")
         await desk.press("g")
         await is_titled(desk, "v1 → v3")
@@ -84,7 +83,8 @@ async def test_a_refused_write_is_compared_with_its_base_with_the_current_and_wi
     workspace: Workspace, conflict: int
 ) -> None:
     async with dashboard(workspace) as desk:
-        await desk.press("exclamation_mark")
+        await opens_merge(desk)
+        await desk.press("escape")
         await is_titled(desk, "v1 → ✗")
         await desk.sees("− one", "+ late")
         await desk.press("d")
@@ -170,7 +170,8 @@ async def test_blame_of_a_refused_write_begins_with_its_base(
 ) -> None:
     stale_write(bob, "one\ntwo\nthree\nfour\n", 1, POEM)
     async with dashboard(workspace) as desk:
-        await desk.press("exclamation_mark")
+        await opens_merge(desk)
+        await desk.press("escape")
         await is_titled(desk, "→ ✗")
         await desk.press("b")
         await is_titled(desk, "who wrote ✗")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from calls import ok
 from tui.driving import MIDDLE, NARROW, WIDE, Desk, dashboard
-from tui.team import BASE, CURRENT, PLAN, collide, opens_merge, stale_write, write
+from tui.team import BASE, CURRENT, PLAN, collide, has_opened_merge, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
 
 DECIDED = "# The plan\n\nfirst, said alice\n\nmiddle\n\nlast, said bob\n"
@@ -316,3 +316,20 @@ async def test_what_an_agent_wrote_after_the_merge_began_is_not_settled_with_it(
         await desk.is_told("is version 3 now")
         await desk.has_taken_in(workspace)
         assert [conflict.id for conflict in desk.model.conflicts] == [later]
+
+
+async def test_the_files_room_leads_to_the_conflict_of_the_file(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    stale_write_of_one_line(alice, bob)
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("4", "files")
+        await desk.until(lambda: len(desk.list("versions").items) == 3, "the versions")
+        await desk.press("c")
+        await has_opened_merge(desk)
+        await desk.press("i", "w")
+        await is_asked_for_a_message(desk)
+        await desk.press("enter")
+        await desk.until(lambda: desk.place == "files", "the files")
+        await desk.press("c")
+        await desk.is_told("No conflict is open here.")

@@ -102,6 +102,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("view_first", "view", "scroll_to_end(0)", ("home", "g")),
     Action("view_last", "view", "scroll_to_end(1)", ("end", "G")),
     Action("rollback", "files", "rollback", ("r",), footer=True, acts=True),
+    Action("settle", "files", "settle", ("c",), footer=True, acts=True),
     Action("mark", "files", "mark", ("m",), footer=True),
     Action("unified", "files", "flip_diff", ("d",), footer=True),
     Action("sides", "files", "flip_sides", ("s",), footer=True),

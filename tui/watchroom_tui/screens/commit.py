@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
@@ -12,34 +11,28 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from watchroom_tui.comparing import Comparison
 from watchroom_tui.screens.sheet import Sheet
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.widgets.drawing_view import DrawingView
 from watchroom_tui.widgets.drawn import content
-from watchroom_tui.widgets.text_view import TextView
 
 if TYPE_CHECKING:
     from watchroom_tui.app import WatchroomApp
 
 
-def _changes_view(lines: Sequence[Line], title: str, nothing: str, view: TextView) -> None:
-    shown = lines or [[], [Span(f" {nothing}", "dim")]]
-    view.show_lines(title, shown, title=title)
-
-
 class PreviewScreen(Sheet):
-    """The changes from the version that stands to the result so far."""
+    """What a commit would change."""
 
-    def __init__(self, lines: Sequence[Line], title: str) -> None:
+    def __init__(self, changes: Comparison, title: str) -> None:
         super().__init__()
-        self._lines = lines
+        self._changes = changes
         self._title = title
 
     def compose(self) -> ComposeResult:
-        yield TextView(title="pane.diff", empty="empty.diff", id="detail", classes="pane")
+        yield DrawingView(title="pane.diff", empty="merge.no_changes", id="detail", classes="pane")
 
     def on_mount(self) -> None:
-        nothing = self.watchroom.words("merge.no_changes")
-        _changes_view(self._lines, self._title, nothing, self.query_one(TextView))
+        self.query_one(DrawingView).show_drawing(self._title, self._changes, title=self._title)
 
 
 class CommitScreen(ModalScreen[str | None]):
@@ -53,32 +46,31 @@ class CommitScreen(ModalScreen[str | None]):
         Binding("down", "line(1)", show=False),
     ]
 
-    def __init__(self, lines: Sequence[Line], title: str, message: str) -> None:
+    def __init__(self, changes: Comparison, title: str, message: str) -> None:
         """``message`` is safe already."""
         super().__init__()
-        self._lines = lines
+        self._changes = changes
         self._title = title
         self._message = message
 
     def compose(self) -> ComposeResult:
         words = cast("WatchroomApp", self.app).words
         with Vertical(id="commit"):
-            yield TextView(title="pane.diff", empty="empty.diff", id="changes", classes="pane")
+            yield DrawingView(title="pane.diff", empty="merge.no_changes", id="changes", classes="pane")
             message = Input(self._message, id="message", max_length=2000, select_on_focus=False)
             message.border_title = content(words("merge.message"))
             message.border_subtitle = content(words("merge.commit_keys"))
             yield message
 
     def on_mount(self) -> None:
-        words = cast("WatchroomApp", self.app).words
-        _changes_view(self._lines, self._title, words("merge.no_changes"), self.query_one(TextView))
+        self.query_one(DrawingView).show_drawing(self._title, self._changes, title=self._title)
         self.query_one(Input).focus()
 
     def action_scroll(self, pages: int) -> None:
-        self.query_one(TextView).action_scroll_pages(pages)
+        self.query_one(DrawingView).action_scroll_pages(pages)
 
     def action_line(self, lines: int) -> None:
-        self.query_one(TextView).action_scroll_by(lines)
+        self.query_one(DrawingView).action_scroll_by(lines)
 
     @on(Input.Submitted)
     def commit(self, event: Input.Submitted) -> None:

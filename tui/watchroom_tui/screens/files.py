@@ -304,6 +304,16 @@ class FilesRoom(Room):
         room = (self.view.size.width or self.app.size.width) - cell_len(what) - 8
         return f"{path if cell_len(path) <= room else fit_path(path, max(8, room))}  {what}"
 
+    async def action_settle(self) -> None:
+        """Go to the merge of the refused write under the cursor, or of the newest open one of the file."""
+        app, row, file = self.watchroom, self.timeline.item, self._shown_file
+        mine = [each for each in app.model.conflicts if file is not None and each.path == file.path]
+        chosen = next((each for each in mine if row is not None and each.actor == row.actor), None)
+        if mine:
+            await app.merge((chosen or mine[0]).row)
+        else:
+            app.tell(app.words("files.no_conflict"))
+
     def action_rollback(self) -> None:
         """Bring the chosen version back, after showing what that changes."""
         app, words = self.watchroom, self.watchroom.words

@@ -88,7 +88,7 @@ class MergeScreen(Room):
     # -- showing
 
     def show_model(self, model: Model) -> None:
-        if self._hand is None:
+        if self._hand is None or self._hand.is_ending:
             return
         if model.conflicts is not self._conflicts:
             self._conflicts = model.conflicts
@@ -103,7 +103,7 @@ class MergeScreen(Room):
     def _see_whether_it_waits(self, conflicts: tuple[Conflict, ...]) -> None:
         """Others may settle the conflict, or add to it, while the person decides."""
         hand, app = self._hand, self.watchroom
-        if hand is None or hand.is_ending:
+        if hand is None:
             return
         row = self._row
         mine = next((each for each in conflicts if (each.path, each.actor) == (row.path, row.actor)), None)
@@ -112,7 +112,8 @@ class MergeScreen(Room):
             app.tell(app.words("merge.settled", path=row.path, author=row.actor))
         elif mine is not None and mine.id > hand.newest:
             hand.newest = mine.id
-            app.tell(app.words("merge.again", author=row.actor), "warning")
+            key = "merge.again_outside" if hand.sides.is_outside else "merge.again"
+            app.tell(app.words(key, author=row.actor), "warning")
         self.query_one(MergeTitle).show(hand, for_all=self._for_all)
 
     @work(group="merge")
@@ -126,7 +127,7 @@ class MergeScreen(Room):
         if hand is None or self._edited is not None:
             return False
         left = hand.left
-        if not await hand.catch_up(app.journal, app.worker_process):
+        if not await hand.catch_up(app.journal, app.worker_process) or not self.is_attached:
             return False
         self._show_hand()
         if hand.is_settled:

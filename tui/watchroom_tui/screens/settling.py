@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from watchroom.merge import current_text, joined, unresolved_text
+from watchroom.merge import current_text, joined, split_lines, unresolved_text
 from watchroom.model import Json
 
+from watchroom_tui.comparing import Compared, Comparison
 from watchroom_tui.merge_in_hand import MergeInHand
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.commit import CommitScreen, PreviewScreen
-from watchroom_tui.screens.files import diff_lines
 from watchroom_tui.screens.question import QuestionScreen
 
 if TYPE_CHECKING:
     from watchroom_tui.screens.merge import MergeScreen
-    from watchroom_tui.spans import Line
 
 MOST_MESSAGE: Final = 2000
 
@@ -100,10 +99,16 @@ class Settling:
         ]
         return safe(" + ".join(parts))[:MOST_MESSAGE]
 
-    async def _changes(self) -> list[Line]:
+    async def _changes(self) -> Comparison:
+        """From the version that stands to the result so far."""
         regions = self._hand.merging.regions
         before, after = await asyncio.to_thread(lambda: (current_text(regions), unresolved_text(regions)))
-        return diff_lines(await self._app.worker_process.diff(before, after))
+        changed = await self._app.worker_process.changes(before, after)
+
+        def compare() -> Comparison:
+            return Comparison(Compared(split_lines(before), split_lines(after), changed), side_by_side=False)
+
+        return await asyncio.to_thread(compare)
 
     def _title(self) -> str:
         sides = self._hand.sides

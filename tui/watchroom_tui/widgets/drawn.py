@@ -33,7 +33,6 @@ STYLE_NAMES: Final = (
         "cursor-idle",
         "flash",
         "number",
-        "word",
     ),
     *(f"agent-{number}" for number in range(AGENT_COLOURS)),
 )

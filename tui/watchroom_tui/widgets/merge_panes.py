@@ -242,7 +242,7 @@ def marked_words(old: str, new: str) -> Iterator[Span]:
     """``new`` with the words marked that ``old`` has not."""
     at = 0
     for start, end in [*changed_words(old, new), (len(new), len(new))]:
-        for text, style in ((new[at:start], ""), (new[start:end], "word")):
+        for text, style in ((new[at:start], ""), (new[start:end], "added-word")):
             if text:
                 yield Span(safe(text), style)
         at = end
