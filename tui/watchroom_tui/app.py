@@ -147,7 +147,8 @@ class WatchroomApp(App[None]):
     def on_model_changed(self, message: ModelChanged) -> None:
         self.model = message.model
         self.progress = message.progress
-        if self.room:
+        # While the dashboard closes, a room may have lost its panes already.
+        if self.room and self.is_running:
             self.room.show(self.model)
 
     @property
