@@ -176,6 +176,12 @@ class EditedAgain(WatchroomError):
     code = "edited_again"
 
 
+class NothingWaits(WatchroomError):
+    """A row that asks for nobody's eyes. Values: row."""
+
+    code = "nothing_waits"
+
+
 class WorkspaceNotFound(WatchroomError):
     """Values: root."""
 

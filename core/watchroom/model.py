@@ -32,6 +32,8 @@ DISMISS: Final = "dismiss_conflict"
 REVERT: Final = "revert_outside_edit"
 SETTLING_NOTES: Final = (DISMISS, REVERT)
 """The tools by which a person settles a conflict without a new version."""
+SEEN: Final = "mark_as_seen"
+"""The tool by which a person says that something needs nobody any more."""
 
 MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
 

@@ -17,7 +17,7 @@ from watchroom.texts import Language
 from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
 from watchroom.tree.tree import Tree, export
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
-from watchroom.zones import CollabZone, HandoffZone, OutsideEdits, PrivateZone, Settling, Store
+from watchroom.zones import Attention, CollabZone, HandoffZone, OutsideEdits, PrivateZone, Settling, Store
 
 if TYPE_CHECKING:
     from watchroom.toolbox import Toolbox
@@ -44,6 +44,7 @@ class Workspace:
         self.handoff = HandoffZone(self._store)
         self.collab = CollabZone(self._store)
         self.settling = Settling(self._store, self.collab, self._outside)
+        self.attention = Attention(self._store)
 
     @classmethod
     def open(
@@ -129,6 +130,7 @@ class Workspace:
             self.handoff,
             self.collab,
             self.settling,
+            self.attention,
             language or self.config.language,
         )
 

@@ -241,3 +241,38 @@ def test_needs_stand_by_urgency_and_within_a_kind_newest_first(
         ("handoff", "alice_to_bob/two.md"),
         ("handoff", "alice_to_bob/one.md"),
     ]
+
+
+# -- identity
+
+
+def test_a_conflict_keeps_its_identity_over_retries_and_rounds(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
+) -> None:
+    (before,) = needs(workspace)
+    for _ in range(3):
+        stale_write(bob, 1)
+    write(alice, "three", 2)
+    (after,) = needs(workspace)
+    assert after.times == 4
+    assert after.identity == before.identity
+
+
+def test_what_was_settled_and_comes_again_is_another_thing(
+    workspace: Workspace, bob: Toolbox, conflict: int
+) -> None:
+    (before,) = needs(workspace)
+    write(bob, "merged", 2)
+    stale_write(bob, 1)
+    (again,) = needs(workspace)
+    assert (again.kind, again.key) == (before.kind, before.key)
+    assert again.identity != before.identity
+
+
+def test_an_agent_that_keeps_being_refused_is_one_thing(workspace: Workspace, charlie: Toolbox) -> None:
+    denied(charlie, 3)
+    (before,) = needs(workspace)
+    denied(charlie, 4)
+    (after,) = needs(workspace)
+    assert after.times == 7
+    assert after.identity == before.identity

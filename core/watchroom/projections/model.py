@@ -46,6 +46,13 @@ class Need(NamedTuple):
     against: str = ""
     """The other party: who wrote the current version, was written over, should acknowledge, or stalls."""
     times: int = 1
+    since: int = 0
+    """The row that opened it: what was settled and comes again has another one."""
+
+    @property
+    def identity(self) -> tuple[NeedKind, str, int]:
+        """The same for as long as it lasts, whatever is tried meanwhile; never that of another need."""
+        return self.kind, self.key, self.since
 
 
 class Delivery(NamedTuple):
@@ -109,17 +116,17 @@ def pressing(model: Model, now: int) -> tuple[Need, ...]:
 
 def _stalled(model: Model, now: int) -> list[Need]:
     horizon = now - int(STALLED_AFTER * 1e9)
-    waiting: dict[str, Row] = {}
+    waiting: dict[str, Need] = {}
     for need in model.needs:
         if need.row.time <= horizon and need.kind in ("conflict", "handoff"):
             agent = need.row.actor if need.kind == "conflict" else need.against
             known = waiting.get(agent)
-            if known is None or need.row.seq < known.seq:
-                waiting[agent] = need.row
+            if known is None or need.row.seq < known.row.seq:
+                waiting[agent] = need
     if not waiting:
         return []
     return [
-        Need("stalled", view.agent.id, waiting[view.agent.id], view.agent.id)
+        waiting[view.agent.id]._replace(kind="stalled", key=view.agent.id, against=view.agent.id, times=1)
         for view in model.agents
         if view.agent.id in waiting and (view.last is None or view.last.time <= horizon)
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
-from watchroom.model import HUMAN_PREFIX, OUTSIDE, UNCHECKED, Row
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, SEEN, UNCHECKED, Row
 from watchroom.projections.conflicts import Conflict
 from watchroom.projections.model import URGENCY, Need, NeedKind
 from watchroom.tree.layout import split_handoff
@@ -30,7 +30,9 @@ class Needs:
 
     def apply(self, row: Row) -> None:
         self._apply_refusals(row)
-        if row.zone == "collab":
+        if row.tool == SEEN and row.outcome == "ok":
+            self._apply_look(row)
+        elif row.zone == "collab":
             self._apply_collab(row)
         elif row.zone == "handoff":
             self._apply_handoff(row)
@@ -53,8 +55,10 @@ class Needs:
 
     def _add(self, need: Need) -> None:
         known = self._open[need.kind].pop(need.key, None)
-        if known is not None and need.times == 1:
-            need = Need(need.kind, need.key, need.row, need.against, known.times + 1)
+        if known is None:
+            need = need._replace(since=need.row.seq)
+        else:
+            need = need._replace(times=max(need.times, known.times + 1), since=known.since)
         self._open[need.kind][need.key] = need
         self._changed = True
 
@@ -73,6 +77,21 @@ class Needs:
         self._refusals[row.actor] = count
         if count >= STUBBORN:
             self._add(Need("denied", row.actor, row, times=count))
+
+    def _apply_look(self, row: Row) -> None:
+        """A person has looked: what came after what they saw stays open, and a stubborn agent starts anew."""
+        kind, seen, actor = row.detail["need"], row.detail["row"], str(row.detail["actor"])
+        if kind == "denied":
+            known = self._open["denied"].get(actor)
+            if known is not None and known.since <= cast("int", seen):
+                self._close("denied", actor)
+                self._refusals[actor] = 0
+            return
+        looked_at = cast("NeedKind", kind)
+        key = f"{row.zone} {row.path}" if looked_at == "outside" else row.path
+        known = self._open[looked_at].get(key)
+        if known is not None and known.row.seq <= cast("int", seen):
+            self._close(looked_at, key)
 
     def _apply_collab(self, row: Row) -> None:
         if row.version is None:
@@ -102,6 +121,6 @@ def _is_outside_edit(row: Row) -> bool:
 def _need_of(conflict: Conflict) -> Need:
     row = conflict.row
     if conflict.kind == "outside":
-        return Need("outside", f"collab {row.path}", row, times=conflict.times)
+        return Need("outside", f"collab {row.path}", row, times=conflict.times, since=conflict.since.seq)
     against = conflict.against.actor if conflict.against else ""
-    return Need("conflict", f"{row.path} {row.actor}", row, against, conflict.times)
+    return Need("conflict", f"{row.path} {row.actor}", row, against, conflict.times, conflict.since.seq)

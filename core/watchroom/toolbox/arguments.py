@@ -95,6 +95,11 @@ class RevertOutsideEdit(Arguments):
     message: Message | None = None
 
 
+class MarkAsSeen(Arguments):
+    row: RowNumber
+    message: Message | None = None
+
+
 class CollabHistory(Arguments):
     filepath: Name
     limit: Annotated[int, Field(ge=1)] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.zones import CollabZone, HandoffZone, PrivateZone, Settling
+from watchroom.zones import Attention, CollabZone, HandoffZone, PrivateZone, Settling
 
 
 class Caller:
@@ -18,6 +18,7 @@ class Caller:
         handoff: HandoffZone,
         collab: CollabZone,
         settling: Settling,
+        attention: Attention,
         language: Language,
     ) -> None:
         self.actor = actor
@@ -25,6 +26,7 @@ class Caller:
         self.handoff = handoff
         self.collab = collab
         self.settling = settling
+        self.attention = attention
         self.language = language
         self._seen: dict[str, int] = {}
         self._lock = Lock()

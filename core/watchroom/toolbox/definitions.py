@@ -202,6 +202,15 @@ _ALL: Final = (
         ("filepath",),
         for_agents=False,
     ),
+    _tool(
+        "mark_as_seen",
+        "collab",
+        take.MarkAsSeen,
+        give.MarkedAsSeen,
+        Hints(idempotent=True),
+        settling.mark_as_seen,
+        for_agents=False,
+    ),
 )
 
 TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in _ALL}

@@ -121,6 +121,11 @@ class Dismissed(Result):
     conflict: int
 
 
+class MarkedAsSeen(Result):
+    row: int
+    path: str
+
+
 class Reverted(Result):
     filepath: str
     version: int

@@ -1,4 +1,4 @@
-"""The tools with which people settle conflicts. Agents have none of them: they write again."""
+"""The tools with which people settle what waits for them. Agents have none of them: they write again."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def dismiss(caller: Caller, args: take.DismissConflict) -> give.Dismissed:
 def revert(caller: Caller, args: take.RevertOutsideEdit) -> give.Reverted:
     row = caller.settling.revert(caller.actor, args.filepath, args.conflict, args.message or "")
     return give.Reverted(filepath=row.path, version=row.base or 0)
+
+
+def mark_as_seen(caller: Caller, args: take.MarkAsSeen) -> give.MarkedAsSeen:
+    row = caller.attention.mark_as_seen(caller.actor, args.row, args.message or "")
+    return give.MarkedAsSeen(row=args.row, path=row.path)

@@ -29,7 +29,7 @@ from watchroom.toolbox.definitions import TOOLS, Tool
 from watchroom.toolbox.missed import missed_changes
 from watchroom.toolbox.results import ConflictFailure, Failure
 from watchroom.toolbox.schemas import Definition, Format, definition
-from watchroom.zones import CollabZone, HandoffZone, PrivateZone, Settling, Store
+from watchroom.zones import Attention, CollabZone, HandoffZone, PrivateZone, Settling, Store
 
 ToolResult = dict[str, Json]
 
@@ -59,12 +59,13 @@ class Toolbox:
         handoff: HandoffZone,
         collab: CollabZone,
         settling: Settling,
+        attention: Attention,
         language: Language,
     ) -> None:
         self.actor = actor
         self.language: Language = language
         self._store = store
-        self._caller = Caller(actor, private, handoff, collab, settling, language)
+        self._caller = Caller(actor, private, handoff, collab, settling, attention, language)
         self._is_human = actor.startswith(HUMAN_PREFIX)
 
     def get_tool_definitions(
