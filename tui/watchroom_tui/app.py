@@ -20,6 +20,8 @@ from watchroom.projections.model import pressing
 from watchroom.texts import Language
 
 from watchroom_tui.actions import ROOMS, bindings, offered
+from watchroom_tui.alarm import Alarm
+from watchroom_tui.alerts import AlertMode
 from watchroom_tui.feed import Feed
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.room import Room
@@ -38,8 +40,6 @@ NEED_ROOMS: Final = {
     "conflict": "files",
     "outside": "files",
     "unchecked": "files",
-    "denied": "agents",
-    "stalled": "agents",
     "handoff": "handoffs",
 }
 
@@ -58,7 +58,8 @@ class WatchroomApp(App[None]):
 
     ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
     after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
-    changed. ``end_after``: seconds after which the dashboard closes by itself.
+    changed. ``end_after``: seconds after which the dashboard closes by itself. ``alerts``: how it says that
+    something new needs a person.
     """
 
     # All at once: a stylesheet that comes later has Textual parse every one again.
@@ -82,6 +83,7 @@ class WatchroomApp(App[None]):
         person: str = "supervisor",
         open_workspace: Callable[[], Workspace] | None = None,
         end_after: float | None = None,
+        alerts: AlertMode = "bell",
     ) -> None:
         super().__init__()
         self.words = wording(language)
@@ -105,6 +107,7 @@ class WatchroomApp(App[None]):
             control=control,
         )
 
+        self.alarm = Alarm(self, alerts)
         self.line_styles: dict[str, Style] = {}
         for theme in THEMES:
             self.register_theme(theme)
@@ -125,6 +128,7 @@ class WatchroomApp(App[None]):
     def _start(self) -> None:
         gc.enable()
         self.feed.start()
+        self.alarm.start()
         if self._end_after is not None:
             self.set_timer(self._end_after, self.exit)
         if self._open_workspace and self.feed.is_live:
@@ -147,6 +151,7 @@ class WatchroomApp(App[None]):
     def on_model_changed(self, message: ModelChanged) -> None:
         self.model = message.model
         self.progress = message.progress
+        self.alarm.take_stock()
         # While the dashboard closes, a room may have lost its panes already.
         if self.room and self.is_running:
             self.room.show(self.model)
@@ -168,6 +173,11 @@ class WatchroomApp(App[None]):
         """A passing message; ``text`` is shown as it is."""
         self.notify(safe(text), severity=severity, markup=False, timeout=3)
 
+    def send_to_terminal(self, sequence: str) -> None:
+        """Write what is not for the screen, between two frames: the driver keeps the order."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
+
     @property
     def room(self) -> Room | None:
         """The room that is shown, beneath whatever lies over it."""
@@ -182,6 +192,9 @@ class WatchroomApp(App[None]):
 
     async def go_to(self, need: Need) -> None:
         """Go to the room that deals with ``need``, and to what it is about."""
+        if need.kind in ("denied", "stalled"):
+            await self.go_to_agent(need.key, what_it_did=True)
+            return
         await self.action_room("handoffs" if need.row.zone == "handoff" else NEED_ROOMS[need.kind])
         if self.room:
             self.room.go_to(need.row)
@@ -195,13 +208,13 @@ class WatchroomApp(App[None]):
 
             await self.push_screen(MergeScreen(row))
 
-    async def go_to_agent(self, agent: str) -> None:
-        """Go to the room of the agents, and to this one."""
+    async def go_to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
+        """Go to the room of the agents, and to this one or its rows."""
         from watchroom_tui.screens.agents import AgentsRoom
 
         await self.action_room("agents")
         if isinstance(self.room, AgentsRoom):
-            self.room.go_to_agent(agent)
+            self.room.go_to_agent(agent, what_it_did=what_it_did)
 
     async def action_urgent(self) -> None:
         needs = pressing(self.model, self.now())
@@ -212,6 +225,15 @@ class WatchroomApp(App[None]):
             await self.go_to(needs[at])
         else:
             self.tell(self.words("header.calm"))
+
+    def action_mark_as_seen(self) -> None:
+        from watchroom_tui.marking import mark_as_seen
+
+        need = self.room.need_at_hand if self.room else None
+        self.run_worker(mark_as_seen(self, need), group="seen", exclusive=True)
+
+    def action_cycle_alerts(self) -> None:
+        self.alarm.cycle()
 
     async def action_back(self) -> None:
         focused = self.focused

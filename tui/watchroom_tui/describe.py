@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from watchroom.model import SETTLING_NOTES, Row
+from watchroom.model import SEEN, SETTLING_NOTES, Row
 from watchroom.projections import Need, Status
 from watchroom.texts import Catalogue
 
+from watchroom_tui.columns import fit_path
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Span
 
@@ -24,6 +26,10 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "stalled": Span("◌", "warning"),
     "handoff": Span("✉", "accent"),
 }
+
+
+MOST_NAMED: Final = 3
+SUBJECT_WIDTH: Final = 40
 
 
 def tool(row: Row, words: Catalogue) -> str:
@@ -49,7 +55,7 @@ def outcome(row: Row, words: Catalogue) -> Span:
             if row.base == -1 and row.version > 1 and row.zone == "collab":
                 return Span(words("row.unchecked", version=row.version), "warning")
             return Span(f"v{row.version}", "ok")
-        if row.tool in SETTLING_NOTES:
+        if row.tool in (*SETTLING_NOTES, SEEN):
             return Span("✓", "ok")
         if row.tool == "acknowledge_handoff":
             return Span(f"✓ v{row.base}", "ok")
@@ -77,3 +83,20 @@ def need_text(need: Need, words: Catalogue) -> str:
     who = safe(need.row.actor)
     text = words(f"need.{need.kind}", who=who, against=safe(need.against), count=need.times)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind != "denied" else text
+
+
+def alert_text(needs: Sequence[Need], words: Catalogue) -> str:
+    """Some needs in one line; the first few by name."""
+    named = [
+        words(
+            "alert.thing",
+            kind=words(f"need.kind.{need.kind}"),
+            subject=fit_path(safe(subject(need)), SUBJECT_WIDTH).strip(),
+            what=need_text(need, words),
+        )
+        for need in needs[:MOST_NAMED]
+    ]
+    if len(needs) == 1:
+        return named[0]
+    more = ["…"] if len(needs) > MOST_NAMED else []
+    return words("alert.several", count=len(needs), things=" · ".join(named + more))

@@ -54,6 +54,13 @@ class Need(NamedTuple):
         """The same for as long as it lasts, whatever is tried meanwhile; never that of another need."""
         return self.kind, self.key, self.since
 
+    @property
+    def closes_by_a_look(self) -> bool:
+        """Whether a person who looked and finds it fine can say so; a conflict has to be settled."""
+        if self.kind in ("outside", "stalled"):
+            return self.row.zone == "handoff"
+        return self.kind != "conflict"
+
 
 class Delivery(NamedTuple):
     """A handoff and how far it got."""

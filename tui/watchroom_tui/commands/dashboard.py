@@ -15,6 +15,7 @@ from watchroom.projections import Fold
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.tree.layout import CONTROL
 
+from watchroom_tui.alerts import MODES
 from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.moments import moment, open_journal
 from watchroom_tui.wording import wording
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 def _declare_common(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
     parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
+    parser.add_argument("--alerts", choices=MODES, default="bell", help=words("cli.argument.alerts"))
 
 
 def declare_open(parser: ArgumentParser, words: Catalogue) -> None:
@@ -135,6 +137,7 @@ def _run(
         person=given.person or _person(),
         open_workspace=open_workspace,
         end_after=getattr(given, "seconds", None),
+        alerts=given.alerts,
     ).run()
 
 

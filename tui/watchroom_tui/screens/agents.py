@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from watchroom.journal import RowFilter
 from watchroom.model import Row
-from watchroom.projections import Model
+from watchroom.projections import Model, Need
 
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.detail import RowScreen
@@ -49,11 +49,18 @@ class AgentsRoom(Room):
     def go_to(self, row: Row) -> None:
         self.go_to_agent(row.actor)
 
-    def go_to_agent(self, agent: str) -> None:
+    @property
+    def need_at_hand(self) -> Need | None:
+        view = self.query_one("#agents", AgentList).item
+        return self.need_of(("denied", "stalled"), view.agent.id if view else None)
+
+    def go_to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
         agents = self.query_one("#agents", AgentList)
         agents.show(self.watchroom.model.agents)
         agents.move_to(agent)
         self.front(agents)
+        if what_it_did:
+            self.front(self.query_one("#rows", OwnRowList))
 
     @on(LineList.Highlighted, "#agents")
     def choose_agent(self) -> None:

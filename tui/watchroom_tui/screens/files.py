@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from watchroom.merge import split_lines
 from watchroom.model import Row
-from watchroom.projections import Model, SharedFile
+from watchroom.projections import Model, Need, SharedFile
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.blaming import MOST_VERSIONS, BlameGutter, blamed
@@ -101,6 +101,11 @@ class FilesRoom(Room):
         self._shown_file = None
         self._show_versions()
         self.front(self.timeline)
+
+    @property
+    def need_at_hand(self) -> Need | None:
+        file = self.shared.item
+        return self.need_of(["unchecked"], file.path if file else None)
 
     @on(LineList.Highlighted, "#shared")
     def choose_file(self) -> None:

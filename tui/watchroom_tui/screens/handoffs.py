@@ -9,7 +9,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from watchroom.model import Row
-from watchroom.projections import Delivery, Model
+from watchroom.projections import Delivery, Model, Need
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.columns import fit
@@ -59,6 +59,12 @@ class HandoffsRoom(Room):
         deliveries = self.query_one("#deliveries", DeliveryList)
         deliveries.move_to(row.path)
         self.front(deliveries)
+
+    @property
+    def need_at_hand(self) -> Need | None:
+        delivery = self.query_one("#deliveries", DeliveryList).item
+        path = delivery.row.path if delivery else ""
+        return self.need_of(("outside", "handoff"), f"handoff {path}", path)
 
     def action_flip_acknowledged(self) -> None:
         self._open_only = not self._open_only

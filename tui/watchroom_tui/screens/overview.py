@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from watchroom.projections import Model
+from watchroom.projections import Model, Need
 from watchroom.projections.model import pressing
 
 from watchroom_tui.screens.room import Room
@@ -35,6 +35,10 @@ class OverviewRoom(Room):
         self.query_one("#agents", AgentList).show(model.agents)
         self.query_one("#needs", NeedList).show(pressing(model, self.watchroom.now()))
         self.query_one("#activity", RowList).show(model.recent)
+
+    @property
+    def need_at_hand(self) -> Need | None:
+        return self.query_one("#needs", NeedList).item
 
     @on(LineList.Opened, "#agents")
     async def open_agent(self) -> None:

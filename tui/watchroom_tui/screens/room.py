@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
@@ -11,7 +12,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widget import Widget
 from watchroom.model import Row
-from watchroom.projections import Model
+from watchroom.projections import Model, Need, NeedKind
 from watchroom.projections.model import pressing
 
 from watchroom_tui.widgets.drawn import Palette
@@ -58,6 +59,16 @@ class Room(Screen[None]):
     @abstractmethod
     def show_model(self, model: Model) -> None:
         """Bring the panes up to the model."""
+
+    @property
+    def need_at_hand(self) -> Need | None:
+        """What waits for a person and has the cursor on it, or on what it is about."""
+        return None
+
+    def need_of(self, kinds: Collection[NeedKind], *keys: str | None) -> Need | None:
+        """The most urgent need of these kinds that presses under one of these keys."""
+        needs = pressing(self.watchroom.model, self.watchroom.now())
+        return next((need for need in needs if need.kind in kinds and need.key in keys), None)
 
     def go_to(self, row: Row) -> None:
         """Put the cursor on what ``row`` is about, where this room can."""

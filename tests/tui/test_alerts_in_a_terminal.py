@@ -1,0 +1,102 @@
+"""What reaches a real terminal when something new needs a person, and what does not."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+from pty_driver import NotSeen, Terminal
+from tui.team import PLAN, stale_write, write
+from watchroom import Toolbox, Workspace
+
+POINTER_SHAPE: Final = re.compile(rb"\x1b\]22;[a-z-]*\x07")
+OSC_9: Final = re.compile(rb"\x1b\]9;[^\x07\x1b]*\x1b\\")
+OSC_777: Final = re.compile(rb"\x1b\]777;[^\x07\x1b]*\x1b\\")
+MARKS: Final = (
+    "TMUX TERM_PROGRAM LC_TERMINAL KITTY_WINDOW_ID GHOSTTY_RESOURCES_DIR WEZTERM_PANE KONSOLE_VERSION"
+)
+UNKNOWN_TERMINAL: Final = dict.fromkeys(MARKS.split(), "")
+
+
+@pytest.fixture
+def waiting(root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox) -> Path:
+    """A workspace in which one conflict waits already."""
+    write(alice, "one\n", 0)
+    write(alice, "two\n", 1)
+    write(alice, "zoo\n", 0, "zoo.md")
+    write(alice, "zoo 2\n", 1, "zoo.md")
+    stale_write(bob, "old trouble\n", 1, "zoo.md")
+    workspace.flush()
+    return root
+
+
+def opened(root: Path, *options: str, env: dict[str, str] | None = None) -> Terminal:
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(root), *options]
+    return Terminal(command, 120, 40, env={**UNKNOWN_TERMINAL, **(env or {})})
+
+
+def collides(bob: Toolbox) -> None:
+    """One conflict: a stale write, tried again and again."""
+    for number in range(4):
+        stale_write(bob, f"late {number}\n", 1, PLAN)
+
+
+def heard(terminal: Terminal) -> tuple[int, int, int]:
+    """How many bells, OSC 9 and OSC 777 came."""
+    raw = POINTER_SHAPE.sub(b"", terminal.raw())
+    return raw.count(b"\x07"), len(OSC_9.findall(raw)), len(OSC_777.findall(raw))
+
+
+def test_one_conflict_with_retries_is_one_bell_and_one_notification_of_each_kind(
+    waiting: Path, bob: Toolbox
+) -> None:
+    with opened(waiting, "--alerts", "both") as terminal:
+        terminal.wait_for_text("1 need you", timeout=30)
+        terminal.wait_for_text("zoo.md")
+        collides(bob)
+        terminal.wait_for_text("2 need you")
+        terminal.wait_for_bytes(b"]777;notify;Watchroom", timeout=20)
+        # Once more the same, after it was told.
+        collides(bob)
+        terminal.wait_for_text("×8")
+        with pytest.raises(NotSeen):
+            terminal.wait_for_bytes(b"]777;", since=terminal.mark(), timeout=6)
+        assert heard(terminal) == (1, 1, 1)
+        raw = terminal.raw()
+        assert "conflict plan.md: bob ↔ alice".encode() in raw
+        assert not any(b"zoo.md" in each for each in OSC_9.findall(raw)), "that waited already"
+
+
+def test_off_writes_nothing_and_the_key_changes_it(waiting: Path, bob: Toolbox, alice: Toolbox) -> None:
+    with opened(waiting, "--alerts", "off") as terminal:
+        terminal.wait_for_text("1 need you", timeout=30)
+        terminal.settle()
+        collides(bob)
+        terminal.wait_for_text("2 need you")
+        with pytest.raises(NotSeen):
+            terminal.wait_for_bytes(b"]777;", timeout=6)
+        assert heard(terminal) == (0, 0, 0)
+        terminal.send("A")
+        terminal.wait_for_text("Alerts: the terminal's bell")
+
+
+def test_the_bell_alone_is_what_one_gets_unasked(waiting: Path, bob: Toolbox) -> None:
+    with opened(waiting) as terminal:
+        terminal.wait_for_text("1 need you", timeout=30)
+        terminal.settle()
+        mark = terminal.mark()
+        collides(bob)
+        terminal.wait_for_bytes(b"\x07", since=mark, timeout=20)
+        assert heard(terminal) == (1, 0, 0)
+
+
+def test_under_tmux_the_notification_is_wrapped(waiting: Path, bob: Toolbox) -> None:
+    with opened(waiting, "--alerts", "desktop", env={"TMUX": "/nowhere,1,0"}) as terminal:
+        terminal.wait_for_text("1 need you", timeout=30)
+        terminal.settle()
+        collides(bob)
+        terminal.wait_for_bytes(b"\x1bPtmux;\x1b\x1b]9;Watchroom", timeout=20)
+        terminal.wait_for_bytes(b"\x1bPtmux;\x1b\x1b]777;notify;Watchroom", timeout=20)

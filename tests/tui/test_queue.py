@@ -1,0 +1,153 @@
+"""The attention queue: each kind of need is one key from where a person deals with it, and closes from there."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from tui.driving import NARROW, Desk, dashboard, past
+from tui.recorded import SECOND, recorded
+from tui.team import PLAN, collide, deliver, opens_merge, stale_write, write
+from watchroom import Toolbox, Workspace
+
+
+async def is_closed(desk: Desk, workspace: Workspace) -> None:
+    await desk.has_taken_in(workspace)
+    await desk.until(lambda: not desk.model.needs, "an empty queue")
+    await desk.sees("✓ all well")
+
+
+async def marks_as_seen(desk: Desk, question: str) -> None:
+    await desk.press("m")
+    await desk.is_asked(question)
+    await desk.press("y")
+    await desk.is_told("marked as seen")
+
+
+async def test_a_conflict_is_one_key_away_and_dismissed_there(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("D", "y")
+        await is_closed(desk, workspace)
+
+
+async def test_an_edit_by_hand_is_one_key_away_and_reverted_there(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    write(alice, "one\n", 0)
+    (root / "collaborative/current" / PLAN).write_text("by hand\n", encoding="utf-8")
+    workspace.scan()
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("R", "y")
+        await is_closed(desk, workspace)
+
+
+@pytest.mark.parametrize("keys", [("exclamation_mark",), ("tab", "enter")], ids=["urgent", "enter"])
+async def test_an_unchecked_overwrite_is_one_key_away_and_marked_as_seen_there(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, keys: tuple[str, ...]
+) -> None:
+    write(alice, "one\n", 0)
+    write(bob, "over it\n", -1)
+    async with dashboard(workspace) as desk:
+        await desk.press(*keys)
+        await desk.until(lambda: desk.place == "files", "the files")
+        await desk.sees("+ over it", "− one")
+        await marks_as_seen(desk, "bob wrote over alice unchecked")
+        await is_closed(desk, workspace)
+        row = desk.model.recent[0]
+        assert (row.actor, row.tool, row.version) == ("human:dana", "mark_as_seen", None)
+
+
+async def test_no_is_no(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    write(alice, "one\n", 0)
+    write(bob, "over it\n", -1)
+    async with dashboard(workspace) as desk:
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.place == "files", "the files")
+        await desk.press("m")
+        await desk.is_asked("bob wrote over alice unchecked")
+        await desk.press("n")
+        await desk.until(lambda: desk.place == "files", "the files")
+        await desk.has_taken_in(workspace)
+        assert [need.kind for need in desk.model.needs] == ["unchecked"]
+
+
+@pytest.mark.parametrize("size", [NARROW, (120, 40)], ids=["80x24", "120x40"])
+async def test_a_denied_agent_is_one_key_away_with_what_it_tried_and_marked_as_seen_there(
+    workspace: Workspace, charlie: Toolbox, size: tuple[int, int]
+) -> None:
+    # In the zone of handoffs, so that the room of the need is not that of its row.
+    for _ in range(3):
+        refused(charlie, "handoff_file", to_agent="nobody", filename="raw.md", content="x", message="take it")
+    async with dashboard(workspace, size=size) as desk:
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.place == "agents", "the agents")
+        await desk.until(lambda: desk.cursor("agents").agent.id == "charlie", "charlie")
+        await desk.sees("denied: unknown_agent")
+        assert desk.pane == "rows"
+        await marks_as_seen(desk, "charlie was refused 3 times in a row")
+        await is_closed(desk, workspace)
+
+
+def stalls(root: Path) -> None:
+    """Bob's write is refused, a handoff waits for charlie; neither does anything more."""
+    with Workspace.open(root, agents=["alice", "bob", "charlie"]) as workspace:
+        alice, bob, charlie = (workspace.tools(each) for each in ("alice", "bob", "charlie"))
+        ok(charlie, "save_to_my_workspace", filename="own.md", content="what charlie did last")
+        write(alice, "one\n", 0)
+        write(alice, "two\n", 1)
+        deliver(alice, "charlie", "raw.md")
+        stale_write(bob, "late\n", 1)
+        ok(alice, "save_to_my_workspace", filename="a.md", content="x")
+
+
+async def test_a_stalled_agent_is_gone_to_with_what_it_did_last_whatever_waits_for_it(tmp_path: Path) -> None:
+    with closing(recorded(tmp_path, stalls, apart=400 * SECOND)) as journal:
+        async with past(journal, journal.last_seq()) as desk:
+            await desk.press("tab")
+            await desk.until(lambda: len(desk.list("needs").items) == 4, "the queue")
+            stalled = [each for each in desk.list("needs").items if each.kind == "stalled"]
+            assert {each.key for each in stalled} == {"bob", "charlie"}
+            for need in stalled:
+                await desk.app.go_to(need)
+                await desk.until(lambda: desk.place == "agents", "the agents")
+                await desk.until(lambda n=need: desk.cursor("agents").agent.id == n.key, need.key)  # type: ignore[misc]
+                await desk.sees("own.md" if need.key == "charlie" else "✗ conflict v1≠v2")
+                assert desk.pane == "rows"
+
+
+async def test_an_edit_of_a_delivered_file_is_marked_as_seen_where_it_is(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    deliver(alice, "bob", "raw.md")
+    ok(bob, "acknowledge_handoff", from_agent="alice", filename="raw.md")
+    (root / "handoff/alice_to_bob/raw.md").write_text("by hand", encoding="utf-8")
+    workspace.scan()
+    async with dashboard(workspace) as desk:
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.place == "handoffs", "the handoffs")
+        await marks_as_seen(desk, "changed by hand")
+        await is_closed(desk, workspace)
+
+
+async def test_a_conflict_cannot_be_looked_away(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await desk.press("m")
+        await desk.is_told("settled, not only seen")
+        await desk.goes_to("4", "files")
+        await desk.press("m")
+        await desk.is_told("Nothing that waits for you is under the cursor")
+
+
+async def test_the_key_changes_how_one_is_told_and_says_so(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        for said in ("a notification on the desktop", "bell and notification", "Alerts: off", "bell"):
+            await desk.press("A")
+            await desk.is_told(said)

@@ -1,0 +1,37 @@
+"""Saying that something needs nobody any more: the one key for what closes by a look."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from watchroom.model import SEEN
+from watchroom.projections import Need
+
+from watchroom_tui import describe
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.question import QuestionScreen
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+
+async def mark_as_seen(app: WatchroomApp, need: Need | None) -> None:
+    """Ask whether ``need`` was looked at and is fine, and note it. Awaits the answer: run it in a worker."""
+    words, workspace = app.words, app.workspace
+    if workspace is None:
+        app.tell(words("files.not_ready" if app.feed.is_live else "files.in_the_past"), "warning")
+        return
+    if need is None or not need.closes_by_a_look:
+        app.tell(words("seen.nothing" if need is None else "seen.settle"), "warning")
+        return
+    subject = safe(describe.subject(need))
+    question = words("seen.question", subject=subject, what=describe.need_text(need, words))
+    if not await app.push_screen_wait(QuestionScreen(words("seen.title"), question)):
+        return
+    tools = workspace.tools_for_human(app.person)
+    answer = await asyncio.to_thread(tools.dispatch_tool_call, SEEN, {"row": need.row.seq})
+    if answer["success"]:
+        app.tell(words("seen.done", subject=subject))
+    else:
+        app.tell(f"{answer['message']} {answer['suggestion']}", "error")
