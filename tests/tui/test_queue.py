@@ -58,6 +58,7 @@ async def test_an_unchecked_overwrite_is_one_key_away_and_marked_as_seen_there(
         await desk.press(*keys)
         await desk.until(lambda: desk.place == "files", "the files")
         await desk.sees("+ over it", "− one")
+        await desk.is_told("m marks it as seen")
         await marks_as_seen(desk, "bob wrote over alice unchecked")
         await is_closed(desk, workspace)
         row = desk.model.recent[0]

@@ -192,6 +192,8 @@ class WatchroomApp(App[None]):
 
     async def go_to(self, need: Need) -> None:
         """Go to the room that deals with ``need``, and to what it is about."""
+        if need.closes_by_a_look and self.feed.is_live:
+            self.tell(self.words("seen.hint"))
         if need.kind in ("denied", "stalled"):
             await self.go_to_agent(need.key, what_it_did=True)
             return
