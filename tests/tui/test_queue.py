@@ -20,7 +20,7 @@ async def is_closed(desk: Desk, workspace: Workspace) -> None:
 
 
 async def marks_as_seen(desk: Desk, question: str) -> None:
-    await desk.press("m")
+    await desk.press("S")
     await desk.is_asked(question)
     await desk.press("y")
     await desk.is_told("marked as seen")
@@ -58,7 +58,7 @@ async def test_an_unchecked_overwrite_is_one_key_away_and_marked_as_seen_there(
         await desk.press(*keys)
         await desk.until(lambda: desk.place == "files", "the files")
         await desk.sees("+ over it", "− one")
-        await desk.is_told("m marks it as seen")
+        await desk.is_told("S marks it as seen")
         await marks_as_seen(desk, "bob wrote over alice unchecked")
         await is_closed(desk, workspace)
         row = desk.model.recent[0]
@@ -71,7 +71,7 @@ async def test_no_is_no(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> N
     async with dashboard(workspace) as desk:
         await desk.press("exclamation_mark")
         await desk.until(lambda: desk.place == "files", "the files")
-        await desk.press("m")
+        await desk.press("S")
         await desk.is_asked("bob wrote over alice unchecked")
         await desk.press("n")
         await desk.until(lambda: desk.place == "files", "the files")
@@ -140,10 +140,10 @@ async def test_an_edit_of_a_delivered_file_is_marked_as_seen_where_it_is(
 async def test_a_conflict_cannot_be_looked_away(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        await desk.press("m")
+        await desk.press("S")
         await desk.is_told("settled, not only seen")
         await desk.goes_to("4", "files")
-        await desk.press("m")
+        await desk.press("S")
         await desk.is_told("Nothing that waits for you is under the cursor")
 
 

@@ -82,7 +82,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("back", "app", "back", ("escape",)),
     Action("help", "app", "help", ("question_mark",), footer=True),
     Action("palette", "app", "command_palette", ("ctrl+p",)),
-    Action("seen", "app", "mark_as_seen", ("m",), acts=True),
+    Action("seen", "app", "mark_as_seen", ("S",), acts=True),
     Action("alerts", "app", "cycle_alerts", ("A",)),
     Action("theme", "app", "flip_theme", ("t",)),
     Action("quit", "app", "quit", ("q", "ctrl+c")),
