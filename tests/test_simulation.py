@@ -13,6 +13,7 @@ from typing import cast
 
 import pytest
 from watchroom import Json, Row, Toolbox, Workspace, names
+from watchroom.merge import merge
 from watchroom.registry import LAYERS
 from watchroom.simulation import Simulation, Summary, growing, roster
 from watchroom.simulation.growing import Author
@@ -113,6 +114,27 @@ def test_K_1_is_played_first(root: Path) -> None:
         assert "Crew on night rates" in final
         assert summary.recoveries >= 1
         assert not summary.errors
+
+
+@pytest.mark.parametrize("speed", [0, 40])
+def test_two_agents_leave_a_conflict_about_two_lines_to_a_person(root: Path, speed: float) -> None:
+    workspace, toolboxes = open_team(root, 5)
+    with workspace:
+
+        def refused() -> Row | None:
+            return next(iter(workspace.journal.refused("collab", "announcement.md")), None)
+
+        run_until(workspace, Simulation(toolboxes, seed=2, speed=speed), lambda: refused() is not None)
+        row, head = refused(), workspace.journal.head("collab", "announcement.md")
+        assert row is not None
+        assert head is not None
+        assert (row.actor, row.base, head.actor, head.version) == ("analyst", 1, "writer", 2)
+        base = workspace.journal.version("collab", "announcement.md", 1)
+        assert base is not None
+        texts = [workspace.journal.content(each.seq) or "" for each in (base, head, row)]
+        regions = merge(*texts)
+        kinds = [region.kind for region in regions if region.kind != "unchanged"]
+        assert kinds == ["current", "conflict", "conflict", "incoming"]
 
 
 def decisions(root: Path, seed: int, steps: int) -> list[Step]:

@@ -1,4 +1,4 @@
-"""An agent's whole life: it settles in, plays its part in the opening scene, then works on for ever."""
+"""An agent's whole life: it settles in, plays its part in the two scenes, then works on for ever."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from watchroom.simulation import handoffs, mistakes, private, shared
 from watchroom.simulation.desk import Desk
+from watchroom.simulation.dispute import dispute
 from watchroom.simulation.steps import Pause, Script
 from watchroom.simulation.story import scene
 
@@ -32,6 +33,7 @@ def life(me: str, team: Sequence[str], seed: int) -> Script[None]:
     yield Pause(desk.rng.uniform(0.0, 1.5))
     yield from private.settle_in(desk)
     yield from scene(desk)
+    yield from dispute(desk)
     while True:
         desk.turn += 1
         yield from desk.rng.choices(acts, weights)[0](desk)
