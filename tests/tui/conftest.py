@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
+from tui.pictures import Picture
 from tui.team import stale_write, write
 from watchroom import Toolbox
 
@@ -17,3 +19,8 @@ def conflict(alice: Toolbox, bob: Toolbox) -> int:
     write(alice, "zoo\n", 0, "zoo.md")
     write(alice, "three\n", 2)
     return number
+
+
+@pytest.fixture
+def picture(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(Picture)

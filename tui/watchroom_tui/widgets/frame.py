@@ -146,7 +146,7 @@ class Footer(Drawn):
         everywhere = [
             (action.shown_keys[0], action.label(words), action.target, "dim")
             for action in of_scope("app")
-            if action.footer
+            if action.footer and "editor" not in self._scopes()
         ]
         # Where there is little space, the rooms' keys do without their names.
         rooms = [
