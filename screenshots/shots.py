@@ -74,12 +74,54 @@ def _rooms(language: Language = "en") -> Build:
     return build
 
 
+WAITING = ("workspace", "settle")
+"""Workers that end only when the dashboard does, or wait for the person."""
+
+
 async def _settled(pilot: Pilot[Any]) -> None:
     """Wait until what workers had to read and compare has come."""
     await pilot.app.workers.wait_for_complete(
-        [worker for worker in pilot.app.workers if worker.group != "workspace"]
+        [worker for worker in pilot.app.workers if worker.group not in WAITING]
     )
     await pilot.pause(0.3)
+
+
+DISPUTED = "announcement.md"
+"""What two agents of the team could not agree on."""
+
+
+def _on_the_dispute(*keys: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
+    """Go to the conflict that waits for a person, and press ``keys`` there."""
+
+    async def act(pilot: Pilot[Any]) -> None:
+        app = pilot.app
+        assert isinstance(app, WatchroomApp)
+        await _settled(pilot)
+        conflict = next(each for each in app.model.conflicts if each.path == DISPUTED)
+        await app.merge(conflict.row)
+        for key in ("", *keys):
+            await pilot.press(key) if key else None
+            await _settled(pilot)
+
+    return act
+
+
+def _in_its_file(*keys: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
+    """The file of that conflict in the files room, with ``keys`` pressed there."""
+
+    async def act(pilot: Pilot[Any]) -> None:
+        app = pilot.app
+        assert isinstance(app, WatchroomApp)
+        await app.action_room("files")
+        await _settled(pilot)
+        conflict = next(each for each in app.model.conflicts if each.path == DISPUTED)
+        if app.room:
+            app.room.go_to(conflict.row)
+        for key in ("", *keys):
+            await pilot.press(key) if key else None
+            await _settled(pilot)
+
+    return act
 
 
 SHOTS: tuple[Shot, ...] = (
@@ -92,7 +134,12 @@ SHOTS: tuple[Shot, ...] = (
     Shot("handoffs", MIDDLE, _rooms(), ("3", "down"), act=_settled),
     Shot("files", MIDDLE, _rooms(), ("4", "end"), act=_settled),
     Shot("files-narrow", NARROW, _rooms(), ("4", "end", "tab"), act=_settled),
-    Shot("conflict", MIDDLE, _rooms(), ("exclamation_mark",), act=_settled),
+    Shot("merge", MIDDLE, _rooms(), act=_on_the_dispute()),
+    Shot("merge-narrow", NARROW, _rooms(), act=_on_the_dispute("c")),
+    Shot("commit", MIDDLE, _rooms(), act=_on_the_dispute("c", "i", "w")),
+    Shot("conflict", MIDDLE, _rooms(), act=_in_its_file()),
+    Shot("sides", WIDE, _rooms(), act=_in_its_file("s")),
+    Shot("blame", MIDDLE, _rooms(), act=_in_its_file("b")),
     Shot("activity", MIDDLE, _rooms(), ("8", "down", "down"), act=_settled),
     Shot("help", MIDDLE, _rooms(), ("4", "question_mark"), act=_settled),
 )

@@ -214,3 +214,19 @@ async def test_a_write_to_no_file_is_merged_with_nothing(
         hand = await opens_merge(desk)
         await desk.sees("base none", "current none", "all decided")
         assert joined(hand.merging.regions) == "new\n"
+
+
+async def test_quitting_in_the_middle_of_a_merge_asks_first(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("c", "q")
+        await desk.is_asked("What you decided about plan.md is not committed")
+        await desk.press("n")
+        await desk.sees("1 open")
+        await desk.press("q")
+        await desk.is_asked("What you decided about plan.md is not committed")
+        await desk.press("y")
+        await desk.until(lambda: desk.app._exit, "the end")

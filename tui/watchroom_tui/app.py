@@ -228,6 +228,20 @@ class WatchroomApp(App[None]):
         else:
             self.tell(self.words("header.calm"))
 
+    async def action_quit(self) -> None:
+        """Leave; but what was begun to be merged and is not committed would go with it, so ask first."""
+        begun = [each for each in self.merges.values() if each.merging.is_touched and not each.is_settled]
+        if not begun:
+            self.exit()
+            return
+        from watchroom_tui.screens.question import QuestionScreen
+
+        paths = ", ".join(safe(each.sides.incoming.path) for each in begun)
+        question = QuestionScreen(
+            self.words("merge.quit_title"), self.words("merge.quit_question", path=paths)
+        )
+        await self.push_screen(question, lambda leaves: self.exit() if leaves else None)
+
     def action_mark_as_seen(self) -> None:
         from watchroom_tui.marking import mark_as_seen
 
