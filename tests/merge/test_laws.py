@@ -187,8 +187,34 @@ def test_when_the_file_moves_on_what_was_written_by_hand_is_not_lost(seed: int, 
     regions = edited(regions, "".join(lines))
     newer, _ = with_newer_lines(current_of(regions), chance)
     after = moved_on(regions, newer)
-    shown = [line for each in after for line in (each.incoming if each.is_open else each.result)]
-    assert "by hand\n" in shown
+    assert "by hand\n" in split_lines(unresolved_text(after))
+
+
+@given(seeds, seeds, st.integers(1, 3))
+def test_what_was_written_into_an_open_region_outlives_every_newer_version(
+    seed: int, other: int, versions: int
+) -> None:
+    chance, regions = random.Random(other), merged(seed)
+    lines = split_lines(unresolved_text(regions))
+    lines = [line if line.endswith("\n") else line + "\n" for line in lines]
+    lines.insert(chance.randrange(len(lines) + 1), "by hand\n")
+    after = edited(regions, "".join(lines))
+    text = current_of(after)
+    for _ in range(versions):
+        text, added = with_newer_lines(text, chance)
+        after = moved_on(after, text)
+        assert current_of(after) == text
+        assert not set(added) - set(split_lines(unresolved_text(after)))
+    assert "by hand\n" in split_lines(unresolved_text(after))
+
+
+def test_what_was_written_between_the_marks_stands_beside_the_newer_text() -> None:
+    regions = merge("a\nb\nc\n", "a\nB\nc\n", "a\nbb\nc\n")
+    text = unresolved_text(regions).replace("bb\n", "bb\nmine\n")
+    (_, region, _) = moved_on(edited(regions, text), "a\nBBB\nc\n")
+    assert region.is_open
+    assert (region.current, region.incoming) == (("BBB\n",), ("bb\n",))
+    assert unresolved_text((region,)) == ("<<<<<<< current\nBBB\n=======\nbb\nmine\n>>>>>>> incoming\n")
 
 
 @given(seeds)

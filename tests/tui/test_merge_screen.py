@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tui.driving import MIDDLE, NARROW, Desk, dashboard
-from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, write
+from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
 from watchroom.merge import joined
 from watchroom_tui.widgets.editor import Editor
@@ -230,3 +230,86 @@ async def test_quitting_in_the_middle_of_a_merge_asks_first(
         await desk.is_asked("What you decided about plan.md is not committed")
         await desk.press("y")
         await desk.until(lambda: desk.app._exit, "the end")
+
+
+async def test_what_was_written_into_an_open_region_is_seen_and_outlives_a_newer_version(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("e", "down", "home")
+        await desk.type("by hand ")
+        await desk.press("escape")
+        await desk.is_told("Marks are left in your text")
+        await desk.sees("by hand first, said alice", "2 open")
+        write(alice, CURRENT.replace("first", "FIRST"), 2)
+        await desk.sees("current v3 · alice")
+        assert row_of(desk, "result", "by hand first, said alice") > 0
+        assert row_of(desk, "result", "FIRST, said alice") > 0
+
+
+async def test_long_lines_scroll_sideways_together(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    long = "x" * 300
+    write(alice, f"{long}\n", 0)
+    write(alice, f"{long} alice at the end\n", 1)
+    stale_write(bob, f"{long} bob at the end\n", 1)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press(*["right"] * 40)
+        await desk.until(lambda: row_of(desk, "current", "alice at the end") > 0, "the end of one")
+        await desk.until(lambda: row_of(desk, "incoming", "bob at the end") > 0, "the end of the other")
+        await desk.press(*["left"] * 40)
+        await desk.until(lambda: row_of(desk, "current", "1▌ xxx") > 0, "the start")
+
+
+async def test_line_ends_are_seen_where_they_differ(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(alice, "one\ntwo\n", 0)
+    write(alice, "one\r\ntwo\r\n", 1)
+    stale_write(bob, "one\ntwo", 1)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.until(lambda: row_of(desk, "current", "two␍") > 0, "the carriage return")
+        assert row_of(desk, "incoming", "two ⌁") > 0
+
+
+async def test_the_editor_keeps_the_kind_of_indentation(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(alice, "if x:\n\ty = 1\n", 0)
+    write(alice, "if x:\n\ty = 2\n", 1)
+    stale_write(bob, "if x:\n\ty = 3\n", 1)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.press("c", "e", "home", "tab", "escape")
+        await desk.until(lambda: desk.pane == "result", "the end of writing")
+        assert joined(hand.merging.regions) in ("if x:\n\t\ty = 2\n", "if x:\n\t\t\ty = 2\n")
+
+
+async def test_nothing_that_a_terminal_obeys_is_drawn_by_the_editor(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    hostile = "\x1b[31mred\x07 \u202eabc\u2069 \u200b zero\n"
+    write(alice, "one\n", 0)
+    write(alice, hostile, 1)
+    stale_write(bob, "\u202e" + hostile, 1)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("e", "shift+down", "down")
+        await desk.sees("<<<<<<< current")
+        shown = "".join(desk.lines())
+        assert [each for each in shown if not each.isprintable()] == []
+
+
+async def test_beneath_the_merge_of_a_file_that_does_not_exist_nothing_else_is_opened(
+    workspace: Workspace, bob: Toolbox
+) -> None:
+    stale_write(bob, "new\n", 4, "new.md")
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("escape")
+        await desk.until(lambda: desk.place == "files", "the files")

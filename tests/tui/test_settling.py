@@ -133,6 +133,7 @@ async def test_versions_that_come_while_the_message_is_written_are_merged_in_bef
         write(alice, CURRENT.replace("middle", "the middle"), 2)
         write(alice, CURRENT.replace("middle", "the very middle"), 3)
         await desk.press("enter")
+        await desk.is_told("Not committed")
         await desk.sees("current v4 · alice", "all decided")
         assert on_disk(root) == CURRENT.replace("middle", "the very middle")
         await desk.press("w")
@@ -272,8 +273,9 @@ async def test_a_deletion_by_hand_cannot_be_committed(
     by_hand(None)
     async with dashboard(workspace) as desk:
         await opens_merge(desk)
+        await desk.sees("deleted by hand; R puts it back")
         await desk.press("w")
-        await desk.is_told("R puts it back")
+        await desk.is_told("Shared files stay: R puts it back")
 
 
 async def test_a_file_that_was_edited_once_more_is_not_put_back(
@@ -300,6 +302,11 @@ async def test_an_agent_that_recovers_by_itself_leaves_the_person_nothing_to_set
         write(bob, DECIDED, 2)
         await desk.is_told("The conflict with bob over plan.md was settled meanwhile.")
         await desk.sees("settled meanwhile; esc leaves", "current v3 · bob")
+        rows = workspace.journal.last_seq()
+        await desk.press("a", "i", "w")
+        await desk.settle()
+        assert desk.place == "merge"
+        assert workspace.journal.last_seq() == rows
 
 
 async def test_what_an_agent_wrote_after_the_merge_began_is_not_settled_with_it(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from rich.style import Style
 from textual.app import App, SystemCommand
 from textual.message import Message
+from textual.notifications import Notify
 from textual.screen import Screen
 from watchroom.journal import Journal
 from watchroom.model import Row
@@ -173,6 +174,21 @@ class WatchroomApp(App[None]):
         """A passing message; ``text`` is shown as it is."""
         self.notify(safe(text), severity=severity, markup=False, timeout=3)
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: Literal["information", "warning", "error"] = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Textual's, with notices that no screen can meet at the very moment when they end."""
+        from watchroom_tui.notice import Notice
+
+        seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        self.post_message(Notify(Notice(message, title, severity, seconds, markup=markup)))
+
     def send_to_terminal(self, sequence: str) -> None:
         """Write what is not for the screen, between two frames: the driver keeps the order."""
         if self._driver is not None and not self.is_headless:
@@ -198,9 +214,12 @@ class WatchroomApp(App[None]):
             await self.go_to_agent(need.key, what_it_did=True)
             return
         await self.action_room("handoffs" if need.row.zone == "handoff" else NEED_ROOMS[need.kind])
-        if self.room:
+        merges = self.feed.is_live and need.kind in ("conflict", "outside") and need.row.zone == "collab"
+        is_known = any(file.path == need.row.path for file in self.model.files)
+        # The room would show the row alone, beneath the merge, if there is no such file.
+        if self.room and (is_known or not merges):
             self.room.go_to(need.row)
-        if need.kind in ("conflict", "outside") and need.row.zone == "collab":
+        if merges:
             await self.merge(need.row)
 
     async def merge(self, row: Row) -> None:
@@ -230,7 +249,7 @@ class WatchroomApp(App[None]):
 
     async def action_quit(self) -> None:
         """Leave; but what was begun to be merged and is not committed would go with it, so ask first."""
-        begun = [each for each in self.merges.values() if each.merging.is_touched and not each.is_settled]
+        begun = [each for each in self.merges.values() if each.has_decisions and not each.is_settled]
         if not begun:
             self.exit()
             return

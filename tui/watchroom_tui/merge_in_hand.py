@@ -27,6 +27,11 @@ class Sides(NamedTuple):
         return (self.current.version or 0) if self.current else 0
 
     @property
+    def is_deletion(self) -> bool:
+        """Whether the file was deleted by hand."""
+        return self.is_outside and self.incoming.sha256 is None
+
+    @property
     def is_outside(self) -> bool:
         """Whether the incoming text is an edit made by hand."""
         return self.incoming.actor == OUTSIDE
@@ -42,6 +47,8 @@ class MergeInHand:
         """The newest row of the conflict that the person was told of."""
         self.is_settled = False
         """Whether someone else has settled the conflict meanwhile."""
+        self.is_being_written = False
+        """Whether the person is writing in the result right now."""
         self.is_ending = False
         """Whether the person is settling it right now."""
         self._catching_up = asyncio.Lock()
@@ -69,6 +76,11 @@ class MergeInHand:
     def is_catching_up(self) -> bool:
         """Whether a newer version is being merged in right now."""
         return self._catching_up.locked()
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether something would be gone if this were dropped."""
+        return self.merging.is_touched or self.is_being_written
 
     @property
     def left(self) -> int:

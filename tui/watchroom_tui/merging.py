@@ -179,7 +179,7 @@ def beside(regions: Regions) -> Layout:
 
 def below(regions: Regions) -> Layout:
     """For the result."""
-    return Layout([len(each.result) for each in regions])
+    return Layout([len(each.text if each.is_open else each.result) for each in regions])
 
 
 def is_taken(region: Region, side: str) -> bool:

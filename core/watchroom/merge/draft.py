@@ -98,7 +98,7 @@ def moved_on(regions: Regions, current: str, changed: Sequence[Change] | None = 
 
 def _renewed(cell: Cell, current: Lines) -> Regions:
     """The regions of a cell whose current lines are others now."""
-    base, before, _ = cell.sides()
+    base, before, incoming = cell.sides()
     if len(cell.regions) == 1 and not cell.regions[0].is_open and before:
         # What was added before or after its lines leaves a decision as it is.
         places = [at for at in range(len(current)) if current[at : at + len(before)] == before]
@@ -106,32 +106,55 @@ def _renewed(cell: Cell, current: Lines) -> Regions:
             start, end = places[0], places[0] + len(before)
             around = (_added(current[:start]), cell.regions[0], _added(current[end:]))
             return tuple(each for each in around if any((each.base, each.current, each.incoming)))
-    # What a person wrote takes the place of what it was written for.
-    incoming = tuple(line for each in cell.regions for line in _offered(each))
-    again = merge("".join(base), "".join(current), "".join(incoming))
+    sides = (base, current, incoming)
+    is_written = any(each.text for each in cell.regions)
+    if any(each.is_open for each in cell.regions):
+        text = [line for part in _shown(cell.regions) for line in part]
+        return (_open_again(sides, _with_newer(text, before, current)),) if is_written else _merged(sides)
+    region = Region(kind_of(*sides), *sides)
     choices = {each.choice for each in cell.regions}
-    if choices == {None} or any(each.is_open for each in cell.regions):
-        return again
-    region = Region(kind_of(base, current, incoming), base, current, incoming)
+    if choices == {None}:
+        return _merged(sides)
     decided = tuple(line for each in cell.regions for line in each.result)
     if decided in (before, current):
         return (region._replace(choice="current"),)
     if len(cell.regions) == 1 and choices <= {"both", "both_incoming_first"}:
         return (region._replace(choice=cell.regions[0].choice),)
-    with_newer = merge("".join(before), "".join(current), "".join(decided))
+    with_newer = _merged((before, current, decided))
     if left_open(with_newer):
-        return (region._replace(kind="conflict"),)
-    text = tuple(line for each in with_newer for line in each.result)
-    return (region._replace(choice="edited", text=text),)
+        return (_open_again(sides, _with_newer(decided, (), current) if is_written else ()),)
+    return (
+        region._replace(choice="edited", text=tuple(line for each in with_newer for line in each.result)),
+    )
+
+
+def _merged(sides: Sequence[Lines]) -> Regions:
+    base, current, incoming = ("".join(side) for side in sides)
+    return merge(base, current, incoming)
+
+
+def _open_again(sides: Sequence[Lines], text: Lines) -> Region:
+    """A region to be decided, in which a person has written ``text``, marks and all."""
+    base, current, incoming = sides
+    return Region("conflict", base, current, incoming, None, text)
+
+
+def _with_newer(written: Sequence[str], before: Lines, current: Lines) -> Lines:
+    """What a person wrote, with newer current lines in their place between the marks; if that place is gone,
+    between marks of their own."""
+    end = "\r\n" if any(line.endswith("\r\n") for line in (*written, *current)) else "\n"
+    opening, dividing, closing = OPENING + end, DIVIDING + end, CLOSING + end
+    newer = (opening, *_ended(current, end), dividing)
+    older = [opening, *_ended(before, end), dividing]
+    for at in range(len(written)):
+        if list(written[at : at + len(older)]) == older:
+            return (*written[:at], *newer, *written[at + len(older) :])
+    return (*newer, *_ended(tuple(written), end), closing)
 
 
 def _added(lines: Lines) -> Region:
     """Lines that only the current text has."""
     return Region("current", (), lines, ())
-
-
-def _offered(region: Region) -> Lines:
-    return region.text if region.choice == "edited" else region.incoming
 
 
 def _shown(regions: Regions) -> list[Lines]:

@@ -253,6 +253,7 @@ class MergeScreen(Room):
         merging = self._hand.merging
         start, end = merging.around(EDITED_LINES)
         self._edited = (start, end)
+        self._hand.is_being_written = True
         line = unresolved_text(merging.regions[start : merging.at]).count("\n")
         self.add_class("-editing")
         editor = self.query_one(Editor)
@@ -271,7 +272,9 @@ class MergeScreen(Room):
         regions, text = merging.regions, self.query_one(Editor).source
         written = await asyncio.to_thread(edited, regions[start:end], text)
         merging.do((*regions[:start], *written, *regions[end:]))
-        self._edited = None
+        self._edited, self._hand.is_being_written = None, False
+        if any(each.is_open and each.text for each in written):
+            self.watchroom.tell(self.watchroom.words("merge.marks_left"), "warning")
         self.remove_class("-editing")
         self.query_one(ResultPane).focus()
         self._show_regions()

@@ -37,6 +37,8 @@ class Settling:
     async def commit(self) -> None:
         """Commit the result as the next version, if nothing is open and the person agrees."""
         hand, app = self._hand, self._app
+        if not self._waits():
+            return
         if hand.left:
             self._tell("merge.still_open" if hand.left > 1 else "merge.one_still_open", count=hand.left)
             self._screen.step_to_open()
@@ -44,10 +46,10 @@ class Settling:
         if not self._can_act():
             return
         sides, regions = hand.sides, hand.merging.regions
-        if sides.is_outside and sides.incoming.sha256 is None:
+        result = await asyncio.to_thread(joined, regions)
+        if sides.is_deletion and not result:
             app.tell(self._words("merge.deleted", path=sides.incoming.path), "warning")
             return
-        result = await asyncio.to_thread(joined, regions)
         if result == current_text(regions) and sides.current is not None:
             await (self.revert() if sides.is_outside else self.dismiss())
             return
@@ -65,6 +67,7 @@ class Settling:
             conflicts=[sides.incoming.seq],
         )
         if answer.get("is_conflict"):
+            self._tell("merge.not_committed")
             await self._screen.has_moved_on()
         elif self._succeeded(answer):
             self._end("merge.committed", version=str(answer["version"]))
@@ -74,7 +77,7 @@ class Settling:
         row = self._hand.sides.incoming
         if self._hand.sides.is_outside:
             await self.revert()
-        elif self._can_act() and await self._asks("dismiss"):
+        elif self._waits() and self._can_act() and await self._asks("dismiss"):
             answer = await self._call("dismiss_conflict", conflict=row.seq)
             if self._succeeded(answer):
                 self._end("merge.dismissed")
@@ -84,7 +87,7 @@ class Settling:
         row = self._hand.sides.incoming
         if not self._hand.sides.is_outside:
             self._tell("merge.nothing_to_revert")
-        elif self._can_act() and await self._asks("revert"):
+        elif self._waits() and self._can_act() and await self._asks("revert"):
             answer = await self._call("revert_outside_edit", filepath=row.path, conflict=row.seq)
             if self._succeeded(answer):
                 self._end("merge.reverted")
@@ -113,6 +116,13 @@ class Settling:
     def _title(self) -> str:
         sides = self._hand.sides
         return f"{sides.incoming.path}  v{sides.version} → v{sides.version + 1}"
+
+    def _waits(self) -> bool:
+        """Whether the conflict is still open; says so if it is not."""
+        if self._hand.is_settled:
+            row = self._hand.sides.incoming
+            self._app.tell(self._words("merge.settled", path=row.path, author=row.actor), "warning")
+        return not self._hand.is_settled
 
     def _can_act(self) -> bool:
         if self._app.workspace is None:

@@ -14,6 +14,7 @@ from watchroom_tui.safe import safe
 
 _FIRST_STAND_IN: Final = 0xF0000
 """In a plane that is for private use, so that no text of anyone has it."""
+_TABS: Final = re.compile(r"^\t", re.MULTILINE)
 _LONE_RETURN: Final = re.compile(r"\r(?!\n)")
 _LONE_FEED: Final = re.compile(r"(?<!\r)\n")
 
@@ -34,6 +35,7 @@ class Editor(TextArea):
 
     def open(self, source: str, line: int) -> None:
         """Edit ``source``, with the cursor at the start of ``line`` (counted from 0)."""
+        self.indent_type = "tabs" if _TABS.search(source) else "spaces"
         shown, self._meant = stand_ins(source)
         self.load_text(source.translate(shown))
         self.move_cursor((line, 0))

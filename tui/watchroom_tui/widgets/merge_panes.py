@@ -7,7 +7,7 @@ are in view only.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import Final, Literal, TypeAlias
 
@@ -19,6 +19,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from watchroom.merge import Lines, Region, Regions, changed_words
 
+from watchroom_tui.comparing import NO_END
 from watchroom_tui.merging import Layout, below, beside, is_taken
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
@@ -27,6 +28,9 @@ from watchroom_tui.widgets.scrolled import Scrolled
 from watchroom_tui.wording import words_of
 
 Side: TypeAlias = Literal["base", "current", "incoming"]
+COMPARED: Final = 200
+"""So many lines of each side are asked how they end."""
+
 MEASURED: Final = 2000
 """So many lines are measured to know how far there is to scroll sideways."""
 
@@ -118,7 +122,7 @@ class RegionPane(Scrolled):
 
     def _follow(self, y: int, x: float | None = None) -> None:
         self._follows = True
-        self.scroll_to(x=x, y=y, animate=False, immediate=True)
+        self.scroll_to(x=x, y=y, animate=False, immediate=True, force=True)
         self._follows = False
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -134,14 +138,17 @@ class RegionPane(Scrolled):
             self.post_message(self.Moved(self))
 
     def _measure(self, regions: Regions) -> None:
-        """Know how far there is to scroll sideways. Where a choice was made, only what it changed is read."""
+        """Know how far there is to scroll sideways: in all panes as far as the longest line of any of them.
+
+        Where a choice was made, only what it changed is read.
+        """
         if len(regions) == len(self._regions):
             changed: Iterable[Region] = (
                 after for before, after in zip(self._regions, regions, strict=True) if before is not after
             )
         else:
             changed, self._longest = regions, 0
-        lines = (line for region in changed for line in self.lines_of(region))
+        lines = (line for region in changed for side in _texts_of(region) for line in side)
         widths = (cell_len(safe(line.rstrip("\r\n"))) for line in islice(lines, MEASURED))
         self._longest = max((self._longest, *widths))
 
@@ -205,12 +212,13 @@ class SidePane(RegionPane):
         line = lines[row].rstrip("\r\n")
         if region.kind == "unchanged":
             return [Span(safe(line))]
+        end = _end_of(lines[row], region)
         if region.choice is not None and not is_taken(region, self._side):
-            return [Span(safe(line), "dim")]
+            return [Span(safe(line), "dim"), end]
         if self._side == "base" or lines == region.base:
-            return [Span(safe(line), "" if region.is_open else "dim")]
+            return [Span(safe(line), "" if region.is_open else "dim"), end]
         others = region.base or self._opposite(region)
-        return list(marked_words(others[row].rstrip("\r\n") if row < len(others) else "", line))
+        return [*marked_words(others[row].rstrip("\r\n") if row < len(others) else "", line), end]
 
     def _opposite(self, region: Region) -> Lines:
         return region.incoming if self._side == "current" else region.current
@@ -220,15 +228,17 @@ class ResultPane(RegionPane):
     """What will be committed; a region that is open says how to decide it."""
 
     def lines_of(self, region: Region) -> Lines:
-        return region.result
+        return region.text if region.is_open else region.result
 
     def lay_out(self, regions: Regions) -> Layout:
         return below(regions)
 
     def draw(self, region: Region, row: int) -> Line:
         words = words_of(self)
-        if region.is_open:
+        if region.is_open and not region.text:
             return [Span(f"‹ {words('merge.choose')} ›", "warning")]
+        if region.is_open:
+            return [Span(safe(region.text[row].rstrip("\r\n")), "warning")]
         if row >= len(region.result):
             changed = region.choice or region.kind != "unchanged"
             return [Span(f"‹ {words('merge.nothing')} ›", "dim")] if changed else []
@@ -236,6 +246,26 @@ class ResultPane(RegionPane):
         if region.choice == "edited":
             return [Span(line, "accent")]
         return [Span(line, "" if region.result == region.current else "added")]
+
+
+def _texts_of(region: Region) -> Sequence[Lines]:
+    if region.kind == "unchanged":
+        return (region.result,)
+    return (region.base, region.current, region.incoming, region.text)
+
+
+def _end_of(line: str, region: Region) -> Span:
+    """How the line ends, where the sides end their lines differently: that may be all that differs."""
+    sides = [side[:COMPARED] for side in (region.base, region.current, region.incoming)]
+    if len({_ending(each) for side in sides for each in side}) < 2:
+        return Span("")
+    return Span({"\n": "", "\r\n": "␍", "": NO_END}[_ending(line)], "dim")
+
+
+def _ending(line: str) -> str:
+    if line.endswith("\n"):
+        return "\r\n" if line.endswith("\r\n") else "\n"
+    return ""
 
 
 def marked_words(old: str, new: str) -> Iterator[Span]:

@@ -32,6 +32,8 @@ class MergeTitle(Drawn):
         stops = merging.stops
         if hand.is_settled:
             self._right = Span(f"✓ {words('merge.settled_title')} ", "ok")
+        elif sides.is_deletion and not hand.merging.is_touched:
+            self._right = Span(f"✎ {words('merge.deleted_title')} ", "warning")
         elif for_all:
             self._right = Span(f"{words('merge.whole_file')} ", "accent")
         elif hand.left:

@@ -20,7 +20,8 @@ class Scrolled(Drawn, ScrollView, can_focus=True):
         self.action_scroll_by(pages * max(1, self.room.height - 1))
 
     def action_scroll_sideways(self, cells: int) -> None:
-        self.scroll_to(x=self.scroll_offset.x + cells, animate=False, immediate=True)
+        # Also where there is no scrollbar to show it.
+        self.scroll_to(x=self.scroll_offset.x + cells, animate=False, immediate=True, force=True)
 
     def action_scroll_to_end(self, end: int) -> None:
         self.scroll_to(y=self.virtual_size.height if end else 0, animate=False, immediate=True)
