@@ -114,11 +114,13 @@ class RegionPane(Scrolled):
         return self._layout.at(min(int(self.scroll_offset.y), max(0, self._layout.rows - 1)))
 
     def follow(self, other: RegionPane) -> None:
-        """Scroll to where another pane is; at its end, to the end."""
+        """Scroll to where another pane is; at its ends, to the ends: it may be higher or wider."""
         region, rows_above = other.place
         y = self._layout.start(region) + min(rows_above, self._layout.height(region) - 1)
-        is_at_end = 0 < other.max_scroll_y <= other.scroll_offset.y
-        self._follow(self.max_scroll_y if is_at_end else y, other.scroll_offset.x)
+        x = other.scroll_offset.x
+        is_at_bottom = 0 < other.max_scroll_y <= other.scroll_offset.y
+        is_at_right = 0 < other.max_scroll_x <= x
+        self._follow(self.max_scroll_y if is_at_bottom else y, self.max_scroll_x if is_at_right else x)
 
     def _follow(self, y: int, x: float | None = None) -> None:
         self._follows = True
