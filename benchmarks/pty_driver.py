@@ -158,6 +158,20 @@ class Terminal:
         """The moment when ``text`` stood on one line of the screen. Raises `NotSeen`."""
         return self.wait_for(lambda lines: any(text in line for line in lines), what=text, timeout=timeout)
 
+    def wait_until_it_stands(
+        self, holds: Predicate, *, first: int = 0, quiet: float = 0.15, timeout: float = 10
+    ) -> float:
+        """The moment from which the lines from ``first`` on stood as they stay, once ``holds`` is true of the
+        screen: nothing came after it for ``quiet`` seconds that changes them. Raises `NotSeen`."""
+        at = self.wait_for(holds, timeout=timeout)
+        self.settle(quiet, timeout)
+        stood = self._screen.display[first:]
+        for chunk in self.chunks(self._shown):
+            self._show(chunk)
+            if self._screen.display[first:] != stood:
+                at, stood = chunk.at, self._screen.display[first:]
+        return at
+
     def settle(self, quiet: float = 0.3, timeout: float = 10) -> None:
         """Wait until nothing has come for ``quiet`` seconds."""
         deadline = time.monotonic() + timeout

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 import dashboard
+import merging
 import opening
 import sharing
 import storage
@@ -19,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "sharing": sharing.measure,
     "opening": opening.measure,
     "dashboard": dashboard.measure,
+    "merging": merging.measure,
 }
 
 
