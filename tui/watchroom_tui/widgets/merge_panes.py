@@ -81,12 +81,15 @@ class RegionPane(Scrolled):
     def show(self, regions: Regions, at: int) -> None:
         """Show these regions; the person is at region ``at``."""
         self._at = at
+        is_first = not self._regions
         if regions is not self._regions:
             self._measure(regions)
             self._regions = regions
             self._layout = self.lay_out(regions)
             self._numbers = [0, *accumulate(len(self.lines_of(region)) for region in regions)]
             self.virtual_size = Size(self._longest + self._gutter_width, self._layout.rows)
+        if is_first:
+            self.reveal(at)
         self.refresh()
 
     def entitle(self, title: str) -> None:
