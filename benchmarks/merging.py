@@ -1,7 +1,7 @@
 """A merge in a real terminal, of a short file and of long ones: ``python benchmarks/merging.py``.
 
-A key is answered when the last byte has come of what it changes on the screen; the opening, when the region's
-texts and the way to decide it stand there as they stay.
+A key is answered when the last byte has come of what it changes in the text on the screen; the opening is
+over when a region's texts and the way to decide it stand there as they stay.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _KINDS = ("conflict", "current", "conflict", "incoming", "conflict")
 """Which sides change the regions, in turn."""
 _ESCAPE = "\x1b[27u"
 """As terminals with the kitty protocol send it: after a bare one Textual waits 100 ms for what may follow."""
+_SCROLLBARS = dict.fromkeys(map(ord, "▁▂▃▄▅▆▇█"), " ")
 _OPENING, _AGAIN = "opening, the first time", "opening, again"
 
 
@@ -76,7 +77,7 @@ _STEPS = 6
 """So many of them can be undone then."""
 
 
-def measure(rounds: int = 10, passes: int = 2) -> list[Measure]:
+def measure(rounds: int = 5, passes: int = 2) -> list[Measure]:
     with scratch() as folder:
         for size in _SIZES:
             build(os.path.join(folder, size.name), size)
@@ -168,14 +169,19 @@ class Desk:
             self.presses(_PREVIOUS)
 
     def presses(self, key: Key, *, count: bool = True) -> None:
-        before = self._terminal.screen()[1:]
+        before = _text(self._terminal.screen())
         sent = self._terminal.send(key.typed)
-        # The first line has a clock.
         answered = self._terminal.wait_until_it_stands(
-            key.shown or (lambda lines: lines[1:] != before), first=1, timeout=30
+            key.shown or (lambda lines: _text(lines) != before), _text, timeout=30
         )
         if count:
             self.seconds.setdefault(key.name, []).append(answered - sent)
+
+
+def _text(lines: list[str]) -> list[str]:
+    """The screen without its clock, which is in the first line, and without scrollbars, which Textual moves
+    a frame after the text."""
+    return [line.translate(_SCROLLBARS) for line in lines[1:]]
 
 
 def _line(taken: dict[Size, Rounds], name: str, goal: float) -> Measure:

@@ -27,6 +27,8 @@ import psutil
 import pyte
 
 Predicate = Callable[[list[str]], bool]
+Look = Callable[[list[str]], list[str]]
+"""What is of interest of a screen's lines."""
 
 # What a terminal of today answers to the questions that Textual asks at its start: it can hold a frame
 # back until it is whole (mode 2026), it does not report its size in band (mode 2048).
@@ -159,17 +161,17 @@ class Terminal:
         return self.wait_for(lambda lines: any(text in line for line in lines), what=text, timeout=timeout)
 
     def wait_until_it_stands(
-        self, holds: Predicate, *, first: int = 0, quiet: float = 0.15, timeout: float = 10
+        self, holds: Predicate, look: Look, *, quiet: float = 0.15, timeout: float = 10
     ) -> float:
-        """The moment from which the lines from ``first`` on stood as they stay, once ``holds`` is true of the
-        screen: nothing came after it for ``quiet`` seconds that changes them. Raises `NotSeen`."""
+        """The moment from which what ``look`` sees of the screen stood as it stays, with ``holds`` true: when
+        no more bytes have come for ``quiet`` seconds. Raises `NotSeen`."""
         at = self.wait_for(holds, timeout=timeout)
         self.settle(quiet, timeout)
-        stood = self._screen.display[first:]
+        stood = look(self._screen.display)
         for chunk in self.chunks(self._shown):
             self._show(chunk)
-            if self._screen.display[first:] != stood:
-                at, stood = chunk.at, self._screen.display[first:]
+            if (seen := look(self._screen.display)) != stood:
+                at, stood = chunk.at, seen
         return at
 
     def settle(self, quiet: float = 0.3, timeout: float = 10) -> None:
