@@ -80,9 +80,9 @@ WAITING = ("workspace", "settle")
 
 async def _settled(pilot: Pilot[Any]) -> None:
     """Wait until what workers had to read and compare has come."""
-    await pilot.app.workers.wait_for_complete(
-        [worker for worker in pilot.app.workers if worker.group not in WAITING]
-    )
+    busy = [worker for worker in pilot.app.workers if worker.group not in WAITING]
+    if busy:
+        await pilot.app.workers.wait_for_complete(busy)
     await pilot.pause(0.3)
 
 

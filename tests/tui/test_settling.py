@@ -338,5 +338,6 @@ async def test_the_files_room_leads_to_the_conflict_of_the_file(
         await is_asked_for_a_message(desk)
         await desk.press("enter")
         await desk.until(lambda: desk.place == "files", "the files")
+        await desk.has_taken_in(workspace)
         await desk.press("c")
         await desk.is_told("No conflict is open here.")

@@ -153,6 +153,9 @@ class WatchroomApp(App[None]):
         self.model = message.model
         self.progress = message.progress
         self.alarm.take_stock()
+        if self.model.conflicts and self._worker_process is None and self.is_running:
+            # A person will want to see it, and should not wait for the process then.
+            self.run_worker(self.worker_process.start(), group="workspace")
         # While the dashboard closes, a room may have lost its panes already.
         if self.room and self.is_running:
             self.room.show(self.model)

@@ -86,6 +86,10 @@ class WorkerProcess:
             steps[step].append(Change._make(change))
         return steps
 
+    async def start(self) -> None:
+        """Start the process, for a question that will come: starting takes longer than most answers."""
+        await self._running()
+
     async def _ask(self, function: str, *arguments: str) -> Answer:
         process = await self._running()
         number = next(self._numbers)

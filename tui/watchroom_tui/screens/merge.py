@@ -255,12 +255,17 @@ class MergeScreen(Room):
         self._edited = (start, end)
         self._hand.is_being_written = True
         line = unresolved_text(merging.regions[start : merging.at]).count("\n")
-        self.add_class("-editing")
+        self._show_editor(True)
         editor = self.query_one(Editor)
         editor.open(unresolved_text(merging.regions[start:end]), line)
         editor.border_title = content(self.watchroom.words("merge.editing"))
         editor.focus()
         self._show_regions()
+
+    def _show_editor(self, is_shown: bool) -> None:
+        # On these two alone: a class of the whole screen has every widget's style worked out anew.
+        self.query_one(ResultPane).set_class(is_shown, "-away")
+        self.query_one(Editor).set_class(not is_shown, "-away")
 
     @on(Editor.Done)
     @work(exclusive=True, group="written")
@@ -275,7 +280,7 @@ class MergeScreen(Room):
         self._edited, self._hand.is_being_written = None, False
         if any(each.is_open and each.text for each in written):
             self.watchroom.tell(self.watchroom.words("merge.marks_left"), "warning")
-        self.remove_class("-editing")
+        self._show_editor(False)
         self.query_one(ResultPane).focus()
         self._show_regions()
         self._reveal()

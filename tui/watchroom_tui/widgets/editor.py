@@ -29,7 +29,7 @@ class Editor(TextArea):
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(
-            id=id, classes="pane editor", soft_wrap=False, show_line_numbers=True, tab_behavior="indent"
+            id=id, classes="pane editor -away", soft_wrap=False, show_line_numbers=True, tab_behavior="indent"
         )
         self._meant: dict[int, str] = {}
 
