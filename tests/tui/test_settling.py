@@ -341,3 +341,21 @@ async def test_the_files_room_leads_to_the_conflict_of_the_file(
         await desk.has_taken_in(workspace)
         await desk.press("c")
         await desk.is_told("No conflict is open here.")
+
+
+async def test_an_edit_that_is_no_text_is_never_committed_as_an_empty_file(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    write(alice, BASE, 0)
+    (root / "collaborative/current" / PLAN).write_bytes(b"\xff\0")
+    write(alice, CURRENT, 1)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.sees("no text; R settles it")
+        await desk.press("w")
+        await desk.is_told("is no text, or too long")
+        await desk.press("R")
+        await desk.is_asked("Put version 2 of plan.md back")
+        await desk.press("y")
+        await desk.is_told("is as the journal has it")
+        assert on_disk(root) == CURRENT

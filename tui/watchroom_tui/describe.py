@@ -81,6 +81,8 @@ def need_text(need: Need, words: Catalogue) -> str:
     if need.kind == "outside" and need.row.sha256 is None:
         return words("need.deleted")
     who = safe(need.row.actor)
+    if need.kind == "conflict" and not need.against:
+        return words("need.conflict_with_nothing", who=who)
     text = words(f"need.{need.kind}", who=who, against=safe(need.against), count=need.times)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind != "denied" else text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+from watchroom.errors import NotText, TooLarge
 from watchroom.journal import Journal
 from watchroom.merge import current_text, left_open, moved_on, regions_of, split_lines
 from watchroom.model import OUTSIDE, Row
@@ -30,6 +31,11 @@ class Sides(NamedTuple):
     def is_deletion(self) -> bool:
         """Whether the file was deleted by hand."""
         return self.is_outside and self.incoming.sha256 is None
+
+    @property
+    def is_no_text(self) -> bool:
+        """Whether what was written by hand is no text, or too long, and so is not in the journal."""
+        return self.is_outside and self.incoming.error in (NotText.code, TooLarge.code)
 
     @property
     def is_outside(self) -> bool:

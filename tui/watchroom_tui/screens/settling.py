@@ -39,6 +39,10 @@ class Settling:
         hand, app = self._hand, self._app
         if not self._waits():
             return
+        has_text = not (hand.sides.is_deletion or hand.sides.is_no_text)
+        if not has_text and not hand.merging.is_touched:
+            self._tell_of_no_text()
+            return
         if hand.left:
             self._tell("merge.still_open" if hand.left > 1 else "merge.one_still_open", count=hand.left)
             self._screen.step_to_open()
@@ -47,8 +51,8 @@ class Settling:
             return
         sides, regions = hand.sides, hand.merging.regions
         result = await asyncio.to_thread(joined, regions)
-        if sides.is_deletion and not result:
-            app.tell(self._words("merge.deleted", path=sides.incoming.path), "warning")
+        if not has_text and not result:
+            self._tell_of_no_text()
             return
         if result == current_text(regions) and sides.current is not None:
             await (self.revert() if sides.is_outside else self.dismiss())
@@ -116,6 +120,12 @@ class Settling:
     def _title(self) -> str:
         sides = self._hand.sides
         return f"{sides.incoming.path}  v{sides.version} → v{sides.version + 1}"
+
+    def _tell_of_no_text(self) -> None:
+        """There is nothing to take over; an empty file is not what was meant."""
+        sides = self._hand.sides
+        key = "merge.deleted" if sides.is_deletion else "merge.no_text"
+        self._app.tell(self._words(key, path=sides.incoming.path), "warning")
 
     def _waits(self) -> bool:
         """Whether the conflict is still open; says so if it is not."""

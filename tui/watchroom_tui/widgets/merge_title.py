@@ -32,8 +32,9 @@ class MergeTitle(Drawn):
         stops = merging.stops
         if hand.is_settled:
             self._right = Span(f"✓ {words('merge.settled_title')} ", "ok")
-        elif sides.is_deletion and not hand.merging.is_touched:
-            self._right = Span(f"✎ {words('merge.deleted_title')} ", "warning")
+        elif (sides.is_deletion or sides.is_no_text) and not hand.merging.is_touched:
+            key = "merge.deleted_title" if sides.is_deletion else "merge.no_text_title"
+            self._right = Span(f"✎ {words(key)} ", "warning")
         elif for_all:
             self._right = Span(f"{words('merge.whole_file')} ", "accent")
         elif hand.left:
