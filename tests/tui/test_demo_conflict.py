@@ -1,0 +1,89 @@
+"""The demo's conflict, from its overview to the commit: at most eight keys, in the pilot and in a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+from pty_driver import Terminal
+from tui.driving import dashboard
+from tui.team import opens_merge
+from watchroom import Workspace
+from watchroom.simulation import Simulation, roster
+
+PATH = "announcement.md"
+KEYS = ("c", "i", "w")
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def demo(root: Path) -> Iterator[Workspace]:
+    """A demo that stopped when two of its agents could not agree."""
+    team = roster(3)
+    with Workspace.open(root, agents=team) as workspace:
+        happened = Event()
+        unsubscribe = workspace.subscribe(happened.set)
+        boxes = {agent.id: workspace.tools(agent.id) for agent in team}
+        with Simulation(boxes, seed=5, speed=0):
+            while not workspace.journal.refused("collab", PATH):
+                assert happened.wait(PATIENCE), "the agents agree"
+                happened.clear()
+        unsubscribe()
+        workspace.flush()
+        yield workspace
+
+
+def check(workspace: Workspace, root: Path) -> None:
+    """The committed text, author and message, in the journal and on disk."""
+    head = workspace.journal.head("collab", PATH)
+    assert head is not None
+    assert (head.version, head.actor, head.tool) == (3, "human:dana", "resolve_conflict")
+    assert head.message == (
+        "Two nights, and half the fare for nurses (writer)"
+        " + Earlier, and cheaper at first. A person should decide (analyst)"
+    )
+    text = workspace.journal.content(head.seq) or ""
+    assert text == (root / "collaborative/current" / PATH).read_text(encoding="utf-8")
+    for line in (
+        "For nurses, bakers, night owls.",
+        "Fridays and Saturdays at 23:50.",
+        "A ride costs 4.50 until spring.",
+        "- Fennwick, hospital (29 riders)",
+    ):
+        assert f"{line}\n" in text
+    assert "A ride costs 6.00" not in text
+
+
+async def test_the_demos_conflict_is_resolved_from_its_overview_in_five_keys(
+    demo: Workspace, root: Path
+) -> None:
+    async with dashboard(demo) as desk:
+        assert desk.place == "overview"
+        hand = await opens_merge(desk)
+        assert hand.sides.incoming.path == PATH
+        assert hand.left == 2
+        await desk.press(*KEYS)
+        await desk.until(lambda: desk.place == "CommitScreen", "the commit")
+        await desk.press("enter")
+        await desk.is_told("is version 3 now")
+        check(demo, root)
+
+
+def test_so_it_is_in_a_real_terminal(demo: Workspace, root: Path) -> None:
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(root), "--as", "dana"]
+    with Terminal(command, 120, 40) as terminal:
+        terminal.wait_for_text("need you", timeout=PATIENCE)
+        terminal.send("!")
+        terminal.wait_for_text("2 open", timeout=PATIENCE)
+        terminal.send("c")
+        terminal.wait_for_text("1 open", timeout=PATIENCE)
+        terminal.send("i")
+        terminal.wait_for_text("all decided", timeout=PATIENCE)
+        terminal.send("w")
+        terminal.wait_for_text("enter commits", timeout=PATIENCE)
+        terminal.send("\r")
+        terminal.wait_for_text("is version 3 now", timeout=PATIENCE)
+    check(demo, root)
