@@ -146,6 +146,18 @@ def test_C_6_roll_back(
     assert history[-1]["message"] == message
 
 
+def test_a_rollback_that_expects_an_older_version_is_refused(
+    alice: Toolbox, root: Path, three_versions: str
+) -> None:
+    text = current(root)
+    late = refused(alice, "collab_rollback", filepath=three_versions, to_version=1, expected_version=2)
+    assert late["is_conflict"]
+    assert late["current_version"] == 3
+    assert current(root) == text
+    result = ok(alice, "collab_rollback", filepath=three_versions, to_version=1, expected_version=3)
+    assert result["new_version"] == 4
+
+
 def test_C_7_read_a_missing_file(alice: Toolbox) -> None:
     assert refused(alice, "collab_read", filepath="nonexistent.md")["error"] == "file_not_found"
 

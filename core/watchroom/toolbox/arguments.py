@@ -108,4 +108,5 @@ class CollabHistory(Arguments):
 class CollabRollback(Arguments):
     filepath: Name
     to_version: Version
+    expected_version: Version | None = None
     message: Message | None = None

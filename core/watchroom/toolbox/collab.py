@@ -87,7 +87,12 @@ def history(caller: Caller, args: take.CollabHistory) -> give.CollabHistoryResul
 def rollback(caller: Caller, args: take.CollabRollback) -> give.RolledBack:
     message = args.message or caller.texts("rollback.message", version=args.to_version)
     row = caller.collab.rollback(
-        caller.actor, args.filepath, args.to_version, message, tool="collab_rollback"
+        caller.actor,
+        args.filepath,
+        args.to_version,
+        message,
+        tool="collab_rollback",
+        expected=args.expected_version,
     )
     caller.has_seen(args.filepath, row.version or 0)
     return give.RolledBack(

@@ -74,11 +74,15 @@ class CollabZone:
         self._store.note_reading(actor, tool, "collab", path, None)
         return self._store.journal.history("collab", path, after_version=after)
 
-    def rollback(self, actor: str, path: str, version: int, message: str, *, tool: str) -> Row:
-        """Make a new version with the content of ``version``. `Conflict` if the file moves meanwhile."""
+    def rollback(
+        self, actor: str, path: str, version: int, message: str, *, tool: str, expected: int | None = None
+    ) -> Row:
+        """Make a new version with the content of ``version``. `Conflict` if the file moves meanwhile, or if
+        ``expected`` is given and is not the current version any more."""
         head, target = self._version(names.relative_path(path), version)
         content = self._store.content(target)
-        return self.write(actor, path, content, head.version or 0, tool=tool, message=message).row
+        base = (head.version or 0) if expected is None else expected
+        return self.write(actor, path, content, base, tool=tool, message=message).row
 
     def last_seen(self, actor: str, path: str) -> int:
         """The version that the actor last read or wrote, 0 if it never did."""

@@ -86,29 +86,30 @@ class RollbackScreen(QuestionScreen):
         """Roll back, unless the file moved since it was shown: then show it anew, and ask again."""
         app, words, wanted = self.watchroom, self.watchroom.words, self._wanted
         result = await asyncio.to_thread(self._roll_back, seen)
-        if isinstance(result, Row):
+        if result.get("is_conflict"):
             self._is_committing, self._seen = False, None
-            self.load(words("files.moved", version=result.version, who=safe(result.actor)))
+            who = safe(str(result["current_author"]))
+            self.load(words("files.moved", version=result["current_version"], who=who))
             return
         if not result["success"]:
             app.tell(f"{result['message']} {result['suggestion']}", "error")
         else:
-            new = int(str(result["new_version"]))
-            is_next = new == (seen.version or 0) + 1
-            text = words(
-                "files.rolled_back" if is_next else "files.rolled_back_over",
+            done = words(
+                "files.rolled_back",
                 path=safe(wanted.path),
                 version=wanted.version,
-                new=new,
+                new=result["new_version"],
             )
-            app.tell(text, "information" if is_next else "warning")
+            app.tell(done)
         self.dismiss(bool(result["success"]))
 
-    def _roll_back(self, seen: Row) -> Row | Mapping[str, Json]:
-        """What the toolbox says; or the current version, if it is not the one that was shown."""
-        head = self._workspace.journal.head("collab", seen.path)
-        if head is not None and head.seq != seen.seq:
-            return head
+    def _roll_back(self, seen: Row) -> Mapping[str, Json]:
         tools = self._workspace.tools_for_human(self.watchroom.person)
-        arguments = {"filepath": seen.path, "to_version": self._wanted.version}
-        return tools.dispatch_tool_call("collab_rollback", arguments)
+        return tools.dispatch_tool_call(
+            "collab_rollback",
+            {
+                "filepath": seen.path,
+                "to_version": self._wanted.version,
+                "expected_version": seen.version,
+            },
+        )
