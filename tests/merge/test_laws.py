@@ -22,6 +22,7 @@ from watchroom.merge import (
     left_open,
     merge,
     moved_on,
+    result_changes,
     split_lines,
     unresolved_text,
 )
@@ -215,6 +216,25 @@ def test_what_was_written_between_the_marks_stands_beside_the_newer_text() -> No
     assert region.is_open
     assert (region.current, region.incoming) == (("BBB\n",), ("bb\n",))
     assert unresolved_text((region,)) == ("<<<<<<< current\nBBB\n=======\nbb\nmine\n>>>>>>> incoming\n")
+
+
+@given(seeds, st.booleans())
+def test_what_changes_in_the_result_is_known_from_its_regions(seed: int, has_writing: bool) -> None:
+    regions = decided(seed)
+    if has_writing:
+        regions = edited(regions, "above\n" + unresolved_text(regions))
+    old, new, found = result_changes(regions)
+    assert "".join(old) == current_of(regions)
+    assert "".join(new) == unresolved_text(regions)
+    rebuilt: list[str] = []
+    at = 0
+    for change in found:
+        assert old[change.old_start : change.old_end] != new[change.new_start : change.new_end]
+        rebuilt += old[at : change.old_start]
+        assert len(rebuilt) == change.new_start
+        rebuilt += new[change.new_start : change.new_end]
+        at = change.old_end
+    assert [*rebuilt, *old[at:]] == new
 
 
 @given(seeds)

@@ -9,6 +9,7 @@ from watchroom.merge.draft import (
     joined,
     left_open,
     moved_on,
+    result_changes,
     unresolved_text,
 )
 from watchroom.merge.lines import Change, changes, split_lines
@@ -34,6 +35,7 @@ __all__ = [
     "merge",
     "moved_on",
     "regions_of",
+    "result_changes",
     "split_lines",
     "unresolved_text",
 ]

@@ -48,6 +48,36 @@ def unresolved_text(regions: Regions) -> str:
     return "".join(_whole(_shown(regions)))
 
 
+def result_changes(regions: Regions) -> tuple[list[str], list[str], list[Change]]:
+    """The current lines, those of `unresolved_text`, and what changed from the ones to the others.
+
+    Known from the regions, without comparing the texts once more; where lines of one region are alike at its
+    start or end, they do not count as changed.
+    """
+    old = [line for region in regions for line in region.current]
+    shown = _shown(regions)
+    new = _whole(shown)
+    found: list[Change] = []
+    old_start = new_start = 0
+    for region, lines in zip(regions, shown, strict=True):
+        old_end, new_end = old_start + len(region.current), new_start + len(lines)
+        change = _trimmed(old, new, Change(old_start, old_end, new_start, new_end))
+        if change is not None:
+            found.append(change)
+        old_start, new_start = old_end, new_end
+    return old, new, found
+
+
+def _trimmed(old: Sequence[str], new: Sequence[str], change: Change) -> Change | None:
+    """The change without what is alike at its ends; None if nothing is left."""
+    start, old_end, at, new_end = change
+    while start < old_end and at < new_end and old[start] == new[at]:
+        start, at = start + 1, at + 1
+    while start < old_end and at < new_end and old[old_end - 1] == new[new_end - 1]:
+        old_end, new_end = old_end - 1, new_end - 1
+    return Change(start, old_end, at, new_end) if start < old_end or at < new_end else None
+
+
 def edited(regions: Regions, text: str) -> Regions:
     """The regions after a person has turned `unresolved_text` into ``text``.
 

@@ -248,7 +248,7 @@ class MergeScreen(Room):
     # -- writing by hand
 
     def action_edit(self) -> None:
-        if self._hand is None or self._hand.is_catching_up:
+        if self._hand is None or self._hand.is_catching_up or self._edited is not None:
             return
         merging = self._hand.merging
         start, end = merging.around(EDITED_LINES)
@@ -280,10 +280,12 @@ class MergeScreen(Room):
         self._edited, self._hand.is_being_written = None, False
         if any(each.is_open and each.text for each in written):
             self.watchroom.tell(self.watchroom.words("merge.marks_left"), "warning")
-        self._show_editor(False)
-        self.query_one(ResultPane).focus()
-        self._show_regions()
-        self._reveal()
+        # In one frame, not in one for the layout and one for the texts.
+        with self.app.batch_update():
+            self._show_editor(False)
+            self.query_one(ResultPane).focus()
+            self._show_regions()
+            self._reveal()
         await self.has_moved_on()
 
     # -- settling

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from watchroom.merge import current_text, joined, split_lines, unresolved_text
+from watchroom.merge import current_text, joined, result_changes
 from watchroom.model import Json
 
 from watchroom_tui.comparing import Compared, Comparison
@@ -109,11 +109,9 @@ class Settling:
     async def _changes(self) -> Comparison:
         """From the version that stands to the result so far."""
         regions = self._hand.merging.regions
-        before, after = await asyncio.to_thread(lambda: (current_text(regions), unresolved_text(regions)))
-        changed = await self._app.worker_process.changes(before, after)
 
         def compare() -> Comparison:
-            return Comparison(Compared(split_lines(before), split_lines(after), changed), side_by_side=False)
+            return Comparison(Compared(*result_changes(regions)), side_by_side=False)
 
         return await asyncio.to_thread(compare)
 
