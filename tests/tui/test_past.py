@@ -18,6 +18,19 @@ async def test_in_the_past_nothing_can_be_rolled_back(workspace: Workspace, conf
         assert workspace.journal.last_seq() == last
 
 
+async def test_in_the_past_a_conflict_is_looked_at_but_not_settled(
+    workspace: Workspace, conflict: int
+) -> None:
+    last = workspace.journal.last_seq()
+    async with past(workspace.journal, last) as desk:
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.place == "files", "the files")
+        await desk.until(lambda: getattr(desk.cursor("versions"), "seq", 0) == conflict, "the refused row")
+        await desk.press("c")
+        await desk.is_told("This is a look into the past: nothing can be changed here.")
+        assert desk.place == "files"
+
+
 async def test_in_the_past_every_room_shows_that_moment_only(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
 ) -> None:

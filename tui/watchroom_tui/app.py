@@ -231,6 +231,8 @@ class WatchroomApp(App[None]):
             from watchroom_tui.screens.merge import MergeScreen
 
             await self.push_screen(MergeScreen(row))
+        else:
+            self.tell(self.words("files.in_the_past"), "warning")
 
     async def go_to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
         """Go to the room of the agents, and to this one or its rows."""
