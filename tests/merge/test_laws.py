@@ -209,6 +209,29 @@ def test_what_was_written_into_an_open_region_outlives_every_newer_version(
     assert "by hand\n" in split_lines(unresolved_text(after))
 
 
+HEADING = "New heading\n=======\n"
+
+
+def test_a_heading_that_is_underlined_as_the_sides_are_divided_can_be_written_anywhere() -> None:
+    """In a text that nobody changed, and in the place of a region that was open."""
+    regions = merge("a\nb\nc\n", "a\nB\nc\n", "a\nbb\nc\n")
+    above = edited(regions, HEADING + unresolved_text(regions))
+    assert unresolved_text(above) == HEADING + unresolved_text(regions)
+    assert len(left_open(above)) == 1
+    assert joined(edited(above, f"{HEADING}a\n{HEADING}c\n")) == f"{HEADING}a\n{HEADING}c\n"
+
+
+@given(seeds, st.data())
+def test_what_a_person_writes_is_what_stands_there(seed: int, data: st.DataObject) -> None:
+    regions = decided(seed)
+    lines = split_lines(unresolved_text(regions))
+    start = data.draw(st.integers(0, len(lines)))
+    end = data.draw(st.integers(start, len(lines)))
+    pieces = st.sampled_from(["mine\n", "=======\n", "<<<<<<< current\n", ">>>>>>> incoming\n"])
+    written = "".join([*lines[:start], *data.draw(st.lists(pieces, max_size=4)), *lines[end:]])
+    assert unresolved_text(edited(regions, written)) == written
+
+
 def test_what_was_written_between_the_marks_stands_beside_the_newer_text() -> None:
     regions = merge("a\nb\nc\n", "a\nB\nc\n", "a\nbb\nc\n")
     text = unresolved_text(regions).replace("bb\n", "bb\nmine\n")

@@ -68,8 +68,8 @@ def _up_to(most: int, texts: Iterator[str]) -> Iterator[str]:
 class BlameGutter:
     """A text with a gutter: colour and name of each line's author, and its version.
 
-    ``is_cut``: the first version is not where the file begins, so its lines may be older. ``foot`` says
-    what stands at the foot for a row.
+    ``oldest`` is the first version that was looked at, if the file is older: its lines may be, too. ``foot``
+    says what stands at the foot for a row.
     """
 
     columns = 1

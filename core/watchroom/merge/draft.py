@@ -94,11 +94,13 @@ def edited(regions: Regions, text: str) -> Regions:
         if not cell.is_touched:
             result.extend(cell.regions)
             continue
-        base, current, incoming = cell.sides()
+        sides = cell.sides()
         written = tuple(lines[cell.new_start : cell.new_end])
-        region = Region(kind_of(base, current, incoming), base, current, incoming, "edited", written)
         # As long as a mark of an open region stands there, nobody has decided.
-        result.append(region._replace(choice=None) if _is_marked(written) else region)
+        if any(each.is_open for each in cell.regions) and _is_marked(written):
+            result.append(_open_again(sides, written))
+        else:
+            result.append(Region(kind_of(*sides), *sides, "edited", written))
     return tuple(result)
 
 
@@ -131,7 +133,7 @@ def _renewed(cell: Cell, current: Lines) -> Regions:
     base, before, incoming = cell.sides()
     if len(cell.regions) == 1 and not cell.regions[0].is_open and before:
         # What was added before or after its lines leaves a decision as it is.
-        places = [at for at in range(len(current)) if current[at : at + len(before)] == before]
+        places = _places(current, before)
         if len(places) == 1:
             start, end = places[0], places[0] + len(before)
             around = (_added(current[:start]), cell.regions[0], _added(current[end:]))
@@ -175,11 +177,17 @@ def _with_newer(written: Sequence[str], before: Lines, current: Lines) -> Lines:
     end = "\r\n" if any(line.endswith("\r\n") for line in (*written, *current)) else "\n"
     opening, dividing, closing = OPENING + end, DIVIDING + end, CLOSING + end
     newer = (opening, *_ended(current, end), dividing)
-    older = [opening, *_ended(before, end), dividing]
-    for at in range(len(written)):
-        if list(written[at : at + len(older)]) == older:
-            return (*written[:at], *newer, *written[at + len(older) :])
+    older = (opening, *_ended(before, end), dividing)
+    for at in _places(tuple(written), older)[:1]:
+        return (*written[:at], *newer, *written[at + len(older) :])
     return (*newer, *_ended(tuple(written), end), closing)
+
+
+def _places(lines: Lines, wanted: Lines) -> list[int]:
+    """Where ``wanted``, which is not empty, stands in ``lines``."""
+    return [
+        at for at, line in enumerate(lines) if line == wanted[0] and lines[at : at + len(wanted)] == wanted
+    ]
 
 
 def _added(lines: Lines) -> Region:
@@ -194,7 +202,8 @@ def _shown(regions: Regions) -> list[Lines]:
 
 
 def _is_marked(lines: Lines) -> bool:
-    return any(line.rstrip("\r\n") in (OPENING, DIVIDING, CLOSING) for line in lines)
+    # Not the one in the middle: it underlines headings, too.
+    return any(line.rstrip("\r\n") in (OPENING, CLOSING) for line in lines)
 
 
 def _marked(region: Region, end: str) -> Lines:
