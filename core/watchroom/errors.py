@@ -216,3 +216,9 @@ class DiskFailed(WatchroomError):
     """The file system refused. Values: reason."""
 
     code = "disk_failed"
+
+
+class ModelFailed(WatchroomError):
+    """A model gave no whole answer. Values: reason."""
+
+    code = "model_failed"

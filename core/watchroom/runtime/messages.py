@@ -1,0 +1,63 @@
+"""What is said in a session, in the shape that chat models take: system, user, assistant and tool messages.
+
+Everything here is frozen, and its JSON is that of the chat completions API (spec 5).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Frozen(BaseModel):
+    """Base of what the runtime passes on: immutable, and nothing unknown is accepted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Function(Frozen):
+    """Which tool is called, and its arguments as the model wrote them: JSON text, perhaps broken."""
+
+    name: str
+    arguments: str
+
+
+class ToolCall(Frozen):
+    """A model's wish to call a tool. ``id`` is unique within its session."""
+
+    id: str
+    type: Literal["function"] = "function"
+    function: Function
+
+
+class SystemMessage(Frozen):
+    role: Literal["system"] = "system"
+    content: str
+
+
+class UserMessage(Frozen):
+    """``author`` says who wrote it (``human:NAME``, or an agent's id), empty if that is not known."""
+
+    role: Literal["user"] = "user"
+    content: str
+    author: str = ""
+
+
+class AssistantMessage(Frozen):
+    role: Literal["assistant"] = "assistant"
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+class ToolMessage(Frozen):
+    """What came of a tool call: ``content`` is the JSON of its result."""
+
+    role: Literal["tool"] = "tool"
+    tool_call_id: str
+    content: str
+
+
+Message: TypeAlias = Annotated[
+    SystemMessage | UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")
+]
