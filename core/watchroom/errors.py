@@ -219,6 +219,14 @@ class DiskFailed(WatchroomError):
 
 
 class ModelFailed(WatchroomError):
-    """A model gave no whole answer. Values: reason."""
+    """A model gave no whole answer. Values: reason; or ``rule``, the name of a text under ``model`` that
+    says it, with what fills that text."""
 
     code = "model_failed"
+
+    def _text(self, part: str, language: Language) -> str:
+        texts = catalogue(language)
+        values = dict(self.values)
+        if "rule" in values:
+            values["reason"] = texts(f"model.{values['rule']}", **self.values)
+        return texts(f"error.{self.code}.{part}", **values)

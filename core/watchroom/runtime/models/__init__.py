@@ -1,5 +1,10 @@
 """Models that a runtime can talk to: the protocol, and the clients that speak it."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from watchroom.runtime.models.protocol import (
     FunctionDelta,
     ModelChunk,
@@ -9,4 +14,38 @@ from watchroom.runtime.models.protocol import (
     Usage,
 )
 
-__all__ = ["FunctionDelta", "ModelChunk", "ModelPayload", "ModelRuntime", "ToolCallDelta", "Usage"]
+if TYPE_CHECKING:
+    from watchroom.runtime.models.accumulate import Answer, ModelAnswer, chunk_of
+    from watchroom.runtime.models.openai import OpenAICompatible, Timeouts
+    from watchroom.runtime.models.retrying import Patience
+
+__all__ = [
+    "Answer",
+    "FunctionDelta",
+    "ModelAnswer",
+    "ModelChunk",
+    "ModelPayload",
+    "ModelRuntime",
+    "OpenAICompatible",
+    "Patience",
+    "Timeouts",
+    "ToolCallDelta",
+    "Usage",
+    "chunk_of",
+]
+
+_HOMES = {
+    "Answer": "accumulate",
+    "ModelAnswer": "accumulate",
+    "OpenAICompatible": "openai",
+    "Patience": "retrying",
+    "Timeouts": "openai",
+    "chunk_of": "accumulate",
+}
+
+
+def __getattr__(name: str) -> object:
+    # Looked up on first use: a simulated team has no use for a client.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

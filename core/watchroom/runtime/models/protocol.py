@@ -20,8 +20,8 @@ class Usage(Frozen):
 class ModelPayload(Frozen):
     """One request to a model.
 
-    ``tools`` are definitions in the ``openai`` dialect of the toolbox. An empty ``model`` leaves the choice to
-    the model runtime. ``options`` go along as they are (temperature, max_tokens, …).
+    ``tools`` are definitions in the ``openai`` dialect of the toolbox. An empty ``model`` leaves the choice
+    to the model runtime. ``options`` go along as they are (temperature, max_tokens, …).
     """
 
     messages: tuple[Message, ...]
@@ -36,8 +36,8 @@ class FunctionDelta(Frozen):
 
 
 class ToolCallDelta(Frozen):
-    """A tool call, or a piece of one: pieces with the same ``index`` belong together. Without an index it is
-    whole."""
+    """A tool call, or a piece of one: pieces with the same ``index`` belong together. Without an index it
+    is whole."""
 
     index: int | None = None
     id: str = ""
@@ -55,5 +55,5 @@ class ModelChunk(Frozen):
 
 
 ModelRuntime: TypeAlias = Callable[[ModelPayload], AsyncIterator[ModelChunk | Mapping[str, object]]]
-"""Gives the chunks of one answer, as `ModelChunk` or as a mapping of its fields. It is closed (``aclose``) when
-nobody waits for the rest, and must then let go of its connection."""
+"""Gives the chunks of one answer, as `ModelChunk` or as a mapping of its fields. It is closed (``aclose``)
+when nobody waits for the rest, and must then let go of its connection."""

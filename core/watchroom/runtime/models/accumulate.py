@@ -1,0 +1,163 @@
+"""Puts a model's answer together from its chunks, as the many kinds of servers really send them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import ValidationError
+
+from watchroom import names
+from watchroom.errors import ModelFailed
+from watchroom.runtime.messages import Frozen, Function, ToolCall
+from watchroom.runtime.models.protocol import ModelChunk, ToolCallDelta, Usage
+
+_DEEPEST: Final = 4
+"""How many levels the fields of a chunk have: a chunk, its calls, a call, its function."""
+
+
+class ModelAnswer(Frozen):
+    """All that a model said to one request."""
+
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    finish_reason: str | None = None
+
+
+class Answer:
+    """An answer while it comes in: `add` each chunk, then take the `whole`.
+
+    A tool call keeps the id that its model gave it, unless that is in ``taken`` (the ids of its session) or
+    came before in this answer. The others get ``{prefix}_0``, ``{prefix}_1``, … by their place.
+    """
+
+    def __init__(self, prefix: str, taken: Container[str] = frozenset()) -> None:
+        self._prefix = prefix
+        self._taken = taken
+        self._content: list[str] = []
+        self._calls: list[_Call] = []
+        self._open: dict[int | None, _Call] = {}
+        self._usage: Usage | None = None
+        self._finish_reason: str | None = None
+
+    def add(self, chunk: ModelChunk) -> None:
+        self._content.append(chunk.content)
+        for piece in chunk.tool_calls:
+            self._add_piece(piece)
+        self._usage = chunk.usage or self._usage
+        self._finish_reason = chunk.finish_reason or self._finish_reason
+
+    def _add_piece(self, piece: ToolCallDelta) -> None:
+        call = self._open.get(piece.index)
+        if call is None or call.is_followed_by(piece):
+            call = _Call(piece.index)
+            self._calls.append(call)
+            self._open[piece.index] = call
+        call.id = call.id or piece.id
+        call.name = call.name or piece.function.name
+        call.arguments.append(piece.function.arguments)
+
+    def whole(self) -> ModelAnswer:
+        """The answer. A call that names no tool is `ModelFailed`."""
+        return ModelAnswer(
+            content="".join(self._content),
+            tool_calls=self._tool_calls(),
+            usage=self._usage,
+            finish_reason=self._finish_reason,
+        )
+
+    def _tool_calls(self) -> tuple[ToolCall, ...]:
+        calls = sorted(self._calls, key=_Call.place)
+        given = {call.id for call in calls}
+        used: set[str] = set()
+        whole = []
+        for place, call in enumerate(calls):
+            if not call.name:
+                raise ModelFailed(rule="nameless_call")
+            if not call.id or call.id in used or call.id in self._taken:
+                call_id = self._made_id(place, given | used)
+            else:
+                call_id = call.id
+            used.add(call_id)
+            # No arguments at all are what some models write where a tool needs none.
+            arguments = "".join(call.arguments)
+            function = Function(name=call.name, arguments=arguments if arguments.strip() else "{}")
+            whole.append(ToolCall(id=call_id, function=function))
+        return tuple(whole)
+
+    def _made_id(self, place: int, others: Container[str]) -> str:
+        made = f"{self._prefix}_{place}"
+        while made in others or made in self._taken:
+            place += 1
+            made = f"{self._prefix}_{place}"
+        return made
+
+
+@dataclass(slots=True)
+class _Call:
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def is_followed_by(self, piece: ToolCallDelta) -> bool:
+        """Whether ``piece`` begins another call, although it has this one's index, or neither has any.
+
+        Some servers give all calls of an answer the index 0: then another begins with another name, or with a
+        name and another id. (A new id without a name means nothing: some make one up for every piece.)
+        """
+        name, another_id = piece.function.name, bool(piece.id) and piece.id != self.id
+        if piece.index is None:
+            return bool(name) or another_id
+        return bool(name and self.name) and (name != self.name or bool(another_id and self.id))
+
+    def place(self) -> float:
+        return float("inf") if self.index is None else self.index
+
+
+def chunk_of(given: ModelChunk | Mapping[str, object]) -> ModelChunk:
+    """What a person's own model runtime gave, as a chunk that can be stored. Fields that are None are left out.
+
+    What is no chunk is `ModelFailed`, which names the field and the rule that it breaks.
+    """
+    if isinstance(given, ModelChunk):
+        chunk = given
+    else:
+        try:
+            chunk = ModelChunk.model_validate(_without_nones(given, _DEEPEST))
+        except ValidationError as error:
+            raise ModelFailed(rule="broken", problem=problem_in(error)) from error
+    if all(names.is_unicode(text) for text in _texts(chunk)):
+        return chunk
+    text = json.dumps(chunk.model_dump(), ensure_ascii=False)
+    return ModelChunk.model_validate_json(without_halves(text))
+
+
+def _texts(chunk: ModelChunk) -> Iterator[str]:
+    yield chunk.content
+    yield chunk.finish_reason or ""
+    for piece in chunk.tool_calls:
+        yield from (piece.id, piece.function.name, piece.function.arguments)
+
+
+def _without_nones(given: object, depth: int) -> object:
+    if depth and isinstance(given, Mapping):
+        return {key: _without_nones(value, depth - 1) for key, value in given.items() if value is not None}
+    if depth and isinstance(given, list | tuple):
+        return [_without_nones(value, depth - 1) for value in given]
+    return given
+
+
+def without_halves(text: str) -> str:
+    """``text`` with U+FFFD for halves of surrogate pairs, which nothing can store. Some servers cut emoji so."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def problem_in(error: ValidationError) -> str:
+    """The first thing that is wrong, in a few words, without what was given."""
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    field_name = ".".join(str(step) for step in problem["loc"])
+    return names.storable(f"{field_name}: {problem['msg']}" if field_name else problem["msg"], 200)

@@ -1,0 +1,51 @@
+"""When a model that cannot answer now is asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC
+from typing import Final, NamedTuple
+
+_SECONDS: Final = re.compile(r"\d{1,12}(\.\d*)?", re.ASCII)
+
+
+class Patience(NamedTuple):
+    """How often a request is repeated, and how long to wait before each time: from ``base`` seconds on, twice
+    as long after every failure, at most ``longest``. A server that names a time gets it, within that bound.
+
+    ``jitter`` gives a number from 0 to 1, so that many agents do not come back all at once.
+    """
+
+    retries: int = 4
+    base: float = 0.5
+    longest: float = 60.0
+    jitter: Callable[[], float] = random.random
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], float] = time.time
+
+    def wait(self, failures: int, retry_after: str = "") -> float:
+        """Seconds to wait after ``failures`` in a row, the last of them with this ``Retry-After``."""
+        asked = self._asked(retry_after.strip())
+        if asked is not None:
+            return min(self.longest, asked) + self.base * self.jitter()
+        return min(self.longest, self.base * 2.0 ** min(failures - 1, 60)) * (1 + self.jitter()) / 2
+
+    def _asked(self, retry_after: str) -> float | None:
+        if not retry_after:
+            return None
+        if _SECONDS.fullmatch(retry_after):
+            return float(retry_after)
+        # Loaded only here: few servers send a date.
+        from email.utils import parsedate_to_datetime
+
+        try:
+            date = parsedate_to_datetime(retry_after)
+        except ValueError:
+            return None
+        if date.tzinfo is None:
+            date = date.replace(tzinfo=UTC)
+        return max(0.0, date.timestamp() - self.now())

@@ -1,0 +1,100 @@
+"""Server-sent events out of bytes, however they are cut: https://html.spec.whatwg.org/multipage/server-sent-events.html."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from watchroom.errors import ModelFailed
+
+LONGEST_LINE: Final = 32 * 1024 * 1024
+"""A file of 10 MB can be one line: a whole tool call, its arguments escaped twice."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class Event(NamedTuple):
+    """``name`` is empty unless the server gave one."""
+
+    name: str
+    data: str
+
+
+class EventParser:
+    """`feed` it all bytes in their order, and take all that each call gives; at the end `close` it.
+
+    A line, or the lines of one event together, may have ``longest_line`` bytes; more is `ModelFailed`.
+    """
+
+    def __init__(self, longest_line: int = LONGEST_LINE) -> None:
+        self._longest = longest_line
+        self._rest = bytearray()
+        self._after_cr = False
+        self._at_start = True
+        self._name = ""
+        self._data: list[str] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> Iterator[Event]:
+        """The events that end in ``data``."""
+        for line in self._lines(data):
+            if line:
+                self._take(line)
+            else:
+                yield from self._event()
+
+    def close(self) -> Iterator[Event]:
+        """The event that was not closed by an empty line: some servers leave that out at the end. A line that
+        was cut off is not taken."""
+        yield from self._event()
+
+    def _lines(self, data: bytes) -> Iterator[bytes]:
+        if self._after_cr and data:
+            data = data.removeprefix(b"\n")
+            self._after_cr = False
+        if b"\r" in data:
+            self._after_cr = data.endswith(b"\r")
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        first, *others = data.split(b"\n")
+        self._rest += first
+        if others:
+            ended = [bytes(self._rest), *others]
+            self._rest = bytearray(ended.pop())
+            for line in ended:
+                yield self._checked(line)
+        self._check(len(self._rest))
+
+    def _checked(self, line: bytes) -> bytes:
+        self._check(len(line))
+        if self._at_start:
+            self._at_start = False
+            return line.removeprefix(_BOM)
+        return line
+
+    def _check(self, size: int) -> None:
+        if size > self._longest:
+            raise ModelFailed(rule="line_too_long", limit=self._longest)
+
+    def _take(self, line: bytes) -> None:
+        field, _, value = line.partition(b":")
+        if field not in _FIELDS:
+            return
+        text = value.removeprefix(b" ").decode("utf-8", "replace")
+        if field == b"event":
+            self._name = text
+            return
+        if field == b"error":
+            self._name = "error"
+        self._size += len(value)
+        self._check(self._size)
+        self._data.append(text)
+
+    def _event(self) -> Iterator[Event]:
+        name, data = self._name, "\n".join(self._data)
+        self._name, self._data, self._size = "", [], 0
+        if data:
+            yield Event(name, data)
+
+
+# Builds of llama.cpp before September 2025 report a failure in a field ``error`` of their own.
+_FIELDS: Final = frozenset({b"data", b"event", b"error"})

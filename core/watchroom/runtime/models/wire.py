@@ -1,0 +1,256 @@
+"""The chat completions API on the wire: a request's body out, an answer's body in. No I/O.
+
+Servers that say they speak it differ in many small ways. What can be understood is understood; the rest is
+`ModelFailed`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic_core import from_json, to_json
+
+from watchroom import names
+from watchroom.errors import ModelFailed
+from watchroom.runtime.models.accumulate import problem_in, without_halves
+from watchroom.runtime.models.protocol import FunctionDelta, ModelChunk, ModelPayload, ToolCallDelta, Usage
+from watchroom.runtime.models.sse import Event, EventParser
+
+_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
+_DONE: Final = "[DONE]"
+
+
+def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> bytes:
+    """The JSON to send for ``payload``; ``model`` is taken where it leaves that open."""
+    given = payload.model_dump(mode="json")
+    for message in given["messages"]:
+        message.pop("author", None)
+        if not message.get("tool_calls", True):
+            del message["tool_calls"]
+    body = {
+        **given["options"],
+        "model": given["model"] or model,
+        "messages": given["messages"],
+        "stream": True,
+    }
+    if include_usage:
+        body["stream_options"] = {"include_usage": True}
+    if given["tools"]:
+        body["tools"] = given["tools"]
+    return to_json(body)
+
+
+class Reader:
+    """Reads one answer's body, a stream of events or plain JSON, however its bytes are cut.
+
+    `feed` it all bytes in their order, and take all that each call gives; `end` it when no more come. Nothing
+    that is in ``secrets`` gets into an error.
+    """
+
+    def __init__(self, max_bytes: int, secrets: Sequence[str] = ()) -> None:
+        self.whole = False
+        """Whether the model said that its answer has ended. Its usage may still follow."""
+        self.done = False
+        """Whether nothing more belongs to the answer."""
+        self._max = max_bytes
+        self._room = max_bytes
+        self._secrets = secrets
+        self._begun = False
+        self._json: bytearray | None = None
+        self._events = EventParser()
+        self._understood = False
+
+    def feed(self, data: bytes) -> Iterator[ModelChunk]:
+        fits = len(data) <= self._room
+        if not fits:
+            data = data[: self._room]
+        self._room -= len(data)
+        yield from self._chunks(data)
+        if not fits and not self.done:
+            raise ModelFailed(rule="too_long", limit=self._max)
+
+    def end(self, content_type: str = "") -> Iterator[ModelChunk]:
+        """What was held back until all was known. An answer that is not whole is `ModelFailed`."""
+        if self._json is not None:
+            yield from self._plain(self._json)
+        else:
+            yield from self._streamed(self._events.close())
+        if not self._understood and "event-stream" not in content_type:
+            raise ModelFailed(rule="not_an_answer", problem=told(content_type, self._secrets))
+        if not self.whole:
+            raise ModelFailed(rule="cut_short")
+
+    def _chunks(self, data: bytes) -> Iterator[ModelChunk]:
+        if not self._begun:
+            data = data.lstrip(_BLANK)
+            if not data:
+                return
+            self._begun = True
+            # No line of an event stream begins so, and not every server says which of the two it sends.
+            if data.startswith(b"{"):
+                self._json = bytearray()
+        if self._json is None:
+            yield from self._streamed(self._events.feed(data))
+        else:
+            self._json += data
+
+    def _streamed(self, events: Iterable[Event]) -> Iterator[ModelChunk]:
+        for event in events:
+            if self.done:
+                return
+            if event.data == _DONE:
+                self.done = self.whole = self._understood = True
+                return
+            if event.name == "error":
+                raise self._reported(event.data)
+            yield from self._said_in(event.data)
+
+    def _plain(self, body: bytearray) -> Iterator[ModelChunk]:
+        yield from self._said_in(body.decode("utf-8", "replace"))
+        self.done = self.whole = self._understood
+
+    def _said_in(self, text: str) -> Iterator[ModelChunk]:
+        try:
+            piece = _parsed(text)
+        except ValidationError as error:
+            raise ModelFailed(rule="broken", problem=problem_in(error)) from error
+        if piece.is_error:
+            raise self._reported(text)
+        self._understood = self._understood or bool(piece.choices)
+        chunk = piece.chunk()
+        if chunk is not None:
+            self.whole = self.whole or chunk.finish_reason is not None
+            yield chunk
+
+    def _reported(self, text: str) -> ModelFailed:
+        return ModelFailed(rule="reported", problem=told(said(text), self._secrets))
+
+
+def said(body: str) -> str:
+    """What a server says in the body of a refusal: the message in its JSON, else its text."""
+    try:
+        return _message_in(from_json(body))
+    except ValueError:
+        return body
+
+
+def told(text: str, secrets: Iterable[str] = ()) -> str:
+    """A server's ``text`` as an error may quote it: one short line without ``secrets``."""
+    for secret in secrets:
+        text = text.replace(secret, "[…]")
+    return names.storable(" ".join(text.split()), 300) or "–"
+
+
+def _message_in(found: object) -> str:
+    """Servers put it in ``error``, ``message`` or ``detail``, as text or deeper down."""
+    if isinstance(found, str):
+        return found
+    if isinstance(found, list) and found:
+        return _message_in(found[0])
+    if isinstance(found, dict):
+        for key in ("error", "message", "detail", "msg"):
+            if found.get(key):
+                return _message_in(found[key])
+    return to_json(found).decode()
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(defer_build=True, hide_input_in_errors=True)
+
+
+class _Function(_Wire):
+    name: str | None = None
+    arguments: str | dict[str, JsonValue] | None = None
+
+    def delta(self) -> FunctionDelta:
+        arguments = self.arguments or ""
+        text = arguments if isinstance(arguments, str) else to_json(arguments).decode()
+        return FunctionDelta(name=self.name or "", arguments=text)
+
+
+class _Call(_Wire):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+    def delta(self) -> ToolCallDelta:
+        function = self.function.delta() if self.function else FunctionDelta()
+        return ToolCallDelta(index=self.index, id=self.id or "", function=function)
+
+
+class _Part(_Wire):
+    type: str = "text"
+    text: str = ""
+
+
+class _Message(_Wire):
+    """What the model says; a refusal is said in a field of its own, and what it thinks is not said."""
+
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+    def text(self) -> str:
+        content = self.content or ""
+        if not isinstance(content, str):
+            content = "".join(part.text for part in content if part.type == "text")
+        return content + (self.refusal or "")
+
+
+class _Choice(_Wire):
+    index: int | None = None
+    delta: _Message | None = None
+    message: _Message | None = None
+    finish_reason: str | None = None
+
+
+class _Usage(_Wire):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+    def counted(self) -> Usage:
+        return Usage(
+            input_tokens=max(0, self.prompt_tokens or 0), output_tokens=max(0, self.completion_tokens or 0)
+        )
+
+
+class _Piece(_Wire):
+    """An event of a stream (its choices hold a ``delta``), or a whole answer (they hold a ``message``)."""
+
+    object: str | None = None
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: JsonValue = None
+
+    @property
+    def is_error(self) -> bool:
+        return bool(self.error) or self.object == "error"
+
+    def chunk(self) -> ModelChunk | None:
+        """None if it says nothing. Of several answers (``options`` may ask for them) the first counts."""
+        choice = next((choice for choice in self.choices or () if not choice.index), _Choice())
+        message = choice.delta or choice.message or _Message()
+        content = message.text()
+        if not (content or message.tool_calls or self.usage or choice.finish_reason):
+            return None
+        return ModelChunk(
+            content=content,
+            tool_calls=tuple(call.delta() for call in message.tool_calls or ()),
+            usage=self.usage.counted() if self.usage else None,
+            finish_reason=choice.finish_reason or None,
+        )
+
+
+def _parsed(text: str) -> _Piece:
+    try:
+        return _Piece.model_validate_json(text)
+    except ValidationError as error:
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError):
+            raise error from None
+        # What only the stricter parser refuses are halves of surrogate pairs.
+        return _Piece.model_validate_json(without_halves(json.dumps(given, ensure_ascii=False)))
