@@ -37,7 +37,7 @@ def collab_write(folder: str) -> Iterator[Work]:
             written = workspace.collab.write(
                 "alice", path, kilobyte(n), versions[path], tool="collab_write", message="work"
             )
-            versions[path] = written.row.version or 0
+            versions[path] = written.version or 0
 
         yield work
 

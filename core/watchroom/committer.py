@@ -17,11 +17,13 @@ from threading import Event, Lock, Thread
 from typing import Final
 
 from watchroom import names
+from watchroom.cause import signed
 from watchroom.disk import NotAFile, ProcessLock, boot_id
 from watchroom.errors import NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write
+from watchroom.tree.layout import has_files
 from watchroom.tree.tree import NewVersion, Overwritten, Tree
 
 LAY_OUT_TOOL: Final = "lay_out"
@@ -87,7 +89,7 @@ class Committer:
         Raises `JournalError`, and `NotText` where something else than a file stands in the way: then there
         is no row. Once there is a row, nothing is raised: what could not be laid out is told by a row.
         """
-        ticket = _Ticket(draft)
+        ticket = _Ticket(signed(draft))
         with self._queue:
             self._waiting.append(ticket)
             leads = not self._has_leader
@@ -104,7 +106,7 @@ class Committer:
 
     def note(self, draft: Note) -> None:
         """Make the draft a row soon: with the next commit, or within some 20 ms."""
-        self._notes.append(_Ticket(draft))
+        self._notes.append(_Ticket(signed(draft)))
         if self._flusher is None:
             with self._queue:
                 if self._flusher is None:
@@ -123,7 +125,7 @@ class Committer:
         """Hold everyone else off while the files are compared with the journal; yields a way to commit."""
 
         def commit(draft: Draft) -> Appended:
-            ticket = _Ticket(draft)
+            ticket = _Ticket(signed(draft))
             self._commit_batch([ticket])
             return ticket.result()
 
@@ -238,7 +240,7 @@ class Committer:
     def _look_ahead(self, ticket: _Ticket) -> bool:
         """See what a write would replace, so that it is kept before it goes; False if a write cannot be."""
         draft = ticket.draft
-        if isinstance(draft, Note) or draft.actor == OUTSIDE:
+        if isinstance(draft, Note) or draft.actor == OUTSIDE or not has_files(draft.zone):
             return True
         try:
             ticket.replaces = self._tree.current(draft.zone, draft.path)
@@ -273,7 +275,7 @@ class Committer:
         new: list[NewVersion] = []
         edits: list[Overwritten] = []
         for ticket, (row, head) in done:
-            if row.version is None:
+            if row.version is None or not has_files(row.zone):
                 continue
             edit = self._edit_replaced(ticket, row, head, new)
             if edit and not self._is_kept(edit):

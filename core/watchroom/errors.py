@@ -230,3 +230,93 @@ class ModelFailed(WatchroomError):
         if "rule" in values:
             values["reason"] = texts(f"model.{values['rule']}", **self.values)
         return texts(f"error.{self.code}.{part}", **values)
+
+
+class LlmProviderRequired(WatchroomError):
+    """An agent wants to ask a model, and has none."""
+
+    code = "llm_provider_required"
+
+
+class ToolNotFound(WatchroomError):
+    """A model called a tool that its agent does not have. Values: tool."""
+
+    code = "tool_not_found"
+
+
+class InvalidToolArguments(WatchroomError):
+    """A model's arguments are no JSON object. Values: tool, problem."""
+
+    code = "invalid_tool_arguments"
+
+
+class ToolFailed(WatchroomError):
+    """A tool raised an error. Values: tool, reason."""
+
+    code = "tool_failed"
+
+
+class InvalidInstruction(WatchroomError):
+    """An agent decided on something that cannot be carried out. Values: problem."""
+
+    code = "invalid_instruction"
+
+
+class LimitReached(WatchroomError):
+    """A session has used up what it may. Values: limit (steps, tokens, seconds, errors), most."""
+
+    code = "limit_reached"
+
+
+class NotWaiting(WatchroomError):
+    """An answer to a session that asks for nothing. Values: session."""
+
+    code = "not_waiting"
+
+
+class InvalidAnswer(WatchroomError):
+    """An answer that does not answer what was asked; ``rule`` names why."""
+
+    code = "invalid_answer"
+
+
+class RequestNotFound(WatchroomError):
+    """Values: request."""
+
+    code = "request_not_found"
+
+
+class RequestClosed(WatchroomError):
+    """A request that was answered before, or withdrawn. Values: request, by."""
+
+    code = "request_closed"
+
+
+class RequestExpired(WatchroomError):
+    """An answer that came too late. Values: request."""
+
+    code = "request_expired"
+
+
+class SessionNotFound(WatchroomError):
+    """Values: session."""
+
+    code = "session_not_found"
+
+
+class SessionExists(WatchroomError):
+    """Values: session."""
+
+    code = "session_exists"
+
+
+class SessionTaken(WatchroomError):
+    """Another process went on with the session. Values: session."""
+
+    code = "session_taken"
+
+
+class InvalidSession(InvalidName):
+    """A session's id breaks a rule."""
+
+    code = "invalid_session"

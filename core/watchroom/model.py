@@ -13,7 +13,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
-Zone: TypeAlias = Literal["private", "handoff", "collab", "config", "workspace"]
+Zone: TypeAlias = Literal["private", "handoff", "collab", "config", "workspace", "session", "request"]
+"""Sessions and requests have versions as files have, but are not laid out as files."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]
 ActorKind: TypeAlias = Literal["agent", "human", "outside", "system"]
 
@@ -34,6 +35,18 @@ SETTLING_NOTES: Final = (DISMISS, REVERT)
 """The tools by which a person settles a conflict without a new version."""
 SEEN: Final = "mark_as_seen"
 """The tool by which a person says that something needs nobody any more."""
+
+ASK: Final = "ask_person"
+"""The tool of a request's first row: an agent asks."""
+ANSWER: Final = "answer_request"
+WITHDRAW: Final = "withdraw_request"
+"""A request ended without an answer."""
+PAUSE: Final = "pause_agent"
+RESUME: Final = "resume_agent"
+CANCEL: Final = "cancel_agent"
+MESSAGE: Final = "send_message"
+CONTROLS: Final = (PAUSE, RESUME, CANCEL, MESSAGE)
+"""The tools by which people steer an agent's sessions."""
 
 MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
 

@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-from watchroom.errors import InvalidAgentId, InvalidPath, NotText, TooLarge
+from watchroom.errors import InvalidAgentId, InvalidPath, InvalidSession, NotText, TooLarge
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, SYSTEM
 
 MAX_PART_BYTES: Final = 200
@@ -17,6 +17,7 @@ RESERVED_IDS: Final = frozenset({OUTSIDE, SYSTEM, "human", "user"})
 META_SUFFIX: Final = ".meta.json"
 
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _HUMAN_NAME = re.compile(r"[\w][\w .@-]{0,63}")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _DEVICE_NAMES: Final = frozenset(
@@ -37,6 +38,13 @@ def agent_id(given: str) -> str:
         raise InvalidAgentId(given=given, rule="id_separator")
     if given in RESERVED_IDS or given in _DEVICE_NAMES:
         raise InvalidAgentId(given=given, rule="reserved")
+    return given
+
+
+def session_id(given: str) -> str:
+    """``given``, if it is a valid id of a session; else `InvalidSession`."""
+    if not _SESSION_ID.fullmatch(given):
+        raise InvalidSession(given=_shown(given), rule="session_characters")
     return given
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -17,9 +18,20 @@ from watchroom.texts import Language
 from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
 from watchroom.tree.tree import Tree, export
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
-from watchroom.zones import Attention, CollabZone, HandoffZone, OutsideEdits, PrivateZone, Settling, Store
+from watchroom.zones import (
+    Attention,
+    CollabZone,
+    HandoffZone,
+    OutsideEdits,
+    PrivateZone,
+    Requests,
+    SessionZone,
+    Settling,
+    Store,
+)
 
 if TYPE_CHECKING:
+    from watchroom.runtime.sessions import Sessions
     from watchroom.toolbox import Toolbox
 
 
@@ -45,6 +57,10 @@ class Workspace:
         self.collab = CollabZone(self._store)
         self.settling = Settling(self._store, self.collab, self._outside)
         self.attention = Attention(self._store)
+        self.requests = Requests(self._store)
+        self.session_zone = SessionZone(self._store)
+        self._sessions: Sessions | None = None
+        self._sessions_lock = Lock()
 
     @classmethod
     def open(
@@ -119,6 +135,19 @@ class Workspace:
         """The toolbox of a person, who acts as ``human:NAME``."""
         return self._toolbox(HUMAN_PREFIX + names.human_name(name), language)
 
+    @property
+    def sessions(self) -> Sessions:
+        """Where agents run: their sessions, each step a row."""
+        from watchroom.mail import Mailroom
+        from watchroom.runtime.sessions import Sessions, address
+
+        with self._sessions_lock:
+            if self._sessions is None:
+                mailroom = Mailroom(self.journal, os.path.join(self.root, CONTROL), address)
+                self._sessions = Sessions(self.session_zone, self.requests, mailroom)
+                self.subscribe(mailroom.wake)
+            return self._sessions
+
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
         # The toolbox needs pydantic, slow to load: whoever only looks does not wait for it.
         from watchroom.toolbox import Toolbox
@@ -131,6 +160,8 @@ class Workspace:
             self.collab,
             self.settling,
             self.attention,
+            self.requests,
+            self.session_zone,
             language or self.config.language,
         )
 
@@ -172,6 +203,8 @@ class Workspace:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._sessions is not None:
+            self._sessions.close()
         self._committer.close()
         self._tree.close()
         self.journal.close()

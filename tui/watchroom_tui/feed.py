@@ -14,8 +14,7 @@ from typing import Final
 from watchroom.journal import Journal
 from watchroom.projections import Fold, Model
 from watchroom.tree.layout import CONFIG_PATH
-
-from watchroom_tui.wake import BACKSTOP_SECONDS, Waker, waker
+from watchroom.wake import BACKSTOP_SECONDS, Waker, waker
 
 FRAME_SECONDS: Final = 0.05
 """At least so long between two models while rows keep coming: 20 a second."""

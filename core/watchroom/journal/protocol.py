@@ -18,6 +18,8 @@ class RowFilter(NamedTuple):
     outcome: Outcome | None = None
     since: int | None = None
     """Nanoseconds since the epoch."""
+    after: int | None = None
+    """seq > after."""
     text: str | None = None
     """Stands in the actor, tool, path, error or message, whatever its case (of ASCII letters)."""
 
@@ -32,6 +34,8 @@ class RowFilter(NamedTuple):
         if any(wanted is not None and wanted != found for wanted, found in named):
             return False
         if self.since is not None and row.time < self.since:
+            return False
+        if self.after is not None and row.seq <= self.after:
             return False
         if self.path is not None and self.path not in row.path:
             return False

@@ -116,7 +116,8 @@ class SqliteJournal:
         error = ""
         if not expected_found:
             outcome, error = "conflict", "version_conflict"
-            detail = json.dumps({"current": current, "current_author": head.actor if head else ""})
+            refused = {"current": current, "current_author": head.actor if head else ""}
+            detail = json.dumps({**(draft.detail or {}), **refused}, ensure_ascii=False)
         elif not live and draft.content is not None:
             blocker = self._blocker(draft.zone, draft.path)
             if blocker:
@@ -341,6 +342,9 @@ def _filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
         )
         clauses += "lower(?))>0"
         values.append(only.text)
+    if only.after is not None:
+        clauses += " AND seq>?"
+        values.append(only.after)
     if only.since is not None:
         clauses += " AND time>=?"
         values.append(only.since)

@@ -110,3 +110,34 @@ class CollabRollback(Arguments):
     to_version: Version
     expected_version: Version | None = None
     message: Message | None = None
+
+
+class DecisionGiven(Arguments):
+    call_id: Name
+    approved: bool
+    reason: Message | None = None
+    arguments: str | None = None
+
+
+class AnswerRequest(Arguments):
+    request: RowNumber
+    approved: bool | None = None
+    reason: Message | None = None
+    decisions: Annotated[list[DecisionGiven], Field(max_length=1000)] | None = None
+    text: str | None = None
+    values: Annotated[list[str], Field(max_length=1000)] | None = None
+
+
+class SteerAgent(Arguments):
+    agent_id: Name
+    session_id: Name | None = None
+
+
+class CancelAgent(SteerAgent):
+    reason: Message | None = None
+
+
+class SendMessage(Arguments):
+    to_agent: Name
+    content: Annotated[str, Field(min_length=1, max_length=100_000)]
+    session_id: Name | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.zones import Attention, CollabZone, HandoffZone, PrivateZone, Settling
+from watchroom.zones import Attention, CollabZone, HandoffZone, PrivateZone, Requests, SessionZone, Settling
 
 
 class Caller:
@@ -19,6 +19,8 @@ class Caller:
         collab: CollabZone,
         settling: Settling,
         attention: Attention,
+        requests: Requests,
+        sessions: SessionZone,
         language: Language,
     ) -> None:
         self.actor = actor
@@ -27,6 +29,8 @@ class Caller:
         self.collab = collab
         self.settling = settling
         self.attention = attention
+        self.requests = requests
+        self.sessions = sessions
         self.language = language
         self._seen: dict[str, int] = {}
         self._lock = Lock()

@@ -13,9 +13,14 @@ def write(caller: Caller, args: take.CollabWrite) -> give.CollabWritten:
     expected = args.expected_version
     if expected is None:
         expected = caller.last_seen(args.filepath)
-    row, overwrote = caller.collab.write(
+    row = caller.collab.write(
         caller.actor, args.filepath, args.content, expected, tool="collab_write", message=args.message
     )
+    return written(caller, args, row)
+
+
+def written(caller: Caller, args: take.CollabWrite, row: Row) -> give.CollabWritten:
+    overwrote = caller.collab.written_over(row)
     caller.has_seen(args.filepath, row.version or 0)
     return give.CollabWritten(
         filepath=args.filepath,
@@ -94,6 +99,10 @@ def rollback(caller: Caller, args: take.CollabRollback) -> give.RolledBack:
         tool="collab_rollback",
         expected=args.expected_version,
     )
+    return rolled_back(caller, args, row)
+
+
+def rolled_back(caller: Caller, args: take.CollabRollback, row: Row) -> give.RolledBack:
     caller.has_seen(args.filepath, row.version or 0)
     return give.RolledBack(
         filepath=args.filepath, new_version=row.version or 0, restored_version=args.to_version

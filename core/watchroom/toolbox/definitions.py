@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
-from watchroom.model import Zone
+from watchroom.model import Row, Zone
 from watchroom.toolbox import arguments as take
-from watchroom.toolbox import collab, handoff, private, settling
+from watchroom.toolbox import collab, handoff, private, settling, steering
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 
-Toolset: TypeAlias = Literal["private", "handoff", "collab"]
+Toolset: TypeAlias = Literal["private", "handoff", "collab", "request", "session"]
 A = TypeVar("A", bound=take.Arguments)
 
 
@@ -43,6 +43,8 @@ class Tool:
     path: tuple[str, ...]
     for_humans: bool
     for_agents: bool
+    retell: Callable[[Caller, take.Arguments, Row], give.Result] | None
+    """Gives the result once more, from the row that the call made."""
 
     @property
     def zone(self) -> Zone:
@@ -60,10 +62,12 @@ def _tool(
     *,
     for_humans: bool = True,
     for_agents: bool = True,
+    retell: Callable[[Caller, A, Row], give.Result] | None = None,
 ) -> Tool:
     """Ties a tool's arguments to what runs on them: the dispatcher hands ``run`` only what ``takes`` made."""
     general = cast("Callable[[Caller, take.Arguments], give.Result]", run)
-    return Tool(name, toolset, takes, gives, hints, general, path, for_humans, for_agents)
+    again = cast("Callable[[Caller, take.Arguments, Row], give.Result] | None", retell)
+    return Tool(name, toolset, takes, gives, hints, general, path, for_humans, for_agents, again)
 
 
 _ALL: Final = (
@@ -76,6 +80,7 @@ _ALL: Final = (
         private.save,
         ("filename",),
         for_humans=False,
+        retell=private.saved,
     ),
     _tool(
         "read_from_workspace",
@@ -104,6 +109,7 @@ _ALL: Final = (
         private.delete,
         ("filename",),
         for_humans=False,
+        retell=private.deleted,
     ),
     _tool(
         "handoff_file",
@@ -114,6 +120,7 @@ _ALL: Final = (
         handoff.deliver,
         ("to_agent", "filename"),
         for_humans=False,
+        retell=handoff.delivered,
     ),
     _tool(
         "check_my_handoffs",
@@ -143,6 +150,7 @@ _ALL: Final = (
         handoff.acknowledge,
         ("from_agent", "filename"),
         for_humans=False,
+        retell=handoff.acknowledged,
     ),
     _tool(
         "collab_write",
@@ -152,6 +160,7 @@ _ALL: Final = (
         Hints(destroys=True),
         collab.write,
         ("filepath",),
+        retell=collab.written,
     ),
     _tool("collab_read", "collab", take.CollabRead, give.CollabContent, READS, collab.read, ("filepath",)),
     _tool("collab_list", "collab", take.NoArguments, give.CollabFiles, READS, collab.list_files),
@@ -172,6 +181,7 @@ _ALL: Final = (
         ADDS,
         collab.rollback,
         ("filepath",),
+        retell=collab.rolled_back,
     ),
     _tool(
         "resolve_conflict",
@@ -209,6 +219,55 @@ _ALL: Final = (
         give.MarkedAsSeen,
         Hints(idempotent=True),
         settling.mark_as_seen,
+        for_agents=False,
+    ),
+    _tool(
+        "answer_request",
+        "request",
+        take.AnswerRequest,
+        give.Answered,
+        ADDS,
+        steering.answer,
+        for_agents=False,
+    ),
+    _tool(
+        "pause_agent",
+        "session",
+        take.SteerAgent,
+        give.Steered,
+        ADDS,
+        steering.pause,
+        ("agent_id",),
+        for_agents=False,
+    ),
+    _tool(
+        "resume_agent",
+        "session",
+        take.SteerAgent,
+        give.Steered,
+        ADDS,
+        steering.resume,
+        ("agent_id",),
+        for_agents=False,
+    ),
+    _tool(
+        "cancel_agent",
+        "session",
+        take.CancelAgent,
+        give.Steered,
+        ADDS,
+        steering.cancel,
+        ("agent_id",),
+        for_agents=False,
+    ),
+    _tool(
+        "send_message",
+        "session",
+        take.SendMessage,
+        give.Steered,
+        ADDS,
+        steering.send,
+        ("to_agent",),
         for_agents=False,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from watchroom.model import Row
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
@@ -11,6 +12,10 @@ def deliver(caller: Caller, args: take.HandoffFile) -> give.Delivered:
     row = caller.handoff.deliver(
         caller.actor, args.to_agent, args.filename, args.content, tool="handoff_file", message=args.message
     )
+    return delivered(caller, args, row)
+
+
+def delivered(caller: Caller, args: take.HandoffFile, row: Row) -> give.Delivered:
     return give.Delivered(to=args.to_agent, filename=args.filename, delivery=row.version or 0)
 
 
@@ -48,4 +53,8 @@ def read(caller: Caller, args: take.ReadHandoff) -> give.HandoffContent:
 
 def acknowledge(caller: Caller, args: take.AcknowledgeHandoff) -> give.Acknowledged:
     row = caller.handoff.acknowledge(caller.actor, args.from_agent, args.filename, args.message or "")
+    return acknowledged(caller, args, row)
+
+
+def acknowledged(caller: Caller, args: take.AcknowledgeHandoff, row: Row) -> give.Acknowledged:
     return give.Acknowledged(sender=args.from_agent, filename=args.filename, delivery=row.base or 0)

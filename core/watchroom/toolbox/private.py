@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from watchroom.model import Row
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
@@ -16,6 +17,10 @@ def save(caller: Caller, args: take.SaveToMyWorkspace) -> give.Saved:
         tool="save_to_my_workspace",
         message=args.message or "",
     )
+    return saved(caller, args, row)
+
+
+def saved(caller: Caller, args: take.SaveToMyWorkspace, row: Row) -> give.Saved:
     return give.Saved(filename=args.filename, version=row.version or 0, size=row.size or 0)
 
 
@@ -30,5 +35,9 @@ def list_files(caller: Caller, args: take.ListWorkspaceFiles) -> give.Files:
 
 
 def delete(caller: Caller, args: take.DeleteFromMyWorkspace) -> give.Deleted:
-    caller.private.delete(caller.actor, caller.actor, args.filename, tool="delete_from_my_workspace")
+    row = caller.private.delete(caller.actor, caller.actor, args.filename, tool="delete_from_my_workspace")
+    return deleted(caller, args, row)
+
+
+def deleted(caller: Caller, args: take.DeleteFromMyWorkspace, row: Row) -> give.Deleted:
     return give.Deleted(filename=args.filename)

@@ -181,3 +181,15 @@ class RolledBack(Result):
     filepath: str
     new_version: int
     restored_version: int
+
+
+class Answered(Result):
+    request: int
+    outcome: str
+    """approved, rejected, mixed, edited, replied or chosen."""
+
+
+class Steered(Result):
+    agent_id: str
+    session_id: str | None = None
+    row: int

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from pydantic import ValidationError
 
 from watchroom import names
+from watchroom.cause import CALL, on_behalf_of
 from watchroom.errors import (
     Conflict,
     DiskFailed,
@@ -17,22 +19,35 @@ from watchroom.errors import (
     PathBlocked,
     PeopleOnly,
     PermissionDenied,
+    RequestClosed,
     TooLarge,
     UnknownTool,
     WatchroomError,
 )
-from watchroom.model import HUMAN_PREFIX, Json, Note
+from watchroom.journal import RowFilter
+from watchroom.model import HUMAN_PREFIX, Json, Note, Row
 from watchroom.texts import Language
 from watchroom.toolbox.arguments import Arguments
 from watchroom.toolbox.caller import Caller
 from watchroom.toolbox.definitions import TOOLS, Tool
 from watchroom.toolbox.missed import missed_changes
-from watchroom.toolbox.results import ConflictFailure, Failure
+from watchroom.toolbox.results import ConflictFailure, Failure, Result
 from watchroom.toolbox.schemas import Definition, Format, definition
-from watchroom.zones import Attention, CollabZone, HandoffZone, PrivateZone, Settling, Store
+from watchroom.zones import (
+    Attention,
+    CollabZone,
+    HandoffZone,
+    PrivateZone,
+    Requests,
+    SessionZone,
+    Settling,
+    Store,
+)
 
 ToolResult = dict[str, Json]
 
+_LOOK_BACK: Final = 200
+"""Among so many of its newest rows of a tool, an agent's last call is found."""
 _ARGUMENT_PROBLEMS = frozenset(
     {
         "missing",
@@ -60,12 +75,16 @@ class Toolbox:
         collab: CollabZone,
         settling: Settling,
         attention: Attention,
+        requests: Requests,
+        sessions: SessionZone,
         language: Language,
     ) -> None:
         self.actor = actor
         self.language: Language = language
         self._store = store
-        self._caller = Caller(actor, private, handoff, collab, settling, attention, language)
+        self._caller = Caller(
+            actor, private, handoff, collab, settling, attention, requests, sessions, language
+        )
         self._is_human = actor.startswith(HUMAN_PREFIX)
 
     def get_tool_definitions(
@@ -94,21 +113,31 @@ class Toolbox:
         tools = "\n".join(f"- {tool.name}: {texts(f'tool.{tool.name}.title')}" for tool in self._tools())
         return texts("prompt.system", agent=self.actor, team=team or "-", tools=tools)
 
-    def dispatch_tool_call(self, tool_name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
+    def dispatch_tool_call(
+        self, tool_name: str, arguments: Mapping[str, Json] | str, *, call: str = "", again: bool = False
+    ) -> ToolResult:
         """Run one call (spec 1 FR-5.2); ``arguments`` is an object or its JSON text.
 
         The result has ``success``; a failure also ``error``, ``message`` and ``suggestion``; a conflict
-        what is needed to recover. Nothing that a caller sends raises.
+        what is needed to recover. Nothing that a caller sends raises. ``call`` is a key of the caller's,
+        which the rows of this call carry. ``again`` says that the same call may have been run before, by a
+        process that was ended: if it was, its result is given once more and nothing is done.
         """
+        with on_behalf_of(call):
+            return self._dispatch(tool_name, arguments, call if again else "")
+
+    def _dispatch(self, tool_name: str, arguments: Mapping[str, Json] | str, repeated: str) -> ToolResult:
         # Until its arguments are read, the text of a call is all that there is to keep.
         given: Mapping[str, Json] = {"content": arguments} if isinstance(arguments, str) else {}
         try:
             tool = self._tool(tool_name)
             given = self._object(tool, arguments)
-            result = tool.run(self._caller, self._validated(tool, given))
+            validated = self._validated(tool, given)
+            made = self._made_before(tool, repeated) if repeated else None
+            result = self._retold(tool, validated, made) if made else tool.run(self._caller, validated)
         except Conflict as conflict:
             return self._conflict(conflict)
-        except PathBlocked as error:
+        except (PathBlocked, RequestClosed) as error:
             return self._failure(error)
         except WatchroomError as error:
             return self._refusal(tool_name, given, error)
@@ -116,6 +145,27 @@ class Toolbox:
             reason = names.storable(error.strerror or str(error))
             return self._refusal(tool_name, given, DiskFailed(reason=reason))
         return result.model_dump(by_alias=True, exclude_none=True)
+
+    def _made_before(self, tool: Tool, call: str) -> Row | None:
+        """The row that an earlier run of the call made, None where it made none."""
+        if tool.retell is None:
+            return None
+        journal = self._store.journal
+        only = RowFilter(actor=self.actor, zone=tool.zone, tool=tool.name)
+        rows = journal.rows_before(journal.last_seq() + 1, limit=_LOOK_BACK, only=only)
+        made = (row for row in rows if row.outcome in ("ok", "conflict"))
+        return next((row for row in made if row.detail.get(CALL) == call), None)
+
+    def _retold(self, tool: Tool, args: Arguments, made: Row) -> Result:
+        journal = self._store.journal
+        if made.outcome == "conflict":
+            current = made.detail.get("current")
+            head = journal.version(made.zone, made.path, current) if isinstance(current, int) else None
+            text = journal.content(head.seq) if head else None
+            raise Conflict(made, head, text, journal.content(made.seq))
+        if tool.retell is None:
+            raise TypeError(tool.name)
+        return tool.retell(self._caller, args, made)
 
     def _refusal(self, tool_name: str, given: Mapping[str, Json], error: WatchroomError) -> ToolResult:
         try:

@@ -26,6 +26,11 @@ REALTIME: Final[Parts] = ("realtime", ".crdt_state")
 HISTORY_NAME: Final = "history.json"
 
 
+def has_files(zone: Zone) -> bool:
+    """Whether the zone is laid out as files."""
+    return zone in ROOTS
+
+
 def place(zone: Zone, path: str) -> Parts:
     """The file of a path. A zone without files is a KeyError."""
     return (*ROOTS[zone], *path.split("/"))

@@ -17,6 +17,7 @@ from watchroom.tree.layout import (
     REALTIME,
     ROOTS,
     VERSIONS,
+    has_files,
     history_line,
     history_place,
     history_text,
@@ -125,7 +126,7 @@ class Tree:
         while after < until:
             for row in self._journal.rows(after, until=until):
                 after = row.seq
-                if row.version is None:
+                if row.version is None or not has_files(row.zone):
                     continue
                 if (row.zone, row.path) not in touched:
                     before = self._journal.version(row.zone, row.path, row.version - 1)

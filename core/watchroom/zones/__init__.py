@@ -1,10 +1,12 @@
-"""The rules of the three zones (spec 1 §4.1): who may write, and against what a write is checked."""
+"""The rules of the zones (spec 1 §4.1): who may write, and against what a write is checked."""
 
 from watchroom.zones.attention import Attention
-from watchroom.zones.collab import CollabZone, FileVersion, Written
+from watchroom.zones.collab import CollabZone, FileVersion
 from watchroom.zones.handoff import Handoff, HandoffZone
 from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
+from watchroom.zones.requests import Requests
+from watchroom.zones.sessions import SessionZone
 from watchroom.zones.settling import Settling
 from watchroom.zones.store import Store
 
@@ -16,7 +18,8 @@ __all__ = [
     "HandoffZone",
     "OutsideEdits",
     "PrivateZone",
+    "Requests",
+    "SessionZone",
     "Settling",
     "Store",
-    "Written",
 ]

@@ -23,13 +23,6 @@ class FileVersion(NamedTuple):
     current: int
 
 
-class Written(NamedTuple):
-    """An accepted version, and the one that it replaced unchecked, if it did."""
-
-    row: Row
-    overwrote: Row | None
-
-
 class CollabZone:
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -44,7 +37,7 @@ class CollabZone:
         tool: str,
         message: str = "",
         detail: Mapping[str, Json] | None = None,
-    ) -> Written:
+    ) -> Row:
         """Commit the next version if ``expected`` is the current one. Raises `Conflict`, `PathBlocked`."""
         names.relative_path(path)
         names.text(content)
@@ -52,7 +45,13 @@ class CollabZone:
         row, head = self._store.write(draft)
         if row.outcome == "conflict":
             raise Conflict(row, head, self._store.content(head) if head else None, content)
-        return Written(row, head if expected == UNCHECKED else None)
+        return row
+
+    def written_over(self, row: Row) -> Row | None:
+        """The version that ``row`` replaced unchecked, if it did."""
+        if row.base != UNCHECKED or not row.version:
+            return None
+        return self._store.journal.version("collab", row.path, row.version - 1)
 
     def read(self, actor: str, path: str, version: int | None = None) -> FileVersion:
         """The current version or an earlier one. Raises `NotFound`, `VersionNotFound`."""
@@ -82,7 +81,7 @@ class CollabZone:
         head, target = self._version(names.relative_path(path), version)
         content = self._store.content(target)
         base = (head.version or 0) if expected is None else expected
-        return self.write(actor, path, content, base, tool=tool, message=message).row
+        return self.write(actor, path, content, base, tool=tool, message=message)
 
     def last_seen(self, actor: str, path: str) -> int:
         """The version that the actor last read or wrote, 0 if it never did."""

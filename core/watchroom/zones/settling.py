@@ -30,10 +30,9 @@ class Settling:
             if self._conflict(number).path != path:
                 raise NotAConflict(conflict=number)
         detail = {"resolves": list(conflicts)}
-        written = self._collab.write(
+        return self._collab.write(
             actor, path, content, expected, tool=RESOLVE, message=message, detail=detail
         )
-        return written.row
 
     def dismiss(self, actor: str, number: int, message: str) -> Row:
         """Leave the current version as it is. Raises `NotAConflict`, `OutsideConflict`, `ConflictSettled`."""

@@ -16,6 +16,7 @@ from watchroom.model import OUTCOMES, Json, Row, row_as_json, timestamp
 from watchroom.projections import Fold, Model
 from watchroom.texts import Catalogue
 from watchroom.tree.layout import CONTROL
+from watchroom.wake import BACKSTOP_SECONDS, waker
 from watchroom.workspace import Workspace
 
 from watchroom_tui import describe
@@ -23,7 +24,6 @@ from watchroom_tui.columns import age, fit, fit_path
 from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.moments import moment, nanoseconds, open_journal
 from watchroom_tui.safe import safe
-from watchroom_tui.wake import BACKSTOP_SECONDS, waker
 
 VIEWS = ("agents", "needs", "handoffs", "files")
 

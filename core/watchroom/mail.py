@@ -1,0 +1,88 @@
+"""Brings rows to those who wait for them, whichever process made them: a thread that tails the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+from typing import Final
+
+from watchroom.journal import Journal
+from watchroom.model import Row
+from watchroom.wake import BACKSTOP_SECONDS, Waker, waker
+
+_APART: Final = 0.02
+"""At least so many seconds between two looks."""
+_CHUNK: Final = 2000
+
+
+class Mailroom:
+    """Hands each new row to those who subscribed to its address. May be used from any thread.
+
+    ``address`` says where a row goes, None: to nobody. ``control`` is the workspace's control folder.
+    """
+
+    def __init__(self, journal: Journal, control: str, address: Callable[[Row], str | None]) -> None:
+        self._journal = journal
+        self._control = control
+        self._address = address
+        self._lock = Lock()
+        self._takers: dict[str, list[Callable[[Row], None]]] = {}
+        self._waker: Waker | None = None
+        self._thread: Thread | None = None
+        self._stopping = Event()
+        self._seq = 0
+
+    def subscribe(self, addresses: tuple[str, ...], take: Callable[[Row], None]) -> Callable[[], None]:
+        """Have ``take`` called, on the mailroom's thread, with each row to these addresses that comes from
+        now on. Returns the call that ends it."""
+        with self._lock:
+            for address in addresses:
+                self._takers.setdefault(address, []).append(take)
+            if self._thread is None:
+                self._seq = self._journal.last_seq()
+                self._waker = waker(self._control)
+                self._thread = Thread(
+                    target=self._run, args=(self._waker,), name="watchroom-mail", daemon=True
+                )
+                self._thread.start()
+
+        def end() -> None:
+            with self._lock:
+                for address in addresses:
+                    takers = self._takers[address]
+                    takers.remove(take)
+                    if not takers:
+                        del self._takers[address]
+
+        return end
+
+    def wake(self) -> None:
+        """Say that there may be new rows."""
+        if self._waker is not None:
+            self._waker.wake()
+
+    def close(self) -> None:
+        """Stop, and wait until the thread has ended."""
+        self._stopping.set()
+        if self._waker is not None and self._thread is not None:
+            self._waker.wake()
+            self._thread.join()
+            self._waker.close()
+
+    def _run(self, woken: Waker) -> None:
+        while not self._stopping.is_set():
+            if not self._deliver():
+                woken.wait(BACKSTOP_SECONDS)
+            self._stopping.wait(_APART)
+
+    def _deliver(self) -> bool:
+        rows = self._journal.rows(self._seq, limit=_CHUNK)
+        for row in rows:
+            self._seq = row.seq
+            address = self._address(row)
+            if address is not None:
+                with self._lock:
+                    takers = tuple(self._takers.get(address, ()))
+                for take in takers:
+                    take(row)
+        return bool(rows)

@@ -1,0 +1,198 @@
+"""What agents ask of people, and what people answer. Pure; the shapes are plain: looking costs little.
+
+An agent asks to approve tool calls, for a text (``prompt``), or for a choice (``select``): spec 5, human
+interaction. Each answer is checked against what was asked, once, by `checked`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final, Literal, TypeAlias, cast
+
+from watchroom.errors import InvalidAnswer
+from watchroom.model import Json
+
+RequestKind: TypeAlias = Literal["approve", "prompt", "select"]
+Policy: TypeAlias = Literal["always", "never", "ask"]
+"""Whether a tool may be called: always, never, or only when a person approves of the call."""
+
+LONGEST_TEXT: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """A tool call that waits for approval. ``arguments`` is the JSON text that the model wrote."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the answers to choose from: what people read, and what the agent gets."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an agent wants to know. ``metadata`` is JSON; ``expires`` nanoseconds since the epoch, or None."""
+
+    kind: RequestKind
+    prompt: str = ""
+    calls: tuple[AskedCall, ...] = ()
+    options: tuple[Option, ...] = ()
+    multi: bool = False
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    expires: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of one asked call. ``arguments`` (JSON text) replaces the model's, None leaves them."""
+
+    call_id: str
+    approved: bool
+    reason: str = ""
+    arguments: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer: decisions on calls, a text, or the values chosen. ``expired``: nobody gave one."""
+
+    decisions: tuple[Decision, ...] = ()
+    text: str = ""
+    values: tuple[str, ...] = ()
+    expired: bool = False
+
+
+def checked(request: Request, answer: Answer) -> Answer:
+    """``answer``, if it answers ``request``; else `InvalidAnswer`, which names the rule."""
+    problem = {"approve": _approval_problem, "prompt": _reply_problem, "select": _choice_problem}
+    broken = problem[request.kind](request, answer)
+    if broken:
+        raise InvalidAnswer(rule=broken)
+    return answer
+
+
+def _approval_problem(request: Request, answer: Answer) -> str | None:
+    if answer.text or answer.values:
+        return "answer_approve"
+    asked = [call.id for call in request.calls]
+    if sorted(decision.call_id for decision in answer.decisions) != sorted(asked):
+        return "answer_each_call"
+    for decision in answer.decisions:
+        if decision.arguments is not None and not _is_object(decision.arguments):
+            return "answer_arguments"
+    return None
+
+
+def _reply_problem(request: Request, answer: Answer) -> str | None:
+    if answer.decisions or answer.values:
+        return "answer_prompt"
+    if not answer.text.strip():
+        return "answer_empty"
+    return "answer_length" if len(answer.text) > LONGEST_TEXT else None
+
+
+def _choice_problem(request: Request, answer: Answer) -> str | None:
+    if answer.decisions or answer.text:
+        return "answer_select"
+    offered = {option.value for option in request.options}
+    if not answer.values or not offered.issuperset(answer.values):
+        return "answer_offered"
+    if len(set(answer.values)) != len(answer.values) or (len(answer.values) > 1 and not request.multi):
+        return "answer_one"
+    return None
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def request_text(request: Request) -> str:
+    """The request as JSON, as its row carries it."""
+    return json.dumps(asdict(request), ensure_ascii=False)
+
+
+def request_of(text: str) -> Request:
+    """The reverse of `request_text`."""
+    fields = json.loads(text)
+    return Request(
+        **{
+            **fields,
+            "calls": tuple(AskedCall(**each) for each in fields["calls"]),
+            "options": tuple(Option(**each) for each in fields["options"]),
+        }
+    )
+
+
+def answer_text(answer: Answer) -> str:
+    """The answer as JSON, as its row carries it."""
+    return json.dumps(asdict(answer), ensure_ascii=False)
+
+
+def answer_of(text: str) -> Answer:
+    """The reverse of `answer_text`."""
+    fields = json.loads(text)
+    return Answer(
+        **{
+            **fields,
+            "decisions": tuple(Decision(**each) for each in fields["decisions"]),
+            "values": tuple(fields["values"]),
+        }
+    )
+
+
+def outcome_of(request: Request, answer: Answer) -> str:
+    """In one word, for lists: approved, rejected, mixed, edited, replied, chosen or expired."""
+    if answer.expired:
+        return "expired"
+    if request.kind != "approve":
+        return "replied" if request.kind == "prompt" else "chosen"
+    approved = [decision for decision in answer.decisions if decision.approved]
+    if len(approved) < len(answer.decisions):
+        return "mixed" if approved else "rejected"
+    return "edited" if any(decision.arguments is not None for decision in approved) else "approved"
+
+
+def summary_of(request: Request) -> str:
+    """One line for lists: what is asked."""
+    if request.prompt:
+        return request.prompt.strip().split("\n", 1)[0]
+    return ", ".join(f"{call.name} {subject(call)}".strip() for call in request.calls)
+
+
+_SUBJECTS: Final = ("filepath", "filename", "path", "command", "to_agent", "city", "url", "query")
+
+
+def subject(call: AskedCall) -> str:
+    """What a call is about, in a word or two: its path, command, or first short text."""
+    arguments = arguments_of(call.arguments)
+    named = [arguments[name] for name in _SUBJECTS if isinstance(arguments.get(name), str)]
+    others = [value for value in arguments.values() if isinstance(value, str) and len(value) <= 60]
+    return str(next(iter((*named, *others)), "")).split("\n", 1)[0][:120]
+
+
+def arguments_of(text: str) -> Mapping[str, Json]:
+    """A call's arguments as an object, empty where the text is none."""
+    return cast("Mapping[str, Json]", json.loads(text)) if _is_object(text) else {}
+
+
+def approvals(
+    request: Request, approved: bool, reason: str = "", edited: Mapping[str, str] | None = None
+) -> Answer:
+    """One decision for all calls of ``request``; ``edited`` gives new arguments by call id."""
+    given = edited or {}
+    decisions: Sequence[Decision] = [
+        Decision(call.id, approved, reason, given.get(call.id)) for call in request.calls
+    ]
+    return Answer(decisions=tuple(decisions))

@@ -1,0 +1,129 @@
+"""What an agent is to the runtime: something that decides, with tools; and how a runtime may be set up."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+from watchroom.model import Json
+from watchroom.requests import Policy
+from watchroom.runtime.events import Event
+from watchroom.runtime.instructions import Instruction
+from watchroom.runtime.messages import ToolCall
+from watchroom.runtime.models.protocol import ModelRuntime
+from watchroom.runtime.state import AgentState, StepResult
+from watchroom.texts import Language
+
+Executor: TypeAlias = Callable[[Instruction, AgentState], Awaitable[StepResult]]
+"""Carries out one kind of instruction."""
+
+ToolFunction: TypeAlias = Callable[[Mapping[str, Json]], "Json | Awaitable[Json]"]
+"""A tool: takes the arguments by name, gives a result that is JSON. One that is not async runs in a
+thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallOrigin:
+    """Where a call comes from. ``key`` is unique to it and the same when it is tried again after a crash;
+    ``may_have_run``: it was begun before, and nobody knows how far it got."""
+
+    key: str
+    may_have_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTool:
+    """A tool with what a model and the runtime should know of it.
+
+    ``definition`` is in the ``openai`` dialect. ``repeatable`` says that running a call twice does no harm.
+    ``run`` gets the call's origin; a tool that ``recovers`` finds out by its key what became of a call that
+    was begun before.
+    """
+
+    name: str
+    run: Callable[[Mapping[str, Json], CallOrigin], Json | Awaitable[Json]]
+    definition: Mapping[str, Json] = field(default_factory=dict)
+    repeatable: bool = False
+    recovers: bool = False
+
+
+Tool: TypeAlias = AgentTool | ToolFunction
+
+
+class Agent(Protocol):
+    """Decides what to do next. It may also have ``executors`` (by kind of instruction) and a
+    ``model_runtime``, which go before those of the configuration."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """By name."""
+        ...
+
+    def runner(self, state: AgentState) -> Instruction | Awaitable[Instruction]:
+        """The next instruction, or a mapping of its fields. It must not change anything."""
+        ...
+
+
+@runtime_checkable
+class WithExecutors(Protocol):
+    @property
+    def executors(self) -> Mapping[str, Executor]: ...
+
+
+@runtime_checkable
+class WithModel(Protocol):
+    @property
+    def model_runtime(self) -> ModelRuntime | None: ...
+
+
+class Ledger(Protocol):
+    """Knows which tool calls have begun."""
+
+    async def begins(self, call: ToolCall, key: str, tool: Tool) -> bool:
+        """Note that the call begins now; whether it may have run before."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a session is stopped: after so many steps, tokens, seconds of work (waiting for people does not
+    count), or errors in a row. None is no limit."""
+
+    steps: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    errors: int | None = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """Which tools may be called: always, never, or when a person approves. ``tools`` are the exceptions."""
+
+    default: Policy = "always"
+    tools: Mapping[str, Policy] = field(default_factory=dict)
+
+    def of(self, tool: str) -> Policy:
+        return self.tools.get(tool, self.default)
+
+
+ANY_TOOL: Final = Policies()
+"""Every tool may be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeConfig:
+    """How a runtime is set up; everything may be left out.
+
+    ``on_event`` hears of each event as soon as it happens, before its step ends. ``ask_timeout``: seconds
+    that a person has to answer, where the agent sets none.
+    """
+
+    executors: Mapping[str, Executor] = field(default_factory=dict)
+    model_runtime: ModelRuntime | None = None
+    policies: Policies = ANY_TOOL
+    limits: Limits = Limits()
+    language: Language = "en"
+    ask_timeout: float | None = None
+    on_event: Callable[[Event], None] | None = None
+    ledger: Ledger | None = None

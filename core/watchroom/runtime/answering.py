@@ -1,0 +1,154 @@
+"""What people do to a session, as pure transitions: answer it, write to it, pause, resume and cancel it."""
+
+from __future__ import annotations
+
+import json
+
+from watchroom.errors import NotWaiting
+from watchroom.model import SYSTEM, Json
+from watchroom.requests import Answer, Decision, Option, Request, approvals, checked
+from watchroom.runtime.events import (
+    Cancelled,
+    Event,
+    HumanAnswered,
+    MessageReceived,
+    Paused,
+    Resumed,
+)
+from watchroom.runtime.messages import Function, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from watchroom.runtime.state import AgentState, StepResult, timestamp
+from watchroom.texts import Language, catalogue
+
+
+def answered(state: AgentState, answer: Answer, by: str, language: Language = "en") -> StepResult:
+    """The session with ``answer`` to what it asks, given by ``by`` (``human:NAME``).
+
+    Approved calls run with the next steps; of a rejected one the model is told, with the reason. An answer
+    that expired rejects: without a person's word nothing is done. Raises `NotWaiting`, `InvalidAnswer`.
+    """
+    asked = state.asked
+    if asked is None or state.status not in ("waiting_for_human_input", "paused"):
+        raise NotWaiting(session=state.session_id)
+    if not answer.expired:
+        checked(asked, answer)
+    after = _decided(state, asked, answer, by, language) if asked.kind == "approve" else None
+    if after is None:
+        after = state.with_messages(_said(asked, answer, by, language))
+    is_paused = state.status == "paused"
+    after = after.but(
+        asked=None,
+        pending_tools_calling=(),
+        status="paused" if is_paused else "running",
+        paused_from="running" if is_paused else None,
+    )
+    return _result(state, after, "answer", HumanAnswered(answer=answer, by=by))
+
+
+def expired(state: AgentState, language: Language = "en") -> StepResult:
+    """The session whose request nobody answered in time. Raises `NotWaiting`."""
+    reason = catalogue(language)("request.nobody_answered")
+    is_approval = state.asked is not None and state.asked.kind == "approve"
+    decisions = approvals(state.asked, False, reason).decisions if state.asked and is_approval else ()
+    return answered(state, Answer(decisions=decisions, expired=True), SYSTEM, language)
+
+
+def told(state: AgentState, text: str, by: str) -> StepResult:
+    """The session with a message from ``by``: one that had ended goes on. Tool calls must have their results
+    first, so the message waits in no state where `can_be_told` does not hold."""
+    message = UserMessage(content=text, author=by)
+    after = state.with_messages(message).but(status="running", error=None, errors_in_a_row=0)
+    if state.status in ("paused", "waiting_for_human_input"):
+        after = after.but(status=state.status)
+    return _result(state, after, "message", MessageReceived(message=message))
+
+
+def can_be_told(state: AgentState) -> bool:
+    """Whether a message fits in now: models refuse one between a call and its result."""
+    return not state.open_calls
+
+
+def paused(state: AgentState, by: str) -> StepResult:
+    """The session held where it is; nothing happens until `resumed`."""
+    return _result(state, state.but(status="paused", paused_from=state.status), "pause", Paused(by=by))
+
+
+def resumed(state: AgentState, by: str) -> StepResult:
+    """A session that was paused, or that an error ended, going on. An error in a row counts anew."""
+    status = state.paused_from if state.status == "paused" and state.paused_from else "running"
+    after = state.but(status=status, paused_from=None, error=None, errors_in_a_row=0)
+    return _result(state, after, "resume", Resumed(by=by))
+
+
+def cancelled(state: AgentState, by: str, reason: str = "") -> StepResult:
+    """The session ended for good. Calls without a result get one, so that the transcript is whole."""
+    content = _json({"success": False, "error": "cancelled", "message": reason or "cancelled"})
+    results = [ToolMessage(tool_call_id=call.id, content=content) for call in state.open_calls]
+    after = state.with_messages(*results).but(
+        status="cancelled", asked=None, pending_tools_calling=(), approved_tools_calling=(), paused_from=None
+    )
+    return _result(state, after, "cancel", Cancelled(by=by, reason=reason))
+
+
+def _decided(state: AgentState, asked: Request, answer: Answer, by: str, language: Language) -> AgentState:
+    calls = {call.id: call for call in state.pending_tools_calling}
+    approved: list[ToolCall] = []
+    refusals: list[Message] = []
+    for decision in answer.decisions:
+        call = calls[decision.call_id]
+        if decision.approved:
+            approved.append(_with_arguments(call, decision))
+        else:
+            refusals.append(ToolMessage(tool_call_id=call.id, content=_rejection(decision, by, language)))
+    return state.with_messages(*refusals).but(approved_tools_calling=tuple(approved))
+
+
+def _with_arguments(call: ToolCall, decision: Decision) -> ToolCall:
+    if decision.arguments is None:
+        return call
+    return ToolCall(id=call.id, function=Function(name=call.function.name, arguments=decision.arguments))
+
+
+def _rejection(decision: Decision, by: str, language: Language) -> str:
+    texts = catalogue(language)
+    reason = texts("request.because", reason=decision.reason) if decision.reason else ""
+    return _json(
+        {
+            "success": False,
+            "error": "rejected",
+            "message": texts("request.rejected", by=by, reason=reason),
+            "suggestion": texts("request.rejected_suggestion"),
+        }
+    )
+
+
+def _said(asked: Request, answer: Answer, by: str, language: Language) -> Message:
+    """The answer as the model reads it: the result of the call that asked, or a message of its own."""
+    call = asked.metadata.get("tool_call_id")
+    texts = catalogue(language)
+    if isinstance(call, str):
+        if answer.expired:
+            nobody: Json = {
+                "success": False,
+                "error": "no_answer",
+                "message": texts("request.nobody_answered"),
+            }
+            return ToolMessage(tool_call_id=call, content=_json(nobody))
+        given: Json = list(answer.values) if asked.kind == "select" else answer.text
+        return ToolMessage(tool_call_id=call, content=_json({"success": True, "answer": given, "by": by}))
+    if answer.expired:
+        return SystemMessage(content=texts("request.nobody_answered"))
+    text = answer.text if asked.kind == "prompt" else "\n".join(_labels(asked.options, answer.values))
+    return UserMessage(content=text, author=by)
+
+
+def _labels(options: tuple[Option, ...], values: tuple[str, ...]) -> list[str]:
+    return [option.value for option in options if option.value in values]
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _result(before: AgentState, after: AgentState, kind: str, event: Event) -> StepResult:
+    state = after.but(events=(*before.events, event), last_modified=timestamp())
+    return StepResult(events=(event,), new_state=state, instruction=kind)

@@ -1,0 +1,82 @@
+"""What a step's row says of it in short, for those who do not read its content. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from watchroom.model import Json
+from watchroom.requests import AskedCall, subject, summary_of
+from watchroom.runtime.events import (
+    Cancelled,
+    Done,
+    Event,
+    Failed,
+    HumanAnswered,
+    LlmResult,
+    MessageReceived,
+    ToolResult,
+)
+from watchroom.runtime.messages import ToolCall
+from watchroom.runtime.state import AgentState, StepResult
+
+LONGEST: Final = 200
+
+
+def message_of(before: AgentState, result: StepResult) -> str:
+    """One line: what the model said or called, what a tool gave, what was asked or answered."""
+    for event in reversed(result.events):
+        text = _said(before, result.new_state, event)
+        if text:
+            return text.strip().split("\n", 1)[0][:LONGEST]
+    return ""
+
+
+def _said(before: AgentState, after: AgentState, event: Event) -> str:
+    if isinstance(event, LlmResult):
+        calls = ", ".join(_named(call) for call in event.result.tool_calls)
+        return event.result.content.strip() or calls
+    if isinstance(event, ToolResult):
+        call = next((each for each in _calls(before) if each.id == event.id), None)
+        return _named(call) if call else ""
+    if isinstance(event, HumanAnswered):
+        return event.answer.text or ", ".join(event.answer.values) or event.by
+    if isinstance(event, MessageReceived):
+        return event.message.content
+    if isinstance(event, Failed):
+        return event.error.message
+    if isinstance(event, Cancelled | Done):
+        return event.reason
+    return summary_of(after.asked) if after.asked else ""
+
+
+def detail_of(state: AgentState, mail: int | None = None) -> dict[str, Json]:
+    """Where the session stands, in numbers. ``mail``: the row of a person's word that the step took in."""
+    spent = state.spent
+    detail: dict[str, Json] = {
+        "status": state.status,
+        "step": state.step_count,
+        "tokens": [spent.input_tokens, spent.output_tokens],
+        "calls": spent.tool_calls,
+        "seconds": round(spent.seconds, 3),
+    }
+    if state.error is not None:
+        detail["error"] = state.error.code
+    if mail is not None:
+        detail["mail"] = mail
+    return detail
+
+
+def _calls(state: AgentState) -> tuple[ToolCall, ...]:
+    return (*state.approved_tools_calling, *state.pending_tools_calling, *state.open_calls)
+
+
+def _named(call: ToolCall) -> str:
+    asked = AskedCall(call.id, call.function.name, call.function.arguments)
+    return f"{asked.name} {subject(asked)}".strip()
+
+
+def mail_of(detail: Mapping[str, Json]) -> int:
+    """The row of a person's word that a step took in, 0 if it was none."""
+    mail = detail.get("mail", 0)
+    return mail if isinstance(mail, int) else 0

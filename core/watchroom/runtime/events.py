@@ -1,0 +1,151 @@
+"""What happened in a session, in order: each step gives some events, and together they are its history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from watchroom.requests import Answer, Option
+from watchroom.runtime.messages import Frozen, ToolCall, UserMessage
+from watchroom.runtime.models.protocol import ModelChunk, Usage
+
+if TYPE_CHECKING:
+    from watchroom.runtime.state import AgentState
+
+
+class LlmAnswer(Frozen):
+    """What a model said, whole."""
+
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+class ErrorInfo(Frozen):
+    """An error as it is kept: its stable code, what happened, what to do next."""
+
+    code: str
+    message: str
+    suggestion: str = ""
+
+
+class LlmStart(Frozen):
+    """A model is asked. ``messages`` is how many were sent: they stand in the state."""
+
+    type: Literal["llm_start"] = "llm_start"
+    model: str = ""
+    messages: int = 0
+
+
+class LlmStream(Frozen):
+    type: Literal["llm_stream"] = "llm_stream"
+    chunk: ModelChunk
+
+
+class LlmResult(Frozen):
+    type: Literal["llm_result"] = "llm_result"
+    result: LlmAnswer
+    usage: Usage | None = None
+    finish_reason: str | None = None
+
+
+class ToolPending(Frozen):
+    """These calls wait for a person's approval."""
+
+    type: Literal["tool_pending"] = "tool_pending"
+    tools_calling: tuple[ToolCall, ...]
+
+
+class ToolResult(Frozen):
+    """A tool was called; ``id`` is the call's, ``result`` what the tool gave."""
+
+    type: Literal["tool_result"] = "tool_result"
+    id: str
+    result: JsonValue
+
+
+class HumanApproveRequired(Frozen):
+    type: Literal["human_approve_required"] = "human_approve_required"
+    pending_tools_calling: tuple[ToolCall, ...]
+    session_id: str
+
+
+class HumanPromptRequired(Frozen):
+    type: Literal["human_prompt_required"] = "human_prompt_required"
+    prompt: str
+    metadata: Mapping[str, JsonValue] = {}
+    session_id: str
+
+
+class HumanSelectRequired(Frozen):
+    type: Literal["human_select_required"] = "human_select_required"
+    prompt: str
+    options: tuple[Option, ...]
+    multi: bool = False
+    metadata: Mapping[str, JsonValue] = {}
+    session_id: str
+
+
+class HumanAnswered(Frozen):
+    """``by`` is who answered (``human:NAME``), ``system`` where the request expired."""
+
+    type: Literal["human_answered"] = "human_answered"
+    answer: Answer
+    by: str
+
+
+class MessageReceived(Frozen):
+    """Somebody sent the agent a message; it is given to the model with its next turn."""
+
+    type: Literal["message_received"] = "message_received"
+    message: UserMessage
+
+
+class Paused(Frozen):
+    type: Literal["paused"] = "paused"
+    by: str = ""
+
+
+class Resumed(Frozen):
+    type: Literal["resumed"] = "resumed"
+    by: str = ""
+
+
+class Cancelled(Frozen):
+    type: Literal["cancelled"] = "cancelled"
+    by: str = ""
+    reason: str = ""
+
+
+class Done(Frozen):
+    """``final_state`` is the state as it ended, without its events, among which this one stands."""
+
+    type: Literal["done"] = "done"
+    reason: str = ""
+    final_state: AgentState
+
+
+class Failed(Frozen):
+    type: Literal["error"] = "error"
+    error: ErrorInfo
+
+
+Event: TypeAlias = Annotated[
+    LlmStart
+    | LlmStream
+    | LlmResult
+    | ToolPending
+    | ToolResult
+    | HumanApproveRequired
+    | HumanPromptRequired
+    | HumanSelectRequired
+    | HumanAnswered
+    | MessageReceived
+    | Paused
+    | Resumed
+    | Cancelled
+    | Done
+    | Failed,
+    Field(discriminator="type"),
+]

@@ -1,0 +1,102 @@
+"""A step as its row carries it: the new events, and what the step changed in the state. Pure.
+
+Only what is new is written, so a step's row does not grow with its session. Pieces of streamed text that
+follow each other are one entry, and the final state within ``done`` is left out: it is the state itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from pydantic import TypeAdapter
+
+from watchroom.runtime.events import Done, Event, LlmStream
+from watchroom.runtime.messages import Message
+from watchroom.runtime.models.protocol import ModelChunk
+from watchroom.runtime.state import AgentState
+
+_GROWING: Final = frozenset({"events", "messages"})
+_FIELDS: Final = tuple(name for name in AgentState.model_fields if name not in _GROWING)
+_events: Final[TypeAdapter[Event]] = TypeAdapter(Event)
+_messages: Final[TypeAdapter[Sequence[Message]]] = TypeAdapter(Sequence[Message])
+_EMPTY: Final = ModelChunk()
+
+
+def begun(state: AgentState) -> str:
+    """The first record of a session: its state, in which nothing has happened yet."""
+    return state.model_dump_json()
+
+
+def state_begun(text: str) -> AgentState:
+    """The reverse of `begun`."""
+    return AgentState.model_validate_json(text)
+
+
+def step_record(before: AgentState, after: AgentState) -> str:
+    """What changed from ``before`` to ``after``, whose events are those of ``before`` and some more."""
+    kept = _common(before.messages, after.messages)
+    changed = {name for name in _FIELDS if getattr(before, name) != getattr(after, name)}
+    record: dict[str, object] = {
+        "events": _packed(after.events[len(before.events) :]),
+        "messages": [message.model_dump(mode="json") for message in after.messages[kept:]],
+        "state": after.model_dump(mode="json", include=changed),
+    }
+    if kept < len(before.messages):
+        record["keep"] = kept
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def state_after(before: AgentState, text: str) -> AgentState:
+    """The state after the step whose record is ``text``."""
+    record = json.loads(text)
+    messages = before.messages[: record.get("keep", len(before.messages))]
+    changed = AgentState.model_validate(
+        {"session_id": before.session_id, "created_at": "", "last_modified": "", **record["state"]}
+    )
+    after = before.but(
+        messages=(*messages, *_messages.validate_python(record["messages"])),
+        **{name: getattr(changed, name) for name in record["state"]},
+    )
+    return after.but(events=(*before.events, *events_in(record["events"], after)))
+
+
+def events_in(packed: Iterable[Mapping[str, Any]], after: AgentState) -> list[Event]:
+    """The events of a record; ``after`` is the state that they led to."""
+    events: list[Event] = []
+    for each in packed:
+        if "chunks" in each:
+            events.extend(LlmStream(chunk=ModelChunk(content=text)) for text in each["chunks"])
+        elif each["type"] == "done":
+            final = after.but(events=())
+            events.append(Done.model_construct(type="done", reason=each["reason"], final_state=final))
+        else:
+            events.append(_events.validate_python(each))
+    return events
+
+
+def _packed(events: Sequence[Event]) -> list[dict[str, object]]:
+    packed: list[dict[str, object]] = []
+    for event in events:
+        if isinstance(event, LlmStream) and event.chunk == _EMPTY.model_copy(
+            update={"content": event.chunk.content}
+        ):
+            if packed and "chunks" in packed[-1]:
+                cast("list[str]", packed[-1]["chunks"]).append(event.chunk.content)
+            else:
+                packed.append({"type": "llm_stream", "chunks": [event.chunk.content]})
+        elif isinstance(event, Done):
+            packed.append({"type": "done", "reason": event.reason})
+        else:
+            packed.append(event.model_dump(mode="json"))
+    return packed
+
+
+def _common(before: Sequence[Message], after: Sequence[Message]) -> int:
+    """How many messages at the start are the same."""
+    if after[: len(before)] == before:
+        return len(before)
+    return next(
+        (at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old != new), len(after)
+    )

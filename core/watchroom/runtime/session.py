@@ -1,0 +1,252 @@
+"""A session at work: takes its agent step by step, makes each step a row, and heeds what people say.
+
+One process runs a session at a time; that it is the one, each row's version decides. Whatever ends the
+process, `Sessions.resume` goes on from the last row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
+
+from watchroom.model import ANSWER, CANCEL, MESSAGE, PAUSE, RESUME, Row
+from watchroom.runtime import answering
+from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
+from watchroom.runtime.describing import detail_of, mail_of, message_of
+from watchroom.runtime.events import Event, LlmStream
+from watchroom.runtime.messages import ToolCall
+from watchroom.runtime.record import step_record
+from watchroom.runtime.runtime import AgentRuntime
+from watchroom.runtime.state import ENDED, AgentState, StepResult
+from watchroom.zones.requests import Requests
+from watchroom.zones.sessions import Recorded, SessionZone, session_path
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_STREAM_SECONDS: Final = 0.1
+"""So often, at most, what a model has said so far is noted."""
+
+
+class Session:
+    """Made by `Sessions`. Its methods belong to the event loop that it runs on."""
+
+    def __init__(
+        self,
+        zone: SessionZone,
+        requests: Requests,
+        threads: Executor,
+        agent_id: str,
+        agent: Agent,
+        config: RuntimeConfig,
+        state: AgentState,
+        last: Row,
+    ) -> None:
+        self.agent_id = agent_id
+        self.path = session_path(agent_id, state.session_id)
+        self._zone = zone
+        self._requests = requests
+        self._threads = threads
+        self._also_hears = config.on_event
+        self._runtime = AgentRuntime(agent, replace(config, on_event=self._hears, ledger=self))
+        self._state = state
+        self._version = last.version or 0
+        self._resumed_at = 0
+        self._begun: frozenset[str] = frozenset()
+        self._heard = last.seq
+        self._mail: deque[Recorded] = deque()
+        self._messages: deque[Recorded] = deque()
+        self._called = asyncio.Event()
+        self._in_tool = False
+        self._streamed: list[str] = []
+        self._streamed_at = 0.0
+
+    @property
+    def state(self) -> AgentState:
+        """As of the last row."""
+        return self._state
+
+    async def run(self, *, stay: bool = False) -> AgentState:
+        """Go on until the session has ended: done, cancelled, or stopped by an error; gives the last state.
+
+        It waits for people as long as it takes. With ``stay`` it waits for messages, too, when it has ended.
+        Raises `SessionTaken` if another process went on with it.
+        """
+        while True:
+            await self._heed()
+            status = self._state.status
+            if status == "waiting_for_human_input":
+                await self._wait_for_answer()
+            elif status == "cancelled" or (status in ENDED and not stay):
+                return self._state
+            elif status in ENDED or status == "paused":
+                await self._wait()
+            else:
+                await self._step()
+
+    async def step(self) -> StepResult:
+        """Take one step and make it a row."""
+        result = await self._runtime.step(self._state)
+        await self._keep(result)
+        return result
+
+    def takes(self, mail: Recorded) -> None:
+        """Somebody said something to this session, or answered its request."""
+        if mail.row.seq > self._heard:
+            self._heard = mail.row.seq
+            self._mail.append(mail)
+            self._called.set()
+
+    def was_resumed(self, begun: frozenset[str], heard: int) -> None:
+        """The session was left by another process, after these calls had begun and this row was heard."""
+        self._resumed_at = self._version
+        self._begun = begun
+        self._heard = heard
+
+    async def begins(self, call: ToolCall, key: str, tool: Tool) -> bool:
+        """The ledger of the runtime: whether the call may have run before this process took over."""
+        self._in_tool = True
+        if isinstance(tool, AgentTool) and tool.recovers:
+            return self._resumed_at == self._version
+        if isinstance(tool, AgentTool) and tool.repeatable:
+            return False
+        if key in self._begun:
+            return True
+        await self._in_thread(self._zone.tool_begins, self.path, key, call.function.name)
+        return False
+
+    def _hears(self, event: Event) -> None:
+        """An event of the step that is being taken."""
+        if self._also_hears is not None:
+            self._also_hears(event)
+        if not isinstance(event, LlmStream) or not event.chunk.content:
+            return
+        self._streamed.append(event.chunk.content)
+        now = time.monotonic()
+        if now - self._streamed_at >= _STREAM_SECONDS:
+            self._streamed_at = now
+            self._zone.streams(self.path, "".join(self._streamed))
+            self._streamed.clear()
+
+    async def _step(self) -> None:
+        self._in_tool = False
+        self._streamed.clear()
+        step = asyncio.create_task(self._runtime.step(self._state))
+        try:
+            while not step.done() and not (self._is_interrupted() and not self._in_tool):
+                called = asyncio.create_task(self._called.wait())
+                await asyncio.wait({step, called}, return_when=asyncio.FIRST_COMPLETED)
+                called.cancel()
+                self._called.clear()
+        finally:
+            if not step.done():
+                step.cancel()
+                await asyncio.wait({step})
+        if not step.cancelled():
+            await self._keep(step.result())
+
+    def _is_interrupted(self) -> bool:
+        """What a model is saying is cut short by a pause or an end; a tool's work is not."""
+        return any(mail.row.tool in (PAUSE, CANCEL) for mail in self._mail)
+
+    async def _heed(self) -> None:
+        """Act on what was said, in order. Messages wait until the calls before them have their results."""
+        self._called.clear()
+        while self._mail:
+            mail = self._mail.popleft()
+            row = mail.row
+            if row.tool == MESSAGE:
+                self._messages.append(mail)
+            elif row.tool == PAUSE and self._state.status not in (*ENDED, "paused"):
+                await self._keep(answering.paused(self._state, row.actor), row)
+            elif row.tool == RESUME and self._state.status in ("paused", "error"):
+                await self._keep(answering.resumed(self._state, row.actor), row)
+            elif row.tool == CANCEL and self._state.status != "cancelled":
+                await self._cancel(row, mail.text)
+            elif row.tool == ANSWER and self._state.asked is not None:
+                await self._take_answer()
+        if self._state.status != "cancelled":
+            while self._messages and answering.can_be_told(self._state):
+                mail = self._messages.popleft()
+                await self._keep(answering.told(self._state, mail.text, mail.row.actor), mail.row)
+
+    async def _cancel(self, row: Row, reason: str) -> None:
+        if self._state.asked is not None:
+            await self._in_thread(self._requests.withdraw, await self._asked())
+        await self._keep(answering.cancelled(self._state, row.actor, reason), row)
+
+    async def _wait_for_answer(self) -> None:
+        """Until somebody answers, the time is over, or something else is said."""
+        await self._asked()
+        if await self._take_answer():
+            return
+        asked = self._state.asked
+        expires = asked.expires if asked is not None else None
+        seconds = None if expires is None else max(0.0, (expires - time.time_ns()) / 1e9)
+        if not await self._wait(seconds):
+            await self._in_thread(self._requests.expire, self._request_path())
+            await self._take_answer()
+
+    async def _asked(self) -> str:
+        """Where the request stands, which is opened if it was not."""
+        asked = self._state.asked
+        if asked is not None:
+            await self._in_thread(self._requests.ask, self.agent_id, self._request_path(), asked)
+        return self._request_path()
+
+    def _request_path(self) -> str:
+        return f"{self.path}/{self._state.step_count}"
+
+    async def _take_answer(self) -> bool:
+        ended = await self._in_thread(self._requests.ended, self._request_path())
+        if ended is None or ended.answer is None:
+            return False
+        language = self._runtime.config.language
+        if ended.answer.expired:
+            result = answering.expired(self._state, language)
+        else:
+            result = answering.answered(self._state, ended.answer, ended.row.actor, language)
+        await self._keep(result)
+        return True
+
+    async def _wait(self, seconds: float | None = None) -> bool:
+        """Until something is said; False if nothing was for so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._called.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _keep(self, result: StepResult, mail: Row | None = None) -> None:
+        """Make the step a row; from then on it has happened."""
+        before, after = self._state, result.new_state
+        row = await self._in_thread(
+            self._zone.step,
+            self.path,
+            self._version,
+            result.instruction,
+            step_record(before, after),
+            message_of(before, result),
+            detail_of(after, mail.seq if mail else None),
+        )
+        self._version = row.version or 0
+        self._state = after
+
+    async def _in_thread(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        loop = asyncio.get_running_loop()
+        # A row that is being written is written, whoever stops waiting for it.
+        return await asyncio.shield(
+            loop.run_in_executor(self._threads, partial(function, *arguments, **named))
+        )
+
+
+def heard_in(rows: list[Recorded]) -> int:
+    """The newest row of a person's word that these steps took in; the session's first row if none."""
+    return max(rows[0].row.seq, *(mail_of(recorded.row.detail) for recorded in rows))

@@ -1,0 +1,153 @@
+"""The sessions of a workspace: begun, found, and taken up again, in this process or in a later one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+
+from watchroom.mail import Mailroom
+from watchroom.model import ANSWER, WITHDRAW, Row
+from watchroom.runtime.agent import Agent, RuntimeConfig
+from watchroom.runtime.describing import detail_of
+from watchroom.runtime.messages import Message
+from watchroom.runtime.record import begun, state_after, state_begun
+from watchroom.runtime.session import Session, heard_in
+from watchroom.runtime.state import AgentState, Status, create_initial_state
+from watchroom.zones.requests import ZONE as REQUESTS
+from watchroom.zones.requests import Requests
+from watchroom.zones.sessions import ZONE, Recorded, SessionZone, session_path, split_session
+
+_THREADS: Final = 32
+"""So many rows at most wait for the disk at a time; those that wait together share a sync."""
+
+
+class SessionHead(NamedTuple):
+    """A session, and where it stands."""
+
+    agent: str
+    id: str
+    status: Status
+    row: Row
+
+
+class Sessions:
+    """Made by `Workspace`. Looking may be done from any thread; sessions run on an event loop."""
+
+    def __init__(self, zone: SessionZone, requests: Requests, mailroom: Mailroom) -> None:
+        self._zone = zone
+        self._requests = requests
+        self._mailroom = mailroom
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="watchroom-session")
+
+    @asynccontextmanager
+    async def begin(
+        self,
+        agent_id: str,
+        agent: Agent,
+        config: RuntimeConfig | None = None,
+        *,
+        messages: Sequence[Message | Mapping[str, object]] = (),
+        session_id: str | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+    ) -> AsyncIterator[Session]:
+        """A new session of a registered agent, to be run within the context.
+
+        Raises `UnknownAgent`, `InvalidSession`, `SessionExists`.
+        """
+        state = create_initial_state(
+            session_id=session_id or new_session_id(), messages=messages, metadata=metadata
+        )
+        said = next((message.content for message in state.messages if message.role == "user"), "")
+        first = said.strip().split("\n", 1)[0][:200]
+        row = await asyncio.get_running_loop().run_in_executor(
+            self._threads, self._zone.begin, agent_id, state.session_id, begun(state), first, detail_of(state)
+        )
+        async with self._attended(agent_id, agent, config, state, row) as session:
+            yield session
+
+    @asynccontextmanager
+    async def resume(
+        self, agent_id: str, session_id: str, agent: Agent, config: RuntimeConfig | None = None
+    ) -> AsyncIterator[Session]:
+        """Take up a session that another process left, or this one; run it within the context.
+
+        No tool call that has finished runs again. What people said meanwhile is heeded. Raises
+        `SessionNotFound`.
+        """
+        path = session_path(agent_id, session_id)
+        loop = asyncio.get_running_loop()
+        rows = await loop.run_in_executor(self._threads, self._zone.history, path)
+        state, last = _replayed(rows), rows[-1].row
+        async with self._attended(agent_id, agent, config, state, last) as session:
+            calls = await loop.run_in_executor(self._threads, self._zone.begun_calls, path, last.seq)
+            heard = heard_in(rows)
+            session.was_resumed(calls, heard)
+            said = await loop.run_in_executor(self._threads, self._zone.steering, path, heard)
+            for mail in said:
+                session.takes(mail)
+            yield session
+
+    def list(self, agent_id: str = "") -> list[SessionHead]:
+        """All sessions, of all agents or of one, in the order of their ids."""
+        return [
+            SessionHead(*split_session(row.path), status_in(row), row) for row in self._zone.heads(agent_id)
+        ]
+
+    def state(self, agent_id: str, session_id: str) -> AgentState:
+        """The state of a session as of its last row. Raises `SessionNotFound`."""
+        return _replayed(self._zone.history(session_path(agent_id, session_id)))
+
+    def close(self) -> None:
+        self._mailroom.close()
+        self._threads.shutdown()
+
+    @asynccontextmanager
+    async def _attended(
+        self, agent_id: str, agent: Agent, config: RuntimeConfig | None, state: AgentState, last: Row
+    ) -> AsyncIterator[Session]:
+        """The session, hearing what is said to it."""
+        path = session_path(agent_id, state.session_id)
+        session = Session(
+            self._zone, self._requests, self._threads, agent_id, agent, config or RuntimeConfig(), state, last
+        )
+        loop = asyncio.get_running_loop()
+
+        def take(row: Row) -> None:
+            loop.call_soon_threadsafe(session.takes, self._zone.recorded(row))
+
+        end = self._mailroom.subscribe((agent_id, path), take)
+        try:
+            yield session
+        finally:
+            end()
+
+
+def address(row: Row) -> str | None:
+    """To whom a row is mail: a person's word to an agent or a session, what ends a request to its session."""
+    if row.zone == REQUESTS and row.tool in (ANSWER, WITHDRAW) and row.outcome == "ok":
+        return row.path.rpartition("/")[0]
+    return row.path if row.zone == ZONE and row.version is None and row.kind == "human" else None
+
+
+def status_in(row: Row) -> Status:
+    """The status of a session that a row of its steps tells."""
+    return row.detail["status"]  # type: ignore[return-value]  # as `detail_of` wrote it
+
+
+def new_session_id() -> str:
+    """An id that sorts by time and that no other process takes."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(4).hex()}"
+
+
+def _replayed(rows: Sequence[Recorded]) -> AgentState:
+    state = state_begun(rows[0].text)
+    for recorded in rows[1:]:
+        state = state_after(state, recorded.text)
+    return state

@@ -1,0 +1,118 @@
+"""The state of a session. It is never changed in place: each step gives a new one (spec 5, rules)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Literal, Self, TypeAlias
+
+from pydantic import JsonValue
+
+from watchroom.model import HUMAN_PREFIX
+from watchroom.requests import Request
+from watchroom.runtime.events import Done, ErrorInfo, Event
+from watchroom.runtime.messages import AssistantMessage, Frozen, Message, ToolCall, ToolMessage
+
+Status: TypeAlias = Literal[
+    "idle", "running", "waiting_for_human_input", "paused", "done", "error", "cancelled"
+]
+ENDED: frozenset[Status] = frozenset({"done", "error", "cancelled"})
+
+
+class Spent(Frozen):
+    """What the session has used: tokens as the providers count them, ``seconds`` of work without waiting."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+class AgentState(Frozen):
+    """Everything that a session needs to go on, in any process. Times are ISO 8601, UTC.
+
+    ``pending_tools_calling`` wait for a person, ``approved_tools_calling`` were agreed to and run next.
+    ``asked`` is the open request to a person. ``paused_from`` is the status to return to after a pause.
+    """
+
+    session_id: str
+    status: Status = "idle"
+    messages: tuple[Message, ...] = ()
+    events: tuple[Event, ...] = ()
+    pending_tools_calling: tuple[ToolCall, ...] = ()
+    approved_tools_calling: tuple[ToolCall, ...] = ()
+    asked: Request | None = None
+    paused_from: Status | None = None
+    step_count: int = 0
+    errors_in_a_row: int = 0
+    spent: Spent = Spent()
+    error: ErrorInfo | None = None
+    created_at: str
+    last_modified: str
+    metadata: Mapping[str, JsonValue] = {}
+
+    def but(self, **changes: object) -> Self:
+        """A copy with these fields changed, which are not validated again."""
+        return self.model_copy(update=changes)
+
+    def with_messages(self, *new: Message) -> Self:
+        return self.but(messages=(*self.messages, *new))
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the last answer that have no result yet, in the model's order."""
+        answered: set[str] = set()
+        for message in reversed(self.messages):
+            if isinstance(message, ToolMessage):
+                answered.add(message.tool_call_id)
+            elif isinstance(message, AssistantMessage):
+                return tuple(call for call in message.tool_calls if call.id not in answered)
+        return ()
+
+    @property
+    def said_last(self) -> str:
+        """Who said the newest message: a role, empty where nothing was said."""
+        return self.messages[-1].role if self.messages else ""
+
+
+class StepResult(Frozen):
+    """What a step gave: its events, the state after it, and the kind of instruction that it followed."""
+
+    events: tuple[Event, ...]
+    new_state: AgentState
+    instruction: str = ""
+
+
+def create_initial_state(
+    *,
+    session_id: str,
+    messages: Sequence[Message | Mapping[str, object]] = (),
+    metadata: Mapping[str, JsonValue] | None = None,
+) -> AgentState:
+    """A state in which nothing has happened yet. ``messages`` may be mappings with a role and a content."""
+    now = timestamp()
+    return AgentState.model_validate(
+        {
+            "session_id": session_id,
+            "messages": tuple(messages),
+            "created_at": now,
+            "last_modified": now,
+            "metadata": metadata or {},
+        }
+    )
+
+
+def timestamp() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def is_person(author: str) -> bool:
+    return author.startswith(HUMAN_PREFIX)
+
+
+Done.model_rebuild(_types_namespace={"AgentState": AgentState})

@@ -1,0 +1,126 @@
+"""What agents ask of people: each request is version 1 of its path, and what ended it is version 2.
+
+So exactly one answer counts, however many people answer at once: the journal takes one version 2.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
+from watchroom.model import ANSWER, ASK, SYSTEM, WITHDRAW, Json, Row, Write
+from watchroom.requests import (
+    Answer,
+    Request,
+    answer_of,
+    answer_text,
+    checked,
+    outcome_of,
+    request_of,
+    request_text,
+    summary_of,
+)
+from watchroom.zones.store import Store
+
+ZONE: Final = "request"
+MOST_SUMMARY: Final = 200
+
+
+class Answered(NamedTuple):
+    """How a request ended: an answer, or None where it was withdrawn; and the row that ended it."""
+
+    answer: Answer | None
+    row: Row
+
+
+class Requests:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def ask(self, actor: str, path: str, request: Request) -> Row:
+        """Open the request at ``path`` (``agent/session/step``), or find it open already: an agent that was
+        ended right after it asked asks again."""
+        detail: dict[str, Json] = {"kind": request.kind}
+        if request.calls:
+            detail["tools"] = [call.name for call in request.calls]
+        if request.expires is not None:
+            detail["expires"] = request.expires
+        draft = Write(
+            actor,
+            ASK,
+            ZONE,
+            path,
+            request_text(request),
+            message=summary_of(request)[:MOST_SUMMARY],
+            expected=0,
+            detail=detail,
+        )
+        known = self._store.journal.version(ZONE, path, 1)
+        return known or self._store.write(draft).row
+
+    def answer(self, actor: str, number: int, answer: Answer, message: str = "") -> Row:
+        """Answer the request whose row is ``number``. Raises `RequestNotFound`, `InvalidAnswer`,
+        `RequestExpired`; `RequestClosed` where another answer was first, and then this one is kept as a
+        refused row."""
+        asked = self._row(number)
+        request = self.read(asked)
+        checked(request, answer)
+        if request.expires is not None and time.time_ns() > request.expires:
+            raise RequestExpired(request=number)
+        return self._close(actor, ANSWER, asked, answer, message, outcome_of(request, answer))
+
+    def expire(self, path: str) -> Answered:
+        """End a request that nobody answered in time; gives the answer that was first, if one was."""
+        return self._end(path, Answer(expired=True), "expired")
+
+    def withdraw(self, path: str) -> Answered:
+        """End a request that nobody needs to answer any more."""
+        return self._end(path, None, "withdrawn")
+
+    def ended(self, path: str) -> Answered | None:
+        """How the request at ``path`` ended, None while it is open."""
+        row = self._store.journal.version(ZONE, path, 2)
+        if row is None:
+            return None
+        content = self._store.content(row)
+        return Answered(answer_of(content) if content else None, row)
+
+    def find(self, number: int) -> Request:
+        """The request whose row is ``number``. Raises `RequestNotFound`."""
+        return self.read(self._row(number))
+
+    def read(self, asked: Row) -> Request:
+        """What was asked by that row."""
+        return request_of(self._store.content(asked))
+
+    def _row(self, number: int) -> Row:
+        row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
+        if row is None or row.zone != ZONE or row.version != 1:
+            raise RequestNotFound(request=number)
+        return row
+
+    def _end(self, path: str, answer: Answer | None, outcome: str) -> Answered:
+        asked = self._store.journal.version(ZONE, path, 1)
+        if asked is None:
+            raise RequestNotFound(request=path)
+        try:
+            row = self._close(SYSTEM, WITHDRAW, asked, answer, "", outcome)
+        except RequestClosed:
+            ended = self.ended(path)
+            if ended is None:
+                raise
+            return ended
+        return Answered(answer, row)
+
+    def _close(
+        self, actor: str, tool: str, asked: Row, answer: Answer | None, message: str, outcome: str
+    ) -> Row:
+        detail: Mapping[str, Json] = {"request": asked.seq, "outcome": outcome}
+        text = answer_text(answer) if answer else ""
+        draft = Write(actor, tool, ZONE, asked.path, text, message, 1, detail)
+        row, head = self._store.write(draft)
+        if row.outcome != "ok":
+            raise RequestClosed(request=asked.seq, by=head.actor if head else "-")
+        return row

@@ -1,0 +1,129 @@
+"""Sessions as rows: each step is the next version of its session's path, so one process alone can take it.
+
+What a step gave is its row's content. What happens within a step (streamed text, a tool call that begins) are
+notes on the same path. People steer an agent with notes on its id, or on one of its sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from watchroom import names
+from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
+from watchroom.journal import RowFilter
+from watchroom.model import CONTROLS, Json, Note, Row, Write
+from watchroom.zones.store import Store
+
+ZONE: Final = "session"
+BEGIN: Final = "begin_session"
+STREAM: Final = "llm_stream"
+TOOL_BEGINS: Final = "tool_begins"
+_MOST_AT_ONCE: Final = 1000
+
+
+class Recorded(NamedTuple):
+    """A row of a session with its content."""
+
+    row: Row
+    text: str
+
+
+class SessionZone:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def begin(self, agent: str, session: str, text: str, message: str, detail: Mapping[str, Json]) -> Row:
+        """The first row of a session. Raises `UnknownAgent`, `InvalidSession`, `SessionExists`."""
+        self._store.registry.agent(agent)
+        path = session_path(agent, names.session_id(session))
+        row = self._store.write(Write(agent, BEGIN, ZONE, path, text, message, 0, detail)).row
+        if row.outcome != "ok":
+            raise SessionExists(session=path)
+        return row
+
+    def step(
+        self, path: str, version: int, tool: str, text: str, message: str, detail: Mapping[str, Json]
+    ) -> Row:
+        """The next row of a session that stands at ``version``. Raises `SessionTaken` if it does not."""
+        agent, _ = split_session(path)
+        row = self._store.write(Write(agent, tool, ZONE, path, text, message, version, detail)).row
+        if row.outcome != "ok":
+            raise SessionTaken(session=path)
+        return row
+
+    def streams(self, path: str, text: str) -> None:
+        """Note a piece of a model's answer, soon: the whole answer comes with the step."""
+        agent, _ = split_session(path)
+        self._store.committer.note(Note(agent, STREAM, ZONE, path, content=text, durable=False))
+
+    def tool_begins(self, path: str, key: str, tool: str) -> None:
+        """Note, durably, that a call begins whose outcome could not be found out later."""
+        agent, _ = split_session(path)
+        detail = {"key": key, "tool": names.storable(tool, 100)}
+        self._store.committer.commit(Note(agent, TOOL_BEGINS, ZONE, path, detail=detail))
+
+    def begun_calls(self, path: str, after: int) -> frozenset[str]:
+        """The keys of the calls that began after row ``after``."""
+        agent, _ = split_session(path)
+        only = RowFilter(actor=agent, zone=ZONE, tool=TOOL_BEGINS, after=after)
+        last = self._store.journal.last_seq()
+        rows = self._store.journal.rows_before(last + 1, limit=_MOST_AT_ONCE, only=only)
+        return frozenset(str(row.detail["key"]) for row in rows if row.path == path)
+
+    def history(self, path: str) -> list[Recorded]:
+        """The rows of all steps, oldest first. Raises `SessionNotFound`."""
+        rows = self._store.journal.history(ZONE, path)
+        if not rows:
+            raise SessionNotFound(session=path)
+        return [Recorded(row, self._store.content(row)) for row in rows]
+
+    def heads(self, agent: str = "") -> list[Row]:
+        """The newest step of each session, of all agents or of one."""
+        return list(self._store.journal.heads(ZONE, f"{agent}/" if agent else ""))
+
+    def steer(self, actor: str, tool: str, agent: str, session: str | None, text: str) -> Row:
+        """A person's word to an agent's sessions, or to one. Raises `UnknownAgent`, `SessionNotFound`."""
+        if self._store.registry.current().agents.get(names.agent_id(agent)) is None:
+            raise UnknownAgent(agent=agent, known=", ".join(self._store.registry.current().agents) or "-")
+        path = agent
+        if session is not None:
+            path = session_path(agent, names.session_id(session))
+        if not self.heads(agent) or (session and self._store.journal.head(ZONE, path) is None):
+            raise SessionNotFound(session=path)
+        note = Note(actor, tool, ZONE, path, message=text[:200], content=text or None)
+        return self._store.committer.commit(note).row
+
+    def steering(self, path: str, after: int) -> list[Recorded]:
+        """What people said to the session after row ``after``, oldest first."""
+        agent, _ = split_session(path)
+        last = self._store.journal.last_seq()
+        found: list[Row] = []
+        for tool in CONTROLS:
+            only = RowFilter(zone=ZONE, tool=tool, path=agent, after=after)
+            found += self._store.journal.rows_before(last + 1, limit=_MOST_AT_ONCE, only=only)
+        found = sorted((row for row in found if concerns(row, path)), key=lambda row: row.seq)
+        return [self.recorded(row) for row in found]
+
+    def recorded(self, row: Row) -> Recorded:
+        return Recorded(row, self._store.content(row))
+
+
+def session_path(agent: str, session: str) -> str:
+    return f"{agent}/{session}"
+
+
+def split_session(path: str) -> tuple[str, str]:
+    """The agent and the id of a session's path."""
+    agent, _, session = path.partition("/")
+    return agent, session
+
+
+def concerns(row: Row, path: str) -> bool:
+    """Whether a word to an agent, or to a session, is for the session at ``path``."""
+    return (
+        row.zone == ZONE
+        and row.tool in CONTROLS
+        and row.outcome == "ok"
+        and row.path in (path, split_session(path)[0])
+    )
