@@ -18,6 +18,11 @@ Zone: TypeAlias = Literal["private", "handoff", "collab", "config", "workspace",
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]
 ActorKind: TypeAlias = Literal["agent", "human", "outside", "system"]
 
+SessionStatus: TypeAlias = Literal[
+    "idle", "running", "waiting_for_human_input", "paused", "done", "error", "cancelled"
+]
+"""How far an agent's session is (spec 5)."""
+
 OUTCOMES: Final[tuple[Outcome, ...]] = ("ok", "conflict", "denied", "failed")
 UNCHECKED: Final = -1
 """As an expected version: write whatever the current version is."""
@@ -149,6 +154,11 @@ def actor_kind(actor: str) -> ActorKind:
     if actor == OUTSIDE:
         return "outside"
     return "system" if actor == SYSTEM else "agent"
+
+
+def is_step(row: Row) -> bool:
+    """Whether the row only tells how a session goes on: what it does to files has rows of its own."""
+    return row.zone == "session" and row.outcome == "ok" and not row.actor.startswith(HUMAN_PREFIX)
 
 
 def timestamp(time_ns: int) -> str:

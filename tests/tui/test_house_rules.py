@@ -15,7 +15,7 @@ import pytest
 import watchroom
 import watchroom_tui
 from watchroom.texts import LANGUAGES, Catalogue, catalogue
-from watchroom_tui.actions import ACTIONS, ROOMS, SCOPES, keys_page
+from watchroom_tui.actions import ACTIONS, OF_THE_FOCUSED, ROOMS, SCOPES, keys_page
 from watchroom_tui.wording import wording
 
 TUI: Final = Path(watchroom_tui.__file__ or "").parent
@@ -256,8 +256,10 @@ def test_every_action_has_its_texts(language: str) -> None:
 
 def test_no_key_does_two_things_in_one_place() -> None:
     # While a person writes, every key is the editor's.
-    reaches = [{"app", pane, scope} for scope in SCOPES if scope != "editor" for pane in ("list", "view")]
-    for reach in [each for each in reaches if not {"list", "view"} <= each] + [{"editor"}]:
+    rooms = [scope for scope in SCOPES if scope not in (*OF_THE_FOCUSED, "app")]
+    panes = [("list",), ("view",), ("view", "session"), ("list", "choices")]
+    reaches = [{"app", room, *pane} for room in rooms for pane in panes]
+    for reach in [*reaches, {"editor"}, {"writing"}]:
         keys = [key for action in ACTIONS if action.scope in reach for key in action.keys]
         assert len(keys) == len(set(keys)), f"{reach}: {sorted(key for key in keys if keys.count(key) > 1)}"
 

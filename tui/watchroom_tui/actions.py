@@ -7,7 +7,21 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from textual.binding import Binding, BindingType
 from watchroom.texts import Catalogue
 
-Scope: TypeAlias = Literal["app", "list", "view", "files", "merge", "editor", "handoffs", "activity"]
+Scope: TypeAlias = Literal[
+    "app",
+    "list",
+    "view",
+    "agents",
+    "session",
+    "files",
+    "merge",
+    "editor",
+    "handoffs",
+    "requests",
+    "choices",
+    "writing",
+    "activity",
+]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 
@@ -33,15 +47,16 @@ class Action(NamedTuple):
     @property
     def target(self) -> str:
         """The action as Textual's ``run_action`` takes it: with what should do it."""
-        whose = {"app": "app", "list": "focused", "view": "focused", "editor": "focused"}.get(
-            self.scope, "screen"
-        )
+        whose = "app" if self.scope == "app" else "focused" if self.scope in OF_THE_FOCUSED else "screen"
         return f"{whose}.{self.name}"
 
     @property
     def shown_keys(self) -> tuple[str, ...]:
         return tuple(KEY_NAMES.get(key, key) for key in self.keys)
 
+
+OF_THE_FOCUSED: Final = frozenset({"list", "view", "editor", "session", "choices", "writing"})
+"""What these keys do is done by the widget that has the focus."""
 
 KEY_NAMES: Final = {
     "question_mark": "?",
@@ -70,9 +85,10 @@ ROOMS: Final[tuple[tuple[str, str], ...]] = (
     ("2", "agents"),
     ("3", "handoffs"),
     ("4", "files"),
+    ("7", "requests"),
     ("8", "activity"),
 )
-"""The number key of each room and its name. 5, 6 and 7 are kept for documents, boards and requests."""
+"""The number key of each room and its name. 5 and 6 are kept for documents and boards."""
 
 ACTIONS: Final[tuple[Action, ...]] = (
     *(Action(f"room_{room}", "app", f"room('{room}')", (key,)) for key, room in ROOMS),
@@ -103,6 +119,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("view_page_down", "view", "scroll_pages(1)", ("pagedown", "ctrl+f", "space")),
     Action("view_first", "view", "scroll_to_end(0)", ("home", "g")),
     Action("view_last", "view", "scroll_to_end(1)", ("end", "G")),
+    Action("message", "agents", "message", ("m",), footer=True, acts=True),
+    Action("pause", "agents", "pause", ("p",), footer=True, acts=True),
+    Action("end_session", "agents", "end_session", ("X",), footer=True, acts=True),
+    Action("older_session", "agents", "session(1)", ("left_square_bracket",), footer=True),
+    Action("newer_session", "agents", "session(-1)", ("right_square_bracket",)),
+    Action("fold", "session", "fold", ("enter",), footer=True),
+    Action("fold_all", "session", "fold_all", ("z",), footer=True),
     Action("rollback", "files", "rollback", ("r",), footer=True, acts=True),
     Action("settle", "files", "settle", ("c",), footer=True, acts=True),
     Action("mark", "files", "mark", ("m",), footer=True),
@@ -126,6 +149,14 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("dismiss", "merge", "dismiss_conflict", ("D",), footer=True, acts=True),
     Action("revert", "merge", "revert", ("R",), acts=True),
     Action("finish", "editor", "finish", ("escape", "ctrl+s"), footer=True),
+    Action("approve", "requests", "approve", ("a",), footer=True, acts=True),
+    Action("reject", "requests", "reject", ("r",), footer=True, acts=True),
+    Action("edit_arguments", "requests", "edit_arguments", ("e",), footer=True, acts=True),
+    Action("write_answer", "requests", "write_answer", ("w",), footer=True, acts=True),
+    Action("to_session", "requests", "to_session", ("s",), footer=True),
+    Action("tick", "choices", "tick", ("space",), footer=True, acts=True),
+    Action("send", "writing", "send", ("ctrl+s",), footer=True),
+    Action("steps", "activity", "flip_steps", ("s",), footer=True),
     Action("outcome", "activity", "next_outcome", ("o",), footer=True),
     Action("acknowledged", "handoffs", "flip_acknowledged", ("a",), footer=True),
 )
@@ -153,6 +184,12 @@ def offered(is_live: bool, *scopes: str) -> list[Action]:
 
 def of_scope(*scopes: str) -> list[Action]:
     return [action for action in ACTIONS if action.scope in scopes]
+
+
+def scopes_of(focused: object) -> tuple[Scope, ...]:
+    """Whose keys work because this widget has the focus."""
+    scopes: tuple[Scope, ...] = getattr(focused, "SCOPES", ())
+    return scopes
 
 
 VIEW_BINDINGS: Final = bindings("view")

@@ -20,7 +20,7 @@ from watchroom.projections import Model, Need
 from watchroom.projections.model import pressing
 from watchroom.texts import Language
 
-from watchroom_tui.actions import ROOMS, bindings, offered
+from watchroom_tui.actions import ROOMS, bindings, offered, scopes_of
 from watchroom_tui.alarm import Alarm
 from watchroom_tui.alerts import AlertMode
 from watchroom_tui.feed import Feed
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 NEED_ROOMS: Final = {
     "conflict": "files",
+    "request": "requests",
     "outside": "files",
     "unchecked": "files",
     "handoff": "handoffs",
@@ -66,7 +67,17 @@ class WatchroomApp(App[None]):
     # All at once: a stylesheet that comes later has Textual parse every one again.
     CSS_PATH: ClassVar[list[str]] = [  # type: ignore[assignment]
         f"styles/{name}.tcss"
-        for name in ("app", "overview", "agents", "handoffs", "files", "activity", "detail", "merge")
+        for name in (
+            "app",
+            "overview",
+            "agents",
+            "handoffs",
+            "files",
+            "requests",
+            "activity",
+            "detail",
+            "merge",
+        )
     ]
     BINDINGS = bindings("app")
     DEFAULT_MODE = ROOMS[0][1]
@@ -242,6 +253,14 @@ class WatchroomApp(App[None]):
         if isinstance(self.room, AgentsRoom):
             self.room.go_to_agent(agent, what_it_did=what_it_did)
 
+    async def go_to_session(self, path: str) -> None:
+        """Go to the room of the agents, and to this session."""
+        from watchroom_tui.screens.agents import AgentsRoom
+
+        await self.action_room("agents")
+        if isinstance(self.room, AgentsRoom):
+            self.room.go_to_session(path)
+
     async def action_urgent(self) -> None:
         needs = pressing(self.model, self.now())
         if needs:
@@ -310,7 +329,7 @@ class WatchroomApp(App[None]):
         """The palette offers what the keys do."""
         scopes = [
             *([self.room.ROOM] if self.room else []),
-            *(["list"] if isinstance(screen.focused, LineList) else []),
+            *scopes_of(screen.focused),
         ]
         for action in offered(self.feed.is_live, "app", *scopes):
             yield SystemCommand(
@@ -349,6 +368,10 @@ def _make_room(name: str) -> Screen[None]:
         from watchroom_tui.screens.files import FilesRoom
 
         return FilesRoom()
+    if name == "requests":
+        from watchroom_tui.screens.requests import RequestsRoom
+
+        return RequestsRoom()
     from watchroom_tui.screens.activity import ActivityRoom
 
     return ActivityRoom()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from watchroom.model import SEEN, SETTLING_NOTES, Row
-from watchroom.projections import Need, Status
+from watchroom.model import CONTROLS, SEEN, SETTLING_NOTES, Row, SessionStatus
+from watchroom.projections import Asked, Need, Status
 from watchroom.texts import Catalogue
 
 from watchroom_tui.columns import fit_path
@@ -15,11 +15,24 @@ from watchroom_tui.spans import Span
 
 STATUS_MARKS: Final[dict[Status, Span]] = {
     "running": Span("●", "ok"),
+    "waiting": Span("◐", "warning"),
+    "paused": Span("⏸", "warning"),
     "idle": Span("○", "dim"),
+    "done": Span("✓", "ok"),
     "error": Span("✖", "error"),
+}
+SESSION_MARKS: Final[dict[SessionStatus, Span]] = {
+    "idle": Span("○", "dim"),
+    "running": Span("●", "ok"),
+    "waiting_for_human_input": Span("◐", "warning"),
+    "paused": Span("⏸", "warning"),
+    "done": Span("✓", "ok"),
+    "error": Span("✖", "error"),
+    "cancelled": Span("✖", "dim"),
 }
 NEED_MARKS: Final[dict[str, Span]] = {
     "conflict": Span("⚔", "error"),
+    "request": Span("◐", "accent"),
     "outside": Span("✎", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),
@@ -29,17 +42,27 @@ NEED_MARKS: Final[dict[str, Span]] = {
 
 
 MOST_NAMED: Final = 3
+SESSION_WIDTH: Final = 8
+"""So much of a session's id tells it from others."""
 SUBJECT_WIDTH: Final = 40
+
+
+def tool_name(name: str, words: Catalogue) -> str:
+    key = f"tool.{name}"
+    return words(key) if key in words else name
 
 
 def tool(row: Row, words: Catalogue) -> str:
     """The tool's name, short: a glance must do. A tool that we do not know keeps its own."""
-    key = f"tool.{row.tool}"
-    return words(key) if key in words else safe(row.tool)
+    return safe(tool_name(row.tool, words))
 
 
 def path_of(row: Row) -> str:
-    """The path as its zone shows it."""
+    """The path as its zone shows it; of a request its number, of a session the end of its id."""
+    if row.zone == "request":
+        return f"#{row.detail.get('request', row.seq)}"
+    if row.zone == "session":
+        return f"…{row.path[-SESSION_WIDTH:]}" if "/" in row.path else row.path
     if row.zone == "private":
         owner, _, filename = row.path.partition("/")
         return filename if owner == row.actor and filename else row.path
@@ -49,13 +72,15 @@ def path_of(row: Row) -> str:
 def outcome(row: Row, words: Catalogue) -> Span:
     """What came of an operation, in a few words."""
     if row.outcome == "ok":
+        if row.zone in ("request", "session") and row.version is not None:
+            return _of_a_session(row, words)
         if row.deleted:
             return Span(words("row.deleted"), "warning")
         if row.version is not None:
             if row.base == -1 and row.version > 1 and row.zone == "collab":
                 return Span(words("row.unchecked", version=row.version), "warning")
             return Span(f"v{row.version}", "ok")
-        if row.tool in (*SETTLING_NOTES, SEEN):
+        if row.tool in (*SETTLING_NOTES, SEEN, *CONTROLS):
             return Span("✓", "ok")
         if row.tool == "acknowledge_handoff":
             return Span(f"✓ v{row.base}", "ok")
@@ -69,9 +94,17 @@ def outcome(row: Row, words: Catalogue) -> Span:
     return Span(f"{kind}: {safe(row.error)}", "error" if row.outcome == "denied" else "warning")
 
 
-def subject(need: Need) -> str:
-    """What a need is about: of a handoff, the file."""
+def subject(need: Need, words: Catalogue) -> str:
+    """What a need is about: of a handoff, the file; of a request, what is asked."""
+    if need.kind == "request":
+        return request_text(Asked(need.row), words)
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else need.row.path
+
+
+def need_kind(need: Need, words: Catalogue) -> str:
+    """In one word; of a request, what kind of answer it wants."""
+    kind = need.row.detail.get("kind") if need.kind == "request" else None
+    return words(f"request.kind.{kind}" if kind else f"need.kind.{need.kind}")
 
 
 def need_text(need: Need, words: Catalogue) -> str:
@@ -92,8 +125,8 @@ def alert_text(needs: Sequence[Need], words: Catalogue) -> str:
     named = [
         words(
             "alert.thing",
-            kind=words(f"need.kind.{need.kind}"),
-            subject=fit_path(safe(subject(need)), SUBJECT_WIDTH).strip(),
+            kind=need_kind(need, words),
+            subject=fit_path(safe(subject(need, words)), SUBJECT_WIDTH).strip(),
             what=need_text(need, words),
         )
         for need in needs[:MOST_NAMED]
@@ -102,3 +135,37 @@ def alert_text(needs: Sequence[Need], words: Catalogue) -> str:
         return named[0]
     more = ["…"] if len(needs) > MOST_NAMED else []
     return words("alert.several", count=len(needs), things=" · ".join(named + more))
+
+
+def _of_a_session(row: Row, words: Catalogue) -> Span:
+    """What a step, a request or an answer came to."""
+    if row.zone == "request":
+        ended = str(row.detail.get("outcome", ""))
+        return Span(words(f"request.outcome.{ended}"), "ok") if ended else Span("◐", "warning")
+    status: SessionStatus = row.detail.get("status", "idle")  # type: ignore[assignment]  # as the runtime wrote it
+    return SESSION_MARKS[status]
+
+
+def request_text(asked: Asked, words: Catalogue) -> str:
+    """What is asked, in one line: the calls that are to be approved, or the question."""
+    calls = zip(asked.tools, asked.subjects, strict=False)
+    named = ", ".join(f"{tool_name(tool, words)} {about}".strip() for tool, about in calls)
+    return safe(named or asked.row.message)
+
+
+def request_mark(asked: Asked, *, is_open: bool) -> Span:
+    if is_open:
+        return Span("◐", "warning")
+    if asked.is_answered:
+        return Span("⊘", "warning") if asked.outcome == "rejected" else Span("✓", "ok")
+    return Span("◌", "dim")
+
+
+def request_outcome(asked: Asked, words: Catalogue) -> str:
+    """How a request ended; of one that nobody closed although its time is over, that it expired."""
+    return words(f"request.outcome.{asked.outcome or 'expired'}")
+
+
+def amount(count: int) -> str:
+    """A number, short: ``812``, ``3.4k``."""
+    return str(count) if count < 1000 else f"{count / 1000:.1f}k"

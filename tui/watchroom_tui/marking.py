@@ -25,7 +25,7 @@ async def mark_as_seen(app: WatchroomApp, need: Need | None) -> None:
     if need is None or not need.closes_by_a_look:
         app.tell(words("seen.nothing" if need is None else "seen.settle"), "warning")
         return
-    subject = safe(describe.subject(need))
+    subject = safe(describe.subject(need, words))
     question = words("seen.question", subject=subject, what=describe.need_text(need, words))
     if not await app.push_screen_wait(QuestionScreen(words("seen.title"), question)):
         return

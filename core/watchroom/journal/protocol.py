@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from watchroom.model import Appended, Draft, Outcome, Row, Zone
+from watchroom.model import Appended, Draft, Outcome, Row, Zone, is_step
 
 
 class RowFilter(NamedTuple):
@@ -20,6 +20,8 @@ class RowFilter(NamedTuple):
     """Nanoseconds since the epoch."""
     after: int | None = None
     """seq > after."""
+    steps: bool = True
+    """Whether the steps of agents' sessions pass, too."""
     text: str | None = None
     """Stands in the actor, tool, path, error or message, whatever its case (of ASCII letters)."""
 
@@ -36,6 +38,8 @@ class RowFilter(NamedTuple):
         if self.since is not None and row.time < self.since:
             return False
         if self.after is not None and row.seq <= self.after:
+            return False
+        if not self.steps and is_step(row):
             return False
         if self.path is not None and self.path not in row.path:
             return False

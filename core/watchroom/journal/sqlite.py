@@ -342,6 +342,8 @@ def _filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
         )
         clauses += "lower(?))>0"
         values.append(only.text)
+    if not only.steps:
+        clauses += " AND NOT (zone='session' AND outcome='ok' AND actor NOT LIKE 'human:%')"
     if only.after is not None:
         clauses += " AND seq>?"
         values.append(only.after)

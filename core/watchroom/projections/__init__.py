@@ -3,9 +3,11 @@
 from watchroom.projections.conflicts import Conflict, ConflictKind
 from watchroom.projections.fold import Fold
 from watchroom.projections.model import AgentView, Delivery, Model, Need, NeedKind, SharedFile, Status
+from watchroom.projections.sessions import Asked, SessionView
 
 __all__ = [
     "AgentView",
+    "Asked",
     "Conflict",
     "ConflictKind",
     "Delivery",
@@ -13,6 +15,7 @@ __all__ = [
     "Model",
     "Need",
     "NeedKind",
+    "SessionView",
     "SharedFile",
     "Status",
 ]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from watchroom.errors import ConfigInvalid
-from watchroom.model import OUTSIDE, Outcome, Row
+from watchroom.model import OUTSIDE, Outcome, Row, is_step
 from watchroom.projections.conflicts import Conflicts
 from watchroom.projections.model import BUCKETS, AgentView, Delivery, Model, SharedFile, bucket_of
 from watchroom.projections.needs import Needs
+from watchroom.projections.sessions import Asked, Requests, Sessions
 from watchroom.registry import parse
 from watchroom.tree.layout import split_handoff
 
@@ -33,11 +34,14 @@ class Fold:
         self._time = 0
         self._agents: dict[str, AgentView] = {}
         self._recent: deque[Row] = deque(maxlen=RECENT)
+        self._newest: deque[Row] = deque(maxlen=RECENT)
         self._deliveries: dict[str, Delivery] = {}
         self._files: dict[str, SharedFile] = {}
         self._outcomes: dict[Outcome, int] = {}
         self._activity: dict[int, int] = {}
         self._conflicts = Conflicts()
+        self._requests = Requests()
+        self._sessions = Sessions()
         self._needs = Needs()
         self._model = Model()
         self._changed: set[str] = set()
@@ -52,11 +56,17 @@ class Fold:
         for row in rows:
             self._seq = row.seq
             self._time = row.time
-            self._recent.append(row)
             self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
+            self._newest.append(row)
+            if is_step(row):
+                self._apply_to_session(row)
+                continue
+            self._recent.append(row)
             self._count(self._activity, row.time)
             self._apply_to_agent(row)
-            if row.zone == "collab":
+            if row.zone == "request":
+                self._apply_to_request(row)
+            elif row.zone == "collab":
                 self._apply_to_file(row)
                 file = self._files.get(row.path)
                 self._conflicts.apply(row, file.head if file else None)
@@ -72,13 +82,17 @@ class Fold:
         if before.seq == self._seq:
             return before
         conflicts = self._conflicts.current()
+        requests, answered = self._requests.current()
         self._model = Model(
             seq=self._seq,
             time=self._time,
             agents=tuple(self._agents.values()),
-            needs=self._needs.current(conflicts),
+            needs=self._needs.current(conflicts, requests),
             conflicts=conflicts,
+            requests=requests,
+            answered=answered,
             recent=tuple(reversed(self._recent)),
+            newest=tuple(reversed(self._newest)),
             deliveries=tuple(reversed(self._deliveries.values()))
             if "deliveries" in self._changed
             else before.deliveries,
@@ -97,9 +111,28 @@ class Fold:
             return
         activity = dict(view.activity)
         self._count(activity, row.time)
-        self._agents[row.actor] = AgentView(
-            view.agent, row, view.rows + 1, view.refused + (row.outcome != "ok"), activity
+        self._agents[row.actor] = view._replace(
+            last=row,
+            rows=view.rows + 1,
+            refused=view.refused + (row.outcome != "ok"),
+            activity=activity,
+            heard=row.time,
         )
+
+    def _apply_to_request(self, row: Row) -> None:
+        self._requests.apply(row)
+        agent = row.path.partition("/")[0]
+        view = self._agents.get(agent)
+        if view is not None and row.version is not None:
+            asked = Asked(row) if row.version == 1 else None
+            if asked is not None or (view.asked is not None and view.asked.row.path == row.path):
+                self._agents[agent] = view._replace(asked=asked)
+
+    def _apply_to_session(self, row: Row) -> None:
+        session = self._sessions.apply(row)
+        view = self._agents.get(row.actor)
+        if session is not None and view is not None:
+            self._agents[row.actor] = view._replace(session=session, heard=row.time)
 
     @staticmethod
     def _count(activity: dict[int, int], time: int) -> None:

@@ -8,12 +8,21 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import Outcome, Row
 from watchroom.projections.conflicts import Conflict
+from watchroom.projections.sessions import Asked, SessionView
 from watchroom.registry import Agent
 
-Status: TypeAlias = Literal["running", "idle", "error"]
-NeedKind: TypeAlias = Literal["conflict", "outside", "unchecked", "denied", "stalled", "handoff"]
+Status: TypeAlias = Literal["running", "waiting", "paused", "idle", "done", "error"]
+NeedKind: TypeAlias = Literal["conflict", "request", "outside", "unchecked", "denied", "stalled", "handoff"]
 
-URGENCY: Final[tuple[NeedKind, ...]] = ("conflict", "outside", "unchecked", "denied", "stalled", "handoff")
+URGENCY: Final[tuple[NeedKind, ...]] = (
+    "conflict",
+    "request",
+    "outside",
+    "unchecked",
+    "denied",
+    "stalled",
+    "handoff",
+)
 """What a person should look at first."""
 
 BUCKET_SECONDS: Final = 5
@@ -22,19 +31,36 @@ BUCKETS: Final = 24
 
 
 class AgentView(NamedTuple):
-    """An agent with what it did last. ``activity`` maps a bucket (seconds / 5) to its number of rows."""
+    """An agent with what it did last, and its newest session. What it did are its rows without the steps of
+    sessions; ``activity`` maps a bucket (seconds / 5) to their number. ``heard`` is the time of its newest
+    row of any kind."""
 
     agent: Agent
     last: Row | None = None
     rows: int = 0
     refused: int = 0
     activity: Mapping[int, int] = MappingProxyType({})
+    session: SessionView | None = None
+    asked: Asked | None = None
+    """What it waits for a person to answer."""
+    heard: int = 0
+
+    @property
+    def is_thinking(self) -> bool:
+        """Whether its model is just saying something."""
+        streams = self.session.streams if self.session else None
+        return streams is not None and (self.last is None or streams.seq > self.last.seq)
 
     def status(self, now: int, idle_after: float = 30.0) -> Status:
         """What the agent is up to at ``now`` (nanoseconds since the epoch)."""
-        if self.last is None or now - self.last.time > idle_after * 1e9:
-            return "idle"
-        return "running" if self.last.outcome == "ok" else "error"
+        step = self.session.status if self.session else "idle"
+        if step == "waiting_for_human_input":
+            return "waiting"
+        if step in ("paused", "error"):
+            return "paused" if step == "paused" else "error"
+        if now - self.heard > idle_after * 1e9:
+            return "done" if step == "done" else "idle"
+        return "error" if self.last is not None and self.last.outcome != "ok" else "running"
 
 
 class Need(NamedTuple):
@@ -59,7 +85,7 @@ class Need(NamedTuple):
         """Whether a person who looked and finds it fine can say so; a conflict has to be settled."""
         if self.kind in ("outside", "stalled"):
             return self.row.zone == "handoff"
-        return self.kind != "conflict"
+        return self.kind not in ("conflict", "request")
 
 
 class Delivery(NamedTuple):
@@ -90,8 +116,14 @@ class Model(NamedTuple):
     needs: tuple[Need, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     """The open ones, newest first. Each is a need as well."""
+    requests: tuple[Asked, ...] = ()
+    """What agents ask of people, newest first. Each is a need as well."""
+    answered: tuple[Asked, ...] = ()
+    """The newest of those that have ended, newest first."""
     recent: tuple[Row, ...] = ()
-    """The newest rows, newest first."""
+    """The newest rows, newest first, without the steps of sessions."""
+    newest: tuple[Row, ...] = ()
+    """The newest rows of any kind, newest first."""
     deliveries: tuple[Delivery, ...] = ()
     """Newest first."""
     files: tuple[SharedFile, ...] = ()
@@ -116,7 +148,12 @@ def pressing(model: Model, now: int) -> tuple[Need, ...]:
     a handoff of theirs. The row of such a need is the oldest that waits for the agent.
     """
     horizon = now - int(HANDOFF_PATIENCE * 1e9)
-    urgent = [need for need in model.needs if need.kind != "handoff"]
+    too_late = {asked.row.path for asked in model.requests if asked.has_expired(now)}
+    urgent = [
+        need
+        for need in model.needs
+        if need.kind != "handoff" and not (need.kind == "request" and need.key in too_late)
+    ]
     late = [need for need in model.needs if need.kind == "handoff" and need.row.time <= horizon]
     return (*urgent, *_stalled(model, now), *late)
 

@@ -7,6 +7,7 @@ from typing import Final, cast
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, SEEN, UNCHECKED, Row
 from watchroom.projections.conflicts import Conflict
 from watchroom.projections.model import URGENCY, Need, NeedKind
+from watchroom.projections.sessions import Asked
 from watchroom.tree.layout import split_handoff
 
 STUBBORN: Final = 3
@@ -16,7 +17,7 @@ STUBBORN: Final = 3
 class Needs:
     """The open needs. A need closes when it is dealt with, and only then.
 
-    Those for conflicts are made from the open `Conflict`s; the others are kept here.
+    Those for conflicts and requests are made from the open ones; the others are kept here.
     """
 
     def __init__(self) -> None:
@@ -26,6 +27,7 @@ class Needs:
         self._authors: dict[str, str] = {}
         self._current: tuple[Need, ...] = ()
         self._conflicts: tuple[Conflict, ...] = ()
+        self._requests: tuple[Asked, ...] = ()
         self._changed = False
 
     def apply(self, row: Row) -> None:
@@ -41,13 +43,16 @@ class Needs:
         if _is_outside_edit(row) and row.zone != "collab":
             self._add(Need("outside", f"{row.zone} {row.path}", row))
 
-    def current(self, conflicts: tuple[Conflict, ...]) -> tuple[Need, ...]:
+    def current(self, conflicts: tuple[Conflict, ...], requests: tuple[Asked, ...]) -> tuple[Need, ...]:
         """All open needs, the most urgent first, then the newest; the same object if none changed."""
-        if self._changed or conflicts is not self._conflicts:
+        if self._changed or conflicts is not self._conflicts or requests is not self._requests:
             self._changed = False
-            self._conflicts = conflicts
+            self._conflicts, self._requests = conflicts, requests
             by_kind = {kind: [*reversed(self._open[kind].values())] for kind in URGENCY}
             by_kind["conflict"] = [_need_of(each) for each in conflicts if each.kind == "write"]
+            by_kind["request"] = [
+                Need("request", each.row.path, each.row, since=each.id) for each in requests
+            ]
             by_kind["outside"] += [_need_of(each) for each in conflicts if each.kind == "outside"]
             by_kind["outside"].sort(key=lambda need: need.row.seq, reverse=True)
             self._current = tuple(need for needs in by_kind.values() for need in needs)

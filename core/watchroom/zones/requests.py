@@ -20,6 +20,7 @@ from watchroom.requests import (
     outcome_of,
     request_of,
     request_text,
+    subject,
     summary_of,
 )
 from watchroom.zones.store import Store
@@ -45,6 +46,7 @@ class Requests:
         detail: dict[str, Json] = {"kind": request.kind}
         if request.calls:
             detail["tools"] = [call.name for call in request.calls]
+            detail["subjects"] = [subject(call) for call in request.calls]
         if request.expires is not None:
             detail["expires"] = request.expires
         draft = Write(

@@ -8,11 +8,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict
+from typing import get_args
 
 from rich.console import Console
 from rich.text import Text
 from watchroom.journal import Journal, RowFilter
-from watchroom.model import OUTCOMES, Json, Row, row_as_json, timestamp
+from watchroom.model import OUTCOMES, Json, Row, Zone, row_as_json, timestamp
 from watchroom.projections import Fold, Model
 from watchroom.texts import Catalogue
 from watchroom.tree.layout import CONTROL
@@ -34,7 +35,7 @@ def declare_log(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
     parser.add_argument("--limit", type=int, default=50, help=words("cli.argument.limit"))
     parser.add_argument("--agent")
-    parser.add_argument("--zone", choices=("private", "handoff", "collab", "config", "workspace"))
+    parser.add_argument("--zone", choices=get_args(Zone))
     parser.add_argument("--path", help=words("cli.argument.path"))
     parser.add_argument("--tool")
     parser.add_argument("--outcome", choices=OUTCOMES)

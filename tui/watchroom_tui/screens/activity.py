@@ -25,12 +25,13 @@ class ActivityRoom(Room):
     def __init__(self) -> None:
         super().__init__()
         self._outcome: Outcome | None = None
+        self._with_steps = False
 
     def compose_body(self) -> ComposeResult:
         yield PagedRowList(title="pane.activity", empty="empty.activity", id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
-        self.query_one("#rows", PagedRowList).show_newest(model.recent)
+        self.query_one("#rows", PagedRowList).show_newest(model.newest if self._with_steps else model.recent)
 
     def go_to(self, row: Row) -> None:
         self.query_one("#rows", PagedRowList).move_to(row.seq)
@@ -39,10 +40,21 @@ class ActivityRoom(Room):
         """Only rows of one outcome: all, conflict, denied, failed, ok, all …"""
         order: list[Outcome | None] = [None, "conflict", "denied", "failed", "ok"]
         self._outcome = order[(order.index(self._outcome) + 1) % len(order)]
-        self.query_one("#rows", PagedRowList).show_only(RowFilter(outcome=self._outcome), self._label())
+        self._show_only()
+
+    def action_flip_steps(self) -> None:
+        """The steps of sessions too, or only what they came to."""
+        self._with_steps = not self._with_steps
+        self._show_only()
+
+    def _show_only(self) -> None:
+        only = RowFilter(outcome=self._outcome, steps=self._with_steps)
+        self.query_one("#rows", PagedRowList).show_only(only, self._label())
 
     def _label(self) -> str:
-        return self.watchroom.words(f"outcome.{self._outcome}") if self._outcome else ""
+        words = self.watchroom.words
+        parts = [words(f"outcome.{self._outcome}")] if self._outcome else []
+        return " · ".join([*parts, words("action.steps.label")] if self._with_steps else parts)
 
     @on(PagedRowList.Wanted)
     def load_more(self, event: PagedRowList.Wanted) -> None:

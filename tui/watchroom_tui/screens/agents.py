@@ -1,4 +1,4 @@
-"""The agents: one list, and for the agent under the cursor its files, a live preview, and its rows."""
+"""The agents: a list, and for the one under the cursor its session, its files with a preview, its rows."""
 
 from __future__ import annotations
 
@@ -12,19 +12,25 @@ from watchroom.journal import RowFilter
 from watchroom.model import Row
 from watchroom.projections import Model, Need
 
+from watchroom_tui.actions import bindings
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.detail import RowScreen
 from watchroom_tui.screens.room import Room
+from watchroom_tui.session_pane import SessionPane
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import AgentList, FileList, OwnRowList
+from watchroom_tui.widgets.session_view import SessionTranscript
 from watchroom_tui.widgets.text_view import TextView
 
 
 class AgentsRoom(Room):
     ROOM: ClassVar = "agents"
+    ALSO: ClassVar = ("session",)
+    BINDINGS = bindings("agents")
 
     def __init__(self) -> None:
         super().__init__()
+        self._session: SessionPane | None = None
         self._last_seen: Row | None = None
         self._previewed: Row | None = None
 
@@ -33,21 +39,51 @@ class AgentsRoom(Room):
             with Vertical(id="left", classes="group"):
                 yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
                 yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
-            with Vertical(id="right", classes="group"):
-                yield TextView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
-                yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
+            with Vertical(id="middle", classes="group"):
+                yield SessionTranscript(
+                    title="pane.session", empty="empty.session", id="session", classes="pane"
+                )
+                with Vertical(id="right", classes="group"):
+                    yield TextView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+                    yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
         agents = self.query_one("#agents", AgentList)
         agents.show(model.agents)
         view = agents.item
+        self.session.show(view, model.seq)
         if view is None or view.last is self._last_seen:
             return
         self._last_seen = view.last
         self.load_agent(view.agent.id, model.seq)
 
+    @property
+    def session(self) -> SessionPane:
+        """What the agent under the cursor says and does."""
+        if self._session is None:
+            self._session = SessionPane(self, self.query_one("#session", SessionTranscript))
+        return self._session
+
     def go_to(self, row: Row) -> None:
         self.go_to_agent(row.actor)
+
+    def go_to_session(self, path: str) -> None:
+        """Show this session of its agent."""
+        self.go_to_agent(path.partition("/")[0])
+        self.session.choose(path)
+        self.front(self.query_one("#session", SessionTranscript))
+
+    def action_session(self, older: int) -> None:
+        self.session.step(older)
+
+    def action_message(self) -> None:
+        self.session.write_message()
+
+    def action_pause(self) -> None:
+        self.session.hold_or_release()
+
+    def action_end_session(self) -> None:
+        self.session.end()
 
     @property
     def need_at_hand(self) -> Need | None:
@@ -65,6 +101,7 @@ class AgentsRoom(Room):
     @on(LineList.Highlighted, "#agents")
     def choose_agent(self) -> None:
         self._last_seen = None
+        self.session.choose(None)
         self.show_model(self.watchroom.model)
 
     @on(LineList.Highlighted, "#files")
@@ -73,7 +110,11 @@ class AgentsRoom(Room):
 
     @on(LineList.Opened, "#agents")
     def open_agent(self) -> None:
-        self.front(self.query_one("#files", FileList))
+        view = self.query_one("#agents", AgentList).item
+        if view is not None and view.session is not None:
+            self.front(self.query_one("#session", SessionTranscript))
+        else:
+            self.front(self.query_one("#files", FileList))
 
     @on(LineList.Opened, "#files")
     def open_file(self) -> None:
@@ -91,7 +132,7 @@ class AgentsRoom(Room):
 
         def read() -> tuple[list[Row], list[Row]]:
             files = [head for head in journal.heads("private", f"{agent}/", as_of=as_of) if not head.deleted]
-            return files, journal.rows_before(as_of + 1, limit=200, only=RowFilter(actor=agent))
+            return files, journal.rows_before(as_of + 1, limit=200, only=RowFilter(actor=agent, steps=False))
 
         files, rows = await asyncio.to_thread(read)
         self.query_one("#files", FileList).show(files)

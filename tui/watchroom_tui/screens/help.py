@@ -18,11 +18,12 @@ class HelpScreen(Sheet):
     def on_mount(self) -> None:
         app = self.watchroom
         room = app.room.ROOM if app.room else ""
+        here = {"app", "list", "view", room, *(app.room.ALSO if app.room else ())}
         lines: list[Line] = []
         # What only works here comes first: that is what people open the help for.
         for scope in sorted(SCOPES, key=lambda each: (each != room, SCOPES.index(each))):
             actions = of_scope(scope)
-            if not actions or (scope not in ("app", "list", "view") and scope != room):
+            if not actions or scope not in here:
                 continue
             lines.append([Span(f" {app.words(f'scope.{scope}')}", "title")])
             lines.extend(

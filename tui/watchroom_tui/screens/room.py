@@ -15,6 +15,7 @@ from watchroom.model import Row
 from watchroom.projections import Model, Need, NeedKind
 from watchroom.projections.model import pressing
 
+from watchroom_tui.actions import Scope
 from watchroom_tui.widgets.drawn import Palette
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
 from watchroom_tui.widgets.line_list import LineList
@@ -34,6 +35,8 @@ class Room(Screen[None]):
     """Base of all rooms. Below 100 columns only one pane shows, and tab goes to the next."""
 
     ROOM: ClassVar[str]
+    ALSO: ClassVar[tuple[Scope, ...]] = ()
+    """Whose keys work in some of its panes, beside those of lists and texts."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-mid"), (160, "-wide")]  # noqa: RUF012  # as textual has it
     AUTO_FOCUS = ".pane"
 
@@ -59,6 +62,10 @@ class Room(Screen[None]):
     @abstractmethod
     def show_model(self, model: Model) -> None:
         """Bring the panes up to the model."""
+
+    def offers(self, action: str) -> bool:
+        """Whether this action makes sense for what the cursor is on: the footer names only such."""
+        return True
 
     @property
     def need_at_hand(self) -> Need | None:

@@ -19,32 +19,15 @@ _LONE_RETURN: Final = re.compile(r"\r(?!\n)")
 _LONE_FEED: Final = re.compile(r"(?<!\r)\n")
 
 
-class Editor(TextArea):
-    """Edits `source`: the text, character for character, but for what the person changes."""
+class SourceArea(TextArea):
+    """Base of what edits a `source`: the text, character for character, but for what the person changes."""
 
-    BINDINGS = bindings("editor")
+    _meant: dict[int, str] = {}  # noqa: RUF012  # replaced, never changed
 
-    class Done(Message):
-        """The person has finished writing."""
-
-    def __init__(self, *, id: str) -> None:  # noqa: A002
-        super().__init__(
-            id=id, classes="pane editor -away", soft_wrap=False, show_line_numbers=True, tab_behavior="indent"
-        )
-        self._meant: dict[int, str] = {}
-
-    def open(self, source: str, line: int) -> None:
-        """Edit ``source``, with the cursor at the start of ``line`` (counted from 0)."""
-        self.indent_type = "tabs" if _TABS.search(source) else "spaces"
+    def load_source(self, source: str) -> None:
+        """Edit ``source`` instead."""
         shown, self._meant = stand_ins(source)
         self.load_text(source.translate(shown))
-        self.move_cursor((line, 0))
-        self.scroll_cursor_visible(center=True, animate=False)
-
-    @property
-    def tab_text(self) -> str:
-        """The pane's name, where there are tabs."""
-        return str(self.border_title or "")
 
     @property
     def source(self) -> str:
@@ -56,6 +39,30 @@ class Editor(TextArea):
         line = self.document.get_line(line_index)
         shown = "".join(_visible(self._meant.get(ord(each), each)) for each in line)
         return Text(shown, end="", no_wrap=True)
+
+
+class Editor(SourceArea):
+    BINDINGS = bindings("editor")
+
+    class Done(Message):
+        """The person has finished writing."""
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002
+        super().__init__(
+            id=id, classes="pane editor -away", soft_wrap=False, show_line_numbers=True, tab_behavior="indent"
+        )
+
+    def open(self, source: str, line: int) -> None:
+        """Edit ``source``, with the cursor at the start of ``line`` (counted from 0)."""
+        self.indent_type = "tabs" if _TABS.search(source) else "spaces"
+        self.load_source(source)
+        self.move_cursor((line, 0))
+        self.scroll_cursor_visible(center=True, animate=False)
+
+    @property
+    def tab_text(self) -> str:
+        """The pane's name, where there are tabs."""
+        return str(self.border_title or "")
 
     def action_finish(self) -> None:
         self.post_message(self.Done())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from rich.cells import cell_len
@@ -12,11 +13,10 @@ from watchroom.model import timestamp
 from watchroom.projections import Model
 from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
 
-from watchroom_tui.actions import ROOMS, of_scope, offered
+from watchroom_tui.actions import ROOMS, of_scope, offered, scopes_of
 from watchroom_tui.columns import sparkline
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.drawn import Drawn
-from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import clock
 from watchroom_tui.wording import now_of, words_of
 
@@ -148,6 +148,7 @@ class Footer(Drawn):
             for action in of_scope("app")
             if action.footer and "editor" not in self._scopes()
         ]
+        offers: Callable[[str], bool] = getattr(self.screen, "offers", lambda _: True)
         # Where there is little space, the rooms' keys do without their names.
         rooms = [
             (
@@ -162,7 +163,7 @@ class Footer(Drawn):
         here = [
             (action.shown_keys[0], action.label(words), action.target, "dim")
             for action in offered(self._is_live, *self._scopes())
-            if action.footer
+            if action.footer and offers(action.id)
         ]
         self._targets = []
         right_width = sum(_entry_width(key, label) for key, label, _, _ in everywhere)
@@ -175,7 +176,7 @@ class Footer(Drawn):
         focused = self.screen.focused
         if focused is not None and focused.has_class("editor"):
             return ["editor"]
-        return [self._room, *(["list"] if isinstance(focused, LineList) else [])]
+        return [self._room, *scopes_of(focused)]
 
     def _laid(self, entries: list[tuple[str, str, str, str]], start: int, end: int) -> tuple[list[Span], int]:
         """The entries that fit between two columns, and the column after the last."""

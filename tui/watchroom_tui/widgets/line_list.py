@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from textual import events
 from textual.geometry import Size
@@ -19,7 +19,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from watchroom.model import Row
 
-from watchroom_tui.actions import bindings
+from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.columns import age
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
@@ -36,6 +36,9 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
     """Base of all lists. Subclasses say how an item is drawn and what tells it from others."""
 
     BINDINGS = bindings("list")
+
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("list",)
+    """Whose keys work while it has the focus."""
 
     GROWS_AT_TOP = False
     """Whether new items come first: then the list holds still while the cursor is not on the first."""

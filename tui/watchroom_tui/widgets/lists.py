@@ -84,7 +84,9 @@ class AgentList(LineList[AgentView]):
         return item.agent.id
 
     def look_of(self, item: AgentView) -> Hashable:
-        return (item.agent, item.rows, self.age_of(item.last), bucket_of(now_of(self)))
+        now = now_of(self)
+        status = item.status(now)
+        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), self._says(item))
 
     def line(self, item: AgentView, width: int) -> Line:
         now = now_of(self)
@@ -99,7 +101,11 @@ class AgentList(LineList[AgentView]):
             Span(" " + fit(safe(item.agent.id), name_width) + " ", agent_class(item.agent.id)),
             Span(fit(item.agent.layer, layer_width), "dim"),
         ]
-        if last is None:
+        says = self._says(item)
+        if says:
+            spans.append(Span(fit(safe(says), rest), "" if item.status(now) == "waiting" else "dim"))
+            spans.append(Span(fit(age(item.heard, now), 6, "right"), "dim"))
+        elif last is None:
             spans.append(Span(fit(words_of(self)("agents.nothing_yet"), rest + 6), "dim"))
         else:
             tool = describe.tool(last, words_of(self))
@@ -113,6 +119,21 @@ class AgentList(LineList[AgentView]):
             )
         )
         return spans
+
+    def _says(self, item: AgentView) -> str:
+        """What it waits for, or that its model is just saying something; else what it did says more."""
+        session = item.session
+        if session is None:
+            return ""
+        words = words_of(self)
+        if item.asked is not None:
+            return words("agents.waits", what=describe.request_text(item.asked, words))
+        if session.status == "paused":
+            return words("session.status.paused")
+        if session.status == "error":
+            return words("agents.failed", what=session.last.message)
+        is_thinking = item.is_thinking and item.status(now_of(self)) == "running"
+        return words("agents.thinks") if is_thinking else ""
 
     def copied(self, item: AgentView) -> str:
         return item.agent.id
@@ -129,14 +150,14 @@ class NeedList(LineList[Need]):
 
     def line(self, item: Need, width: int) -> Line:
         words = words_of(self)
-        kind = words(f"need.kind.{item.kind}")
+        kind = describe.need_kind(item, words)
         path_width = max(10, (width - 22) * 2 // 5)
         text_width = max(0, width - 20 - path_width)
         return [
             Span(" "),
             describe.NEED_MARKS[item.kind],
             Span(" " + fit(kind, 10), "strong"),
-            Span(fit_path(safe(describe.subject(item)), path_width) + " "),
+            Span(fit_path(safe(describe.subject(item, words)), path_width) + " "),
             Span(fit(describe.need_text(item, words), text_width), "dim"),
             Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
         ]

@@ -30,7 +30,7 @@ class PagedRowList(RowList):
             self.before = before
             self.only = only
 
-    _only = RowFilter()
+    _only = RowFilter(steps=False)
     _loaded: Sequence[Row] = ()
     _newest = 0
     _asked: int | None = None

@@ -1,0 +1,81 @@
+"""What a tool call that waits for approval would change, as things stand: the text before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from watchroom.journal import Journal
+from watchroom.model import Json, Row, Zone
+from watchroom.tree.layout import handoff_path
+
+
+class Proposal(NamedTuple):
+    """A text that a call would put at ``path``. ``head`` is the version that stands there, None if none
+    does. ``expected`` is the version that the call starts from, None if it did not say."""
+
+    zone: Zone
+    path: str
+    head: Row | None
+    before: str
+    after: str
+    expected: int | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the call would be refused: it starts from another version than the current one."""
+        current = (self.head.version or 0) if self.head else 0
+        return self.expected is not None and self.expected not in (-1, current)
+
+
+def proposal(journal: Journal, agent: str, tool: str, arguments: Mapping[str, Json]) -> Proposal | None:
+    """What the call would write, None where it writes nothing or its arguments are not understood."""
+    find = _WRITERS.get(tool)
+    return find(journal, agent, arguments) if find else None
+
+
+def _shared(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
+    path, content = arguments.get("filepath"), arguments.get("content")
+    if not isinstance(path, str) or not isinstance(content, str):
+        return None
+    expected = arguments.get("expected_version")
+    return _against_head(journal, "collab", path, content, expected if isinstance(expected, int) else None)
+
+
+def _rolled_back(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
+    path, version = arguments.get("filepath"), arguments.get("to_version")
+    if not isinstance(path, str) or not isinstance(version, int):
+        return None
+    wanted = journal.version("collab", path, version)
+    return _against_head(journal, "collab", path, journal.content(wanted.seq) or "") if wanted else None
+
+
+def _own(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
+    name, content = arguments.get("filename"), arguments.get("content", "")
+    if not isinstance(name, str) or not isinstance(content, str):
+        return None
+    return _against_head(journal, "private", f"{agent}/{name}", content)
+
+
+def _handed(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
+    name, content, receiver = (arguments.get(each) for each in ("filename", "content", "to_agent"))
+    if not isinstance(name, str) or not isinstance(content, str) or not isinstance(receiver, str):
+        return None
+    return _against_head(journal, "handoff", handoff_path(agent, receiver, name), content)
+
+
+def _against_head(
+    journal: Journal, zone: Zone, path: str, content: str, expected: int | None = None
+) -> Proposal:
+    head = journal.head(zone, path)
+    before = (journal.content(head.seq) or "") if head else ""
+    return Proposal(zone, path, head, before, content, expected)
+
+
+_WRITERS: Final[dict[str, Callable[[Journal, str, Mapping[str, Json]], Proposal | None]]] = {
+    "collab_write": _shared,
+    "collab_rollback": _rolled_back,
+    "save_to_my_workspace": _own,
+    "delete_from_my_workspace": _own,
+    "handoff_file": _handed,
+}

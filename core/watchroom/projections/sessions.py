@@ -1,0 +1,157 @@
+"""The agents' sessions, and what they ask of people, as their rows tell."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Final, NamedTuple, cast
+
+from watchroom.model import ANSWER, Json, Row, SessionStatus
+from watchroom.requests import RequestKind
+
+KEPT: Final = 100
+"""So many requests are remembered when they have ended."""
+
+
+class SessionView(NamedTuple):
+    """A session of an agent. ``last`` is the row of its newest step, ``streams`` that of the newest piece of
+    what its model is just saying, None if it says nothing."""
+
+    begun: Row
+    last: Row
+    streams: Row | None = None
+
+    @property
+    def path(self) -> str:
+        return self.last.path
+
+    @property
+    def agent(self) -> str:
+        return self.path.partition("/")[0]
+
+    @property
+    def id(self) -> str:
+        return self.path.partition("/")[2]
+
+    @property
+    def status(self) -> SessionStatus:
+        return cast("SessionStatus", self.last.detail.get("status", "idle"))
+
+    @property
+    def title(self) -> str:
+        """What it is about: the beginning of the first message."""
+        return self.begun.message
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ("done", "error", "cancelled")
+
+
+class Asked(NamedTuple):
+    """A request to a person. ``ended`` is the row of the answer or the withdrawal, None while it is open."""
+
+    row: Row
+    ended: Row | None = None
+
+    @property
+    def id(self) -> int:
+        """The number by which it is answered."""
+        return self.row.seq
+
+    @property
+    def agent(self) -> str:
+        return self.row.actor
+
+    @property
+    def session(self) -> str:
+        """The path of the session that asks."""
+        return self.row.path.rpartition("/")[0]
+
+    @property
+    def kind(self) -> RequestKind:
+        return cast("RequestKind", self.row.detail.get("kind", "prompt"))
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that it wants to call, if it asks for approval."""
+        return tuple(str(tool) for tool in _list(self.row.detail, "tools"))
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What each of these calls is about."""
+        return tuple(str(subject) for subject in _list(self.row.detail, "subjects"))
+
+    @property
+    def expires(self) -> int | None:
+        """Nanoseconds since the epoch."""
+        expires = self.row.detail.get("expires")
+        return expires if isinstance(expires, int) else None
+
+    @property
+    def outcome(self) -> str:
+        """In one word, as `watchroom.requests.outcome_of` says it; empty while it is open."""
+        return str(self.ended.detail.get("outcome", "")) if self.ended else ""
+
+    @property
+    def is_answered(self) -> bool:
+        return self.ended is not None and self.ended.tool == ANSWER
+
+    def has_expired(self, now: int) -> bool:
+        """Whether an answer at ``now`` (nanoseconds since the epoch) would come too late."""
+        expires = self.expires
+        return expires is not None and now > expires
+
+
+class Sessions:
+    """The newest session of each agent."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, SessionView] = {}
+
+    def apply(self, row: Row) -> SessionView | None:
+        """Take in a row of the zone; gives the session that it is of, None if it is of none that counts."""
+        agent = row.path.partition("/")[0]
+        known = self._newest.get(agent)
+        if row.version == 1:
+            view = SessionView(row, row)
+        elif row.version is not None:
+            is_known = known is not None and known.path == row.path
+            view = SessionView(known.begun if known and is_known else row, row)
+        elif known is not None and known.path == row.path and row.tool == "llm_stream":
+            view = known._replace(streams=row)
+        else:
+            return None
+        self._newest[agent] = view
+        return view
+
+
+class Requests:
+    """The requests that are open, and the newest of those that have ended."""
+
+    def __init__(self) -> None:
+        # In the order of asking, so that the newest first needs no sorting.
+        self._open: dict[str, Asked] = {}
+        self._ended: deque[Asked] = deque(maxlen=KEPT)
+        self._current: tuple[tuple[Asked, ...], tuple[Asked, ...]] = ((), ())
+        self._changed = False
+
+    def apply(self, row: Row) -> None:
+        """Take in a row of the zone."""
+        if row.version == 1:
+            self._open[row.path] = Asked(row)
+            self._changed = True
+        elif row.version is not None and row.path in self._open:
+            self._ended.append(self._open.pop(row.path)._replace(ended=row))
+            self._changed = True
+
+    def current(self) -> tuple[tuple[Asked, ...], tuple[Asked, ...]]:
+        """Those that are open and those that have ended, newest first; the same objects if none changed."""
+        if self._changed:
+            self._changed = False
+            self._current = (tuple(reversed(self._open.values())), tuple(reversed(self._ended)))
+        return self._current
+
+
+def _list(detail: Mapping[str, Json], name: str) -> list[Json]:
+    value = detail.get(name)
+    return list(value) if isinstance(value, list) else []

@@ -1,0 +1,138 @@
+"""How a person answers what agents ask. Each answer is one call of the person's toolbox."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from watchroom.model import ANSWER, Json
+from watchroom.requests import arguments_of
+
+from watchroom_tui.asking import AskedInFull
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.writing import WritingScreen
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+
+class Answering:
+    """What was written and not sent is kept for when the person comes back to it."""
+
+    def __init__(self, app: WatchroomApp) -> None:
+        self._app = app
+        self._drafts: dict[tuple[int, str], str] = {}
+
+    def approve(self, full: AskedInFull, ticked: Sequence[str]) -> None:
+        """Approve of the ticked calls; of the others the agent is told that they were rejected."""
+        if not ticked:
+            self.reject(full)
+        else:
+            self._start(partial(self._decide, full, ticked, {}))
+
+    def reject(self, full: AskedInFull) -> None:
+        """Reject all calls, with a reason that the agent reads."""
+        self._start(partial(self._reject, full))
+
+    def edit(self, full: AskedInFull, call_id: str, ticked: Sequence[str]) -> None:
+        """Approve of a call with other arguments than the agent wrote."""
+        self._start(partial(self._edit, full, call_id, ticked))
+
+    def write(self, full: AskedInFull) -> None:
+        """Answer with a text."""
+        self._start(partial(self._write, full))
+
+    def choose(self, full: AskedInFull, values: Sequence[str]) -> None:
+        """Answer with these values."""
+        if values:
+            self._start(partial(self._send, full, {"values": list(values)}))
+        else:
+            self._app.tell(self._app.words("request.tick_first"), "warning")
+
+    def _start(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._app.run_worker(work, group="answer")
+
+    async def _decide(self, full: AskedInFull, ticked: Sequence[str], edited: Mapping[str, str]) -> None:
+        decisions: list[Mapping[str, Json]] = [
+            {"call_id": call.id, "approved": call.id in ticked, "arguments": edited.get(call.id)}
+            for call in full.request.calls
+        ]
+        await self._send(full, {"decisions": decisions})
+
+    async def _reject(self, full: AskedInFull) -> None:
+        words = self._app.words
+        title = words("request.reject_title", agent=safe(full.asked.agent))
+        hint = words("request.reject_hint")
+        reason = await self._written(full, "reason", title, hint, "", may_be_empty=True)
+        if reason is not None:
+            await self._send(full, {"approved": False, "reason": reason})
+
+    async def _write(self, full: AskedInFull) -> None:
+        title = self._app.words("request.answer_title", agent=safe(full.asked.agent))
+        text = await self._written(full, "answer", title, safe(full.request.prompt), "")
+        if text is not None:
+            await self._send(full, {"text": text})
+
+    async def _edit(self, full: AskedInFull, call_id: str, ticked: Sequence[str]) -> None:
+        words = self._app.words
+        call = next(each for each in full.request.calls if each.id == call_id)
+        title = words("request.edit_title", tool=safe(call.name))
+        text = json.dumps(arguments_of(call.arguments), ensure_ascii=False, indent=2)
+        hint = words("request.edit_hint")
+        while True:
+            text_or_none = await self._written(full, call_id, title, hint, text, many_lines=True)
+            if text_or_none is None:
+                return
+            problem = _problem(text_or_none)
+            if problem is None:
+                break
+            # What was written stays, and the person sees what is wrong with it.
+            text, hint = text_or_none, words("request.not_json", problem=safe(problem))
+        chosen = ticked if call_id in ticked else [*ticked, call_id]
+        await self._decide(full, chosen, {call_id: text_or_none})
+
+    async def _written(
+        self,
+        full: AskedInFull,
+        what: str,
+        title: str,
+        hint: str,
+        text: str,
+        *,
+        many_lines: bool = False,
+        may_be_empty: bool = False,
+    ) -> str | None:
+        key = (full.asked.id, what)
+        begun = self._drafts.pop(key, text)
+        screen = WritingScreen(title, hint, begun, many_lines=many_lines, may_be_empty=may_be_empty)
+        written = await self._app.push_screen_wait(screen)
+        if written is None and screen.draft != text:
+            self._drafts[key] = screen.draft
+        return written
+
+    async def _send(self, full: AskedInFull, answer: Mapping[str, Json]) -> None:
+        app = self._app
+        workspace = app.workspace
+        if workspace is None:
+            app.tell(app.words("files.not_ready"), "warning")
+            return
+        tools = workspace.tools_for_human(app.person)
+        arguments = {"request": full.asked.id, **answer}
+        result = await asyncio.to_thread(tools.dispatch_tool_call, ANSWER, arguments)
+        if result["success"]:
+            outcome = app.words(f"request.outcome.{cast(str, result['outcome'])}")
+            app.tell(app.words("request.done", agent=safe(full.asked.agent), outcome=outcome))
+        else:
+            app.tell(f"{result['message']} {result['suggestion']}", "error")
+
+
+def _problem(text: str) -> str | None:
+    """What keeps ``text`` from being arguments, None if nothing does."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return None if isinstance(value, dict) else type(value).__name__

@@ -1,0 +1,209 @@
+"""What agents ask of people: each request with all that is needed to answer it, and the answer in place."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from watchroom.model import Row
+from watchroom.projections import Asked, Model, Need
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.answering import Answering
+from watchroom_tui.asking import AskedInFull, read_request, request_lines
+from watchroom_tui.describe import tool_name
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.room import Room
+from watchroom_tui.widgets.frame import Footer
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.request_lists import Choice, ChoiceList, RequestList
+from watchroom_tui.widgets.text_view import TextView
+from watchroom_tui.work import DiffLine
+
+ANSWERS: Final = {
+    "approve": "approve",
+    "reject": "approve",
+    "edit_arguments": "approve",
+    "write_answer": "prompt",
+}
+"""Which kind of request each action answers."""
+
+
+class RequestsRoom(Room):
+    ROOM: ClassVar = "requests"
+    ALSO: ClassVar = ("choices",)
+    BINDINGS = bindings("requests")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: Asked | None = None
+        self._full: AskedInFull | None = None
+        self._answering: Answering | None = None
+
+    @property
+    def answering(self) -> Answering:
+        """How this person answers."""
+        if self._answering is None:
+            self._answering = Answering(self.watchroom)
+        return self._answering
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            yield RequestList(title="pane.requests", empty="empty.requests", id="requests", classes="pane")
+            with Vertical(id="right", classes="group"):
+                yield TextView(title="pane.request", empty="empty.request", id="request", classes="pane")
+                yield ChoiceList(title="pane.choices", empty="empty.choices", id="choices", classes="pane")
+
+    def show_model(self, model: Model) -> None:
+        now = self.watchroom.now()
+        waiting = [each for each in model.requests if not each.has_expired(now)]
+        late = [each for each in model.requests if each.has_expired(now)]
+        self.query_one("#requests", RequestList).show([*waiting, *late, *model.answered])
+        self._show_request()
+
+    @property
+    def need_at_hand(self) -> Need | None:
+        asked = self.query_one("#requests", RequestList).item
+        return self.need_of(["request"], asked.row.path if asked else None)
+
+    def go_to(self, row: Row) -> None:
+        requests = self.query_one("#requests", RequestList)
+        self.show_model(self.watchroom.model)
+        requests.move_to(row.path)
+        self.front(requests)
+
+    def offers(self, action: str) -> bool:
+        full = self._full
+        kind = full.request.kind if full is not None and full.asked.ended is None else None
+        if action in ("open", "filter"):
+            return kind != "approve"
+        return action not in ANSWERS or ANSWERS[action] == kind
+
+    @on(LineList.Highlighted, "#requests")
+    def choose(self) -> None:
+        self._show_request()
+
+    @on(LineList.Opened, "#requests")
+    def open_request(self) -> None:
+        """To what wants an answer: the choices, the text, or what would change."""
+        if self._full is None:
+            return
+        if self._full.asked.ended is None and self._full.request.kind == "prompt":
+            self.action_write_answer()
+        else:
+            choices = self.query_one("#choices", ChoiceList)
+            self.front(choices if choices.items else self.query_one("#request", TextView))
+
+    @on(LineList.Opened, "#choices")
+    def send_choice(self) -> None:
+        """Enter sends what is ticked; of single options the one under the cursor."""
+        full = self._open_request()
+        choices = self.query_one("#choices", ChoiceList)
+        if full is None or full.request.kind != "select":
+            return
+        if not full.request.multi and choices.item is not None:
+            self.answering.choose(full, [choices.item.value])
+        else:
+            self.answering.choose(full, choices.ticked)
+
+    def action_approve(self) -> None:
+        full = self._open_request("approve")
+        if full is not None:
+            self.answering.approve(full, self._ticked(full))
+
+    def action_reject(self) -> None:
+        full = self._open_request("approve")
+        if full is not None:
+            self.answering.reject(full)
+
+    def action_edit_arguments(self) -> None:
+        full = self._open_request("approve")
+        if full is not None:
+            item = self.query_one("#choices", ChoiceList).item
+            self.answering.edit(full, item.value if item else full.request.calls[0].id, self._ticked(full))
+
+    def action_write_answer(self) -> None:
+        full = self._open_request("prompt")
+        if full is not None:
+            self.answering.write(full)
+
+    async def action_to_session(self) -> None:
+        asked = self.query_one("#requests", RequestList).item
+        if asked is not None:
+            await self.watchroom.go_to_session(asked.session)
+
+    def _ticked(self, full: AskedInFull) -> list[str]:
+        """The ids of the calls that are ticked; of a single one, that."""
+        if len(full.request.calls) == 1:
+            return [full.request.calls[0].id]
+        return list(self.query_one("#choices", ChoiceList).ticked)
+
+    def _open_request(self, kind: str | None = None) -> AskedInFull | None:
+        """The request under the cursor, if it is open and of this kind; else says what it is."""
+        app, full = self.watchroom, self._full
+        if app.workspace is None:
+            app.tell(app.words("files.not_ready" if app.feed.is_live else "files.in_the_past"), "warning")
+        elif full is None or full.asked.ended is not None:
+            app.tell(app.words("request.none"), "warning")
+        elif kind is not None and full.request.kind != kind:
+            app.tell(app.words(f"request.how.{full.request.kind}"), "warning")
+        elif kind == "approve" and not self._shows_request():
+            app.tell(app.words("request.look_first"))
+            self.front(self.query_one("#request", TextView))
+        else:
+            return full
+        return None
+
+    def _shows_request(self) -> bool:
+        """Whether a person can see what they are about to decide on: where there is little space, the list
+        may hide it."""
+        return not self.has_class("-narrow") or not self.query_one("#requests").has_class("-front")
+
+    def _show_request(self) -> None:
+        asked = self.query_one("#requests", RequestList).item
+        if asked == self._shown:
+            return
+        self._shown, self._full = asked, None
+        self.query_one(Footer).refresh()
+        if asked is None:
+            self.query_one("#request", TextView).clear()
+            self._offer([])
+        else:
+            self.load(asked)
+
+    @work(exclusive=True, group="request")
+    async def load(self, asked: Asked) -> None:
+        """Show what is asked, and what it would change as things stand."""
+        app = self.watchroom
+        full = await asyncio.to_thread(read_request, app.journal, asked)
+        changes: list[list[DiffLine] | None] = []
+        for would in full.proposals:
+            changed = await app.worker_process.diff(would.before, would.after) if would else None
+            changes.append(changed)
+        self._full = full
+        lines = request_lines(full, changes, app.words)
+        title = f"{app.words(f'request.kind.{full.request.kind}')} · {safe(asked.agent)}"
+        self.query_one("#request", TextView).show_words(asked.row.path, lines, title=title)
+        self._offer(self._choices(full))
+        self.query_one(Footer).refresh()
+
+    def _choices(self, full: AskedInFull) -> list[Choice]:
+        request = full.request
+        if full.asked.ended is not None:
+            return []
+        if request.kind == "select":
+            return [Choice(each.label, each.value, False, not request.multi) for each in request.options]
+        if len(request.calls) > 1:
+            words = self.watchroom.words
+            return [Choice(tool_name(call.name, words), call.id, True, False) for call in request.calls]
+        return []
+
+    def _offer(self, choices: list[Choice]) -> None:
+        offered = self.query_one("#choices", ChoiceList)
+        offered.set_class(not choices, "-away")
+        if not choices and offered.has_focus:
+            self.front(self.query_one("#requests", RequestList))
+        offered.show(choices)

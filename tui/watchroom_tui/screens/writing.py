@@ -1,0 +1,63 @@
+"""A text that a person writes: a message, an answer, a reason, other arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from watchroom_tui.widgets.drawn import content
+from watchroom_tui.widgets.writer import Writer
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+
+class WritingScreen(ModalScreen[str | None]):
+    """Ends with the text, or with None if the person goes back; then `draft` is what was written so far.
+
+    ``title`` and ``hint`` are safe already. With ``many_lines`` enter begins a new line; else it sends.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", show=False)]
+
+    def __init__(
+        self, title: str, hint: str, text: str = "", *, many_lines: bool = False, may_be_empty: bool = False
+    ) -> None:
+        super().__init__()
+        self.draft = text
+        self._title = title
+        self._hint = hint
+        self._many_lines = many_lines
+        self._may_be_empty = may_be_empty
+
+    def compose(self) -> ComposeResult:
+        words = cast("WatchroomApp", self.app).words
+        with Vertical(id="writing", classes="-tall" if self._many_lines else ""):
+            yield Static(Content(self._hint), id="hint", markup=False)
+            writer = Writer(enter_sends=not self._many_lines, id="text")
+            writer.border_title = content(self._title)
+            writer.border_subtitle = content(
+                words("writing.keys_many" if self._many_lines else "writing.keys")
+            )
+            yield writer
+
+    def on_mount(self) -> None:
+        self.query_one(Writer).open(self.draft)
+
+    def on_writer_sent(self) -> None:
+        text = self.query_one(Writer).source
+        if text.strip() or self._may_be_empty:
+            self.dismiss(text)
+        else:
+            app = cast("WatchroomApp", self.app)
+            app.tell(app.words("writing.empty"), "warning")
+
+    def action_back(self) -> None:
+        self.draft = self.query_one(Writer).source
+        self.dismiss(None)

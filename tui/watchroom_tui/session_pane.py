@@ -1,0 +1,184 @@
+"""The session of the agent under the cursor: what is shown of it, and what a person can do to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, Json, Row, SessionStatus
+from watchroom.projections import AgentView
+
+from watchroom_tui import describe
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.question import QuestionScreen
+from watchroom_tui.screens.writing import WritingScreen
+from watchroom_tui.session_reading import Reading, SessionReader
+from watchroom_tui.transcript import Entry, entries_of
+from watchroom_tui.widgets.session_view import SessionTranscript
+
+if TYPE_CHECKING:
+    from watchroom_tui.screens.agents import AgentsRoom
+
+
+class SessionPane:
+    """Shows in ``view`` the newest session of an agent, or an older one that was chosen."""
+
+    def __init__(self, room: AgentsRoom, view: SessionTranscript) -> None:
+        self._room = room
+        self._app = room.watchroom
+        self._view = view
+        self._reader = SessionReader(self._app.journal)
+        self._reading = asyncio.Lock()
+        self._agent: AgentView | None = None
+        self._as_of = 0
+        self._chosen: str | None = None
+        self._shown: tuple[str, Row | None, Row | None] | None = None
+        self._entries: tuple[object, list[Entry]] = (None, [])
+        self._drafts: dict[str, str] = {}
+
+    def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
+        self._room.run_worker(work, group=group, exclusive=exclusive)
+
+    def choose(self, path: str | None) -> None:
+        """Show the session at ``path``; None shows the newest."""
+        self._chosen, self._shown = path, None
+
+    def show(self, agent: AgentView | None, as_of: int) -> None:
+        """Bring the pane up to the model as of row ``as_of``."""
+        self._agent, self._as_of = agent, as_of
+        session = agent.session if agent else None
+        if session is None:
+            if self._shown is not None or self._chosen is None:
+                self._shown = None
+                self._view.clear()
+            return
+        path = self._chosen or session.path
+        is_newest = path == session.path
+        wanted = (path, session.last, session.streams) if is_newest else (path, None, None)
+        if wanted != self._shown:
+            self._shown = wanted
+            self._start(partial(self._load, path, as_of), "session", exclusive=True)
+
+    def step(self, older: int) -> None:
+        """Go to the session before this one, or with a negative number to the one after it."""
+        if self._agent is not None and self._agent.session is not None:
+            self._start(partial(self._step, self._agent.agent.id, older), "session-step", exclusive=True)
+
+    async def _step(self, agent: str, older: int) -> None:
+        journal, as_of = self._app.journal, self._as_of
+
+        def found() -> list[Row]:
+            heads = journal.heads("session", f"{agent}/", as_of=as_of)
+            return sorted(heads, key=lambda row: row.seq)
+
+        rows = await asyncio.to_thread(found)
+        paths = [row.path for row in rows]
+        if not paths:
+            return
+        now = self._shown[0] if self._shown else paths[-1]
+        at = paths.index(now) if now in paths else len(paths) - 1
+        at = max(0, min(len(paths) - 1, at - older))
+        self.choose(None if at == len(paths) - 1 else paths[at])
+        self.show(self._agent, self._as_of)
+
+    async def _load(self, path: str, as_of: int) -> None:
+        agent = path.partition("/")[0]
+        async with self._reading:
+            reading, entries = await asyncio.to_thread(self._read, path, as_of)
+        if not reading.steps:
+            self._view.clear()
+            return
+        self._view.show_session(path, entries, (agent, reading.saying), title=self._title(reading))
+
+    def _read(self, path: str, as_of: int) -> tuple[Reading, list[Entry]]:
+        reading = self._reader.read(path, as_of)
+        if reading.steps is not self._entries[0]:
+            self._entries = (
+                reading.steps,
+                entries_of(path.partition("/")[0], reading.steps, self._app.words),
+            )
+        return reading, self._entries[1]
+
+    def _title(self, reading: Reading) -> str:
+        words, last = self._app.words, reading.steps[-1].row
+        detail = last.detail
+        status = cast("SessionStatus", detail.get("status", "idle"))
+        if reading.saying:
+            status = "running"
+        tokens = detail.get("tokens")
+        used = sum(each for each in tokens if isinstance(each, int)) if isinstance(tokens, list) else 0
+        parts = [
+            (
+                f"{words('pane.session')} {describe.SESSION_MARKS[status].text}"
+                f" {words(f'session.status.{status}')}"
+            ),
+            words("session.steps", count=detail.get("step", 0)),
+            words("session.tokens", count=describe.amount(used)),
+        ]
+        if self._chosen:
+            parts.append(safe(reading.path.partition("/")[2]))
+        return " · ".join(parts)
+
+    def write_message(self) -> None:
+        agent = self._steerable()
+        if agent is not None:
+            self._start(partial(self._write, agent), "steer")
+
+    async def _write(self, agent: str) -> None:
+        words = self._app.words
+        title = words("session.message_title", agent=safe(agent))
+        screen = WritingScreen(title, words("session.message_hint"), self._drafts.pop(agent, ""))
+        text = await self._app.push_screen_wait(screen)
+        if text is None:
+            self._drafts[agent] = screen.draft
+        elif await self._act(MESSAGE, {"to_agent": agent, "content": text}):
+            self._app.tell(words("session.sent", agent=safe(agent)))
+
+    def hold_or_release(self) -> None:
+        agent = self._steerable()
+        if agent is None or self._agent is None or self._agent.session is None:
+            return
+        is_held = self._agent.session.status in ("paused", "error")
+        self._start(partial(self._hold, agent, is_held), "steer")
+
+    async def _hold(self, agent: str, is_held: bool) -> None:
+        words = self._app.words
+        if await self._act(RESUME if is_held else PAUSE, {"agent_id": agent}):
+            self._app.tell(words("session.resumed" if is_held else "session.paused", agent=safe(agent)))
+
+    def end(self) -> None:
+        agent = self._steerable()
+        if agent is not None:
+            self._start(partial(self._end, agent), "steer")
+
+    async def _end(self, agent: str) -> None:
+        words = self._app.words
+        question = QuestionScreen(
+            words("session.end_title"), words("session.end_question", agent=safe(agent))
+        )
+        if await self._app.push_screen_wait(question) and await self._act(CANCEL, {"agent_id": agent}):
+            self._app.tell(words("session.ended", agent=safe(agent)))
+
+    def _steerable(self) -> str | None:
+        """The agent, if it has a session that heeds what is said now; else says why not."""
+        words, agent = self._app.words, self._agent
+        if self._app.workspace is None:
+            key = "files.not_ready" if self._app.feed.is_live else "files.in_the_past"
+            self._app.tell(words(key), "warning")
+            return None
+        if agent is None or agent.session is None:
+            self._app.tell(words("session.none"), "warning")
+            return None
+        return agent.agent.id
+
+    async def _act(self, tool: str, arguments: dict[str, Json]) -> bool:
+        workspace = self._app.workspace
+        if workspace is None:
+            return False
+        tools = workspace.tools_for_human(self._app.person)
+        answer = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+        if not answer["success"]:
+            self._app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+        return bool(answer["success"])

@@ -1,0 +1,52 @@
+"""Reads a session from the journal, step by step: what was read before is not read again."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from watchroom.journal import Journal, RowFilter
+from watchroom.model import Row
+
+from watchroom_tui.transcript import Step, step_of
+
+MOST_PIECES: Final = 500
+"""So many pieces of what a model is just saying are shown at most."""
+
+
+class Reading(NamedTuple):
+    """The steps of a session, oldest first, and what its model has said since the last of them."""
+
+    path: str
+    steps: tuple[Step, ...]
+    saying: str
+
+
+class SessionReader:
+    """Not for two threads at a time. ``journal`` is read where `read` is called."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._path = ""
+        self._steps: tuple[Step, ...] = ()
+
+    def read(self, path: str, as_of: int) -> Reading:
+        """The session at ``path`` as of row ``as_of``."""
+        if path != self._path or (self._steps and self._steps[-1].row.seq > as_of):
+            self._path, self._steps = path, ()
+        known = len(self._steps)
+        rows = self._journal.history("session", path, after_version=known)
+        new = [row for row in rows if row.seq <= as_of]
+        self._steps = (*self._steps, *(self._step(row) for row in new))
+        return Reading(path, self._steps, self._saying(path, as_of))
+
+    def _step(self, row: Row) -> Step:
+        return step_of(row, self._journal.content(row.seq) or "{}")
+
+    def _saying(self, path: str, as_of: int) -> str:
+        if not self._steps:
+            return ""
+        last = self._steps[-1].row
+        only = RowFilter(actor=last.actor, zone="session", tool="llm_stream", after=last.seq)
+        rows = self._journal.rows_before(as_of + 1, limit=MOST_PIECES, only=only)
+        pieces = [self._journal.content(row.seq) or "" for row in reversed(rows) if row.path == path]
+        return "".join(pieces)

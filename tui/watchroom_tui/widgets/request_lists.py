@@ -1,0 +1,100 @@
+"""The lists of the requests' room: what is asked, and what there is to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, NamedTuple
+
+from watchroom.projections import Asked
+
+from watchroom_tui import describe
+from watchroom_tui.actions import Scope, bindings
+from watchroom_tui.columns import age, fit
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.wording import now_of, words_of
+
+
+class RequestList(LineList[Asked]):
+    """Requests: those that are open, then those that have ended."""
+
+    def key_of(self, item: Asked) -> Hashable:
+        return item.row.path
+
+    def look_of(self, item: Asked) -> Hashable:
+        return (item.row.seq, item.ended is None, self._time(item))
+
+    def _time(self, item: Asked) -> str:
+        """How long it still waits, where it does not wait for ever; else how long ago it was asked."""
+        now = now_of(self)
+        if item.ended is not None:
+            return age(item.ended.time, now)
+        return f"−{age(now, item.expires)}" if item.expires is not None else age(item.row.time, now)
+
+    def line(self, item: Asked, width: int) -> Line:
+        words = words_of(self)
+        is_open = item.ended is None and not item.has_expired(now_of(self))
+        mark = describe.request_mark(item, is_open=is_open)
+        kind = words(f"request.kind.{item.kind}") if is_open else describe.request_outcome(item, words)
+        kind_width = 9
+        name_width = 11
+        rest = max(8, width - name_width - kind_width - 13)
+        style = "" if is_open else "dim"
+        return [
+            Span(" "),
+            mark,
+            Span(" " + fit(safe(item.agent), name_width), agent_class(item.agent)),
+            Span(" " + fit(kind, kind_width) + " ", "strong" if is_open else "dim"),
+            Span(fit(describe.request_text(item, words), rest), style),
+            Span(fit(self._time(item), 7, "right"), "warning" if is_open and item.expires else "dim"),
+        ]
+
+    def copied(self, item: Asked) -> str:
+        return str(item.id)
+
+
+class Choice(NamedTuple):
+    """Something to tick: an option, or a call of several. ``value`` is what the answer names."""
+
+    label: str
+    value: str
+    is_ticked: bool
+    is_single: bool
+    """Whether ticking it takes the tick from the others."""
+
+
+class ChoiceList(LineList[Choice]):
+    """What there is to choose from; space ticks."""
+
+    BINDINGS = bindings("choices")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("list", "choices")
+
+    def key_of(self, item: Choice) -> Hashable:
+        return item.value
+
+    def look_of(self, item: Choice) -> Hashable:
+        return item
+
+    def line(self, item: Choice, width: int) -> Line:
+        marks = ("◉", "○") if item.is_single else ("☑", "☐")
+        mark = Span(marks[0], "ok") if item.is_ticked else Span(marks[1], "dim")
+        return [Span(" "), mark, Span(" " + safe(item.label), "strong" if item.is_ticked else "")]
+
+    def action_tick(self) -> None:
+        item = self.item
+        if item is None:
+            return
+        self.show([self._ticked(each, item) for each in self.items])
+
+    @staticmethod
+    def _ticked(each: Choice, chosen: Choice) -> Choice:
+        if each.value == chosen.value:
+            return each._replace(is_ticked=chosen.is_single or not each.is_ticked)
+        return each._replace(is_ticked=False) if chosen.is_single else each
+
+    @property
+    def ticked(self) -> Sequence[str]:
+        """The values that are chosen."""
+        return [item.value for item in self.items if item.is_ticked]
