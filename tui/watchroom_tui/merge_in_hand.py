@@ -66,13 +66,14 @@ class MergeInHand:
             head, text = await asyncio.to_thread(_standing, journal, path)
             if head == self.sides.current:
                 return False
-            changed = await process.changes(current_text(self.merging.regions), text)
+            before = await asyncio.to_thread(current_text, self.merging.regions)
+            changed = await process.changes(before, text)
             while True:
-                before = self.merging.regions
+                regions = self.merging.regions
                 renewed = await asyncio.to_thread(
-                    self.merging.renewed, lambda regions: moved_on(regions, text, changed)
+                    self.merging.renewed, lambda each: moved_on(each, text, changed)
                 )
-                if self.merging.regions is before:
+                if self.merging.regions is regions:
                     break
             self.merging = renewed
             self.sides = self.sides._replace(current=head)

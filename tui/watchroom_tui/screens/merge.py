@@ -247,20 +247,31 @@ class MergeScreen(Room):
 
     # -- writing by hand
 
-    def action_edit(self) -> None:
-        if self._hand is None or self._hand.is_catching_up or self._edited is not None:
+    async def action_edit(self) -> None:
+        hand = self._hand
+        if hand is None or not self._can_edit(hand):
             return
-        merging = self._hand.merging
+        merging = hand.merging
         start, end = merging.around(EDITED_LINES)
-        self._edited = (start, end)
-        self._hand.is_being_written = True
-        line = unresolved_text(merging.regions[start : merging.at]).count("\n")
+        regions, at = merging.regions[start:end], merging.at - start
+
+        def read() -> tuple[str, int]:
+            return unresolved_text(regions), unresolved_text(regions[:at]).count("\n")
+
+        # The keys that come meanwhile wait for the editor.
+        text, line = await asyncio.to_thread(read)
+        if not self._can_edit(hand) or hand.merging.regions[start:end] != regions:
+            return
+        self._edited, hand.is_being_written = (start, end), True
         self._show_editor(True)
         editor = self.query_one(Editor)
-        editor.open(unresolved_text(merging.regions[start:end]), line)
+        editor.open(text, line)
         editor.border_title = content(self.watchroom.words("merge.editing"))
         editor.focus()
         self._show_regions()
+
+    def _can_edit(self, hand: MergeInHand) -> bool:
+        return self._edited is None and not hand.is_catching_up
 
     def _show_editor(self, is_shown: bool) -> None:
         # On these two alone: a class of the whole screen has every widget's style worked out anew.

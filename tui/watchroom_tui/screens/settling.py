@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from watchroom.merge import current_text, joined, result_changes
+from watchroom.merge import Regions, current_text, joined, result_changes
 from watchroom.model import Json
 
 from watchroom_tui.comparing import Compared, Comparison
@@ -50,11 +50,11 @@ class Settling:
         if not self._can_act():
             return
         sides, regions = hand.sides, hand.merging.regions
-        result = await asyncio.to_thread(joined, regions)
+        result, is_current = await asyncio.to_thread(_decided, regions)
         if not has_text and not result:
             self._tell_of_no_text()
             return
-        if result == current_text(regions) and sides.current is not None:
+        if is_current and sides.current is not None:
             await (self.revert() if sides.is_outside else self.dismiss())
             return
         message = await app.push_screen_wait(
@@ -172,3 +172,9 @@ class Settling:
 
     def _tell(self, key: str, **values: int) -> None:
         self._app.tell(self._words(key, **values), "warning")
+
+
+def _decided(regions: Regions) -> tuple[str, bool]:
+    """The text that was decided on, and whether it is what stands."""
+    result = joined(regions)
+    return result, result == current_text(regions)
