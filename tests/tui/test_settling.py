@@ -23,6 +23,13 @@ async def is_asked_for_a_message(desk: Desk) -> None:
     await desk.settle()
 
 
+async def commits(desk: Desk, *keys: str) -> None:
+    """Decide with ``keys``, then commit with the message that is proposed."""
+    await desk.press(*keys, "w")
+    await is_asked_for_a_message(desk)
+    await desk.press("enter")
+
+
 @pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
 async def test_a_conflict_with_two_regions_is_resolved_in_five_key_presses(
     root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, size: tuple[int, int]
@@ -115,9 +122,7 @@ async def test_two_versions_that_come_before_the_commit_cost_no_text_and_no_choi
         write(charlie, CURRENT.replace("middle", "middle, said charlie"), 2)
         write(alice, CURRENT.replace("middle", "middle, said charlie") + "\nthe end\n", 3)
         await desk.sees("current v4 · alice", "all decided")
-        await desk.press("w")
-        await is_asked_for_a_message(desk)
-        await desk.press("enter")
+        await commits(desk)
         await desk.is_told("is version 5 now")
         assert on_disk(root) == DECIDED.replace("middle", "middle, said charlie") + "\nthe end\n"
 
@@ -136,9 +141,7 @@ async def test_versions_that_come_while_the_message_is_written_are_merged_in_bef
         await desk.is_told("Not committed")
         await desk.sees("current v4 · alice", "all decided")
         assert on_disk(root) == CURRENT.replace("middle", "the very middle")
-        await desk.press("w")
-        await is_asked_for_a_message(desk)
-        await desk.press("enter")
+        await commits(desk)
         await desk.is_told("is version 5 now")
         assert on_disk(root) == DECIDED.replace("middle", "the very middle")
 
@@ -225,9 +228,7 @@ async def test_an_edit_made_by_hand_becomes_a_version(
     async with dashboard(workspace) as desk:
         await opens_merge(desk)
         await desk.sees("incoming · outside", "all decided")
-        await desk.press("w")
-        await is_asked_for_a_message(desk)
-        await desk.press("enter")
+        await commits(desk)
         await desk.is_told("is version 2 now")
         assert on_disk(root) == BASE + "by hand\n"
         await desk.has_taken_in(workspace)
@@ -243,9 +244,7 @@ async def test_an_edit_made_by_hand_is_merged_with_a_newer_version(
     write(alice, BASE.replace("first", "first, said alice"), 1)
     async with dashboard(workspace) as desk:
         await opens_merge(desk)
-        await desk.press("w")
-        await is_asked_for_a_message(desk)
-        await desk.press("enter")
+        await commits(desk)
         await desk.is_told("is version 3 now")
         assert on_disk(root) == BASE.replace("last", "last, by hand").replace("first", "first, said alice")
 
@@ -317,9 +316,7 @@ async def test_what_an_agent_wrote_after_the_merge_began_is_not_settled_with_it(
         await opens_merge(desk)
         later = stale_write(bob, "much later\n", 1)
         await desk.is_told("bob tried again with another text.")
-        await desk.press("i", "w")
-        await is_asked_for_a_message(desk)
-        await desk.press("enter")
+        await commits(desk, "i")
         await desk.is_told("is version 3 now")
         await desk.has_taken_in(workspace)
         assert [conflict.id for conflict in desk.model.conflicts] == [later]
@@ -334,9 +331,7 @@ async def test_the_files_room_leads_to_the_conflict_of_the_file(
         await desk.until(lambda: len(desk.list("versions").items) == 3, "the versions")
         await desk.press("c")
         await has_opened_merge(desk)
-        await desk.press("i", "w")
-        await is_asked_for_a_message(desk)
-        await desk.press("enter")
+        await commits(desk, "i")
         await desk.until(lambda: desk.place == "files", "the files")
         await desk.has_taken_in(workspace)
         await desk.press("c")
