@@ -77,11 +77,6 @@ class MergeScreen(Room):
         return self._hand
 
     @property
-    def row(self) -> Row:
-        """The refused write, or the edit made by hand."""
-        return self._row
-
-    @property
     def _texts(self) -> list[RegionPane]:
         return [*self.query(SidePane), self.query_one(ResultPane)]
 
