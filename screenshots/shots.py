@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from textual.app import App
 from textual.pilot import Pilot
 from watchroom import Workspace
+from watchroom.model import Row
 from watchroom.simulation import Simulation, roster
 from watchroom.texts import Language
 from watchroom.tree.layout import CONTROL
@@ -90,38 +91,30 @@ DISPUTED = "announcement.md"
 """What two agents of the team could not agree on."""
 
 
-def _on_the_dispute(*keys: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
-    """Go to the conflict that waits for a person, and press ``keys`` there."""
+def _at_the_dispute(
+    show: Callable[[WatchroomApp, Row], Awaitable[None]], *keys: str
+) -> Callable[[Pilot[Any]], Awaitable[None]]:
+    """Have the conflict that waits for a person shown, and press ``keys`` there."""
 
     async def act(pilot: Pilot[Any]) -> None:
         app = pilot.app
         assert isinstance(app, WatchroomApp)
         await _settled(pilot)
         conflict = next(each for each in app.model.conflicts if each.path == DISPUTED)
-        await app.merge(conflict.row)
-        for key in ("", *keys):
-            await pilot.press(key) if key else None
-            await _settled(pilot)
-
-    return act
-
-
-def _in_its_file(*keys: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
-    """The file of that conflict in the files room, with ``keys`` pressed there."""
-
-    async def act(pilot: Pilot[Any]) -> None:
-        app = pilot.app
-        assert isinstance(app, WatchroomApp)
-        await app.action_room("files")
+        await show(app, conflict.row)
         await _settled(pilot)
-        conflict = next(each for each in app.model.conflicts if each.path == DISPUTED)
-        if app.room:
-            app.room.go_to(conflict.row)
-        for key in ("", *keys):
-            await pilot.press(key) if key else None
+        for key in keys:
+            await pilot.press(key)
             await _settled(pilot)
 
     return act
+
+
+async def _in_its_file(app: WatchroomApp, row: Row) -> None:
+    """Show ``row`` among the versions of its file."""
+    await app.action_room("files")
+    if app.room:
+        app.room.go_to(row)
 
 
 SHOTS: tuple[Shot, ...] = (
@@ -134,12 +127,12 @@ SHOTS: tuple[Shot, ...] = (
     Shot("handoffs", MIDDLE, _rooms(), ("3", "down"), act=_settled),
     Shot("files", MIDDLE, _rooms(), ("4", "end"), act=_settled),
     Shot("files-narrow", NARROW, _rooms(), ("4", "end", "tab"), act=_settled),
-    Shot("merge", MIDDLE, _rooms(), act=_on_the_dispute()),
-    Shot("merge-narrow", NARROW, _rooms(), act=_on_the_dispute("c")),
-    Shot("commit", MIDDLE, _rooms(), act=_on_the_dispute("c", "i", "w")),
-    Shot("conflict", MIDDLE, _rooms(), act=_in_its_file()),
-    Shot("sides", WIDE, _rooms(), act=_in_its_file("s")),
-    Shot("blame", MIDDLE, _rooms(), act=_in_its_file("b")),
+    Shot("merge", MIDDLE, _rooms(), act=_at_the_dispute(WatchroomApp.merge)),
+    Shot("merge-narrow", NARROW, _rooms(), act=_at_the_dispute(WatchroomApp.merge, "c")),
+    Shot("commit", MIDDLE, _rooms(), act=_at_the_dispute(WatchroomApp.merge, "c", "i", "w")),
+    Shot("conflict", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file)),
+    Shot("sides", WIDE, _rooms(), act=_at_the_dispute(_in_its_file, "s")),
+    Shot("blame", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file, "b")),
     Shot("activity", MIDDLE, _rooms(), ("8", "down", "down"), act=_settled),
     Shot("help", MIDDLE, _rooms(), ("4", "question_mark"), act=_settled),
 )
