@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from calls import ok, refused
 from tui.driving import Desk
-from watchroom import Toolbox
+from watchroom import Toolbox, Workspace
+from watchroom.disk import ProcessLock
+from watchroom.tree.layout import CONTROL
 from watchroom_tui.merge_in_hand import MergeInHand
 from watchroom_tui.screens.merge import MergeScreen
 
@@ -74,3 +80,15 @@ async def has_opened_merge(desk: Desk) -> MergeInHand:
     await desk.settle()
     assert screen.hand is not None
     return screen.hand
+
+
+@contextmanager
+def busy(workspace: Workspace) -> Iterator[None]:
+    """While another process writes, which lets nobody else write: an act has begun, and is not done."""
+    lock = ProcessLock(os.path.join(workspace.root, CONTROL, "lock"))
+    lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+        lock.close()

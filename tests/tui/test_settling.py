@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from calls import ok
 from tui.driving import MIDDLE, NARROW, WIDE, Desk, dashboard
-from tui.team import BASE, CURRENT, PLAN, collide, has_opened_merge, opens_merge, stale_write, write
+from tui.team import BASE, CURRENT, PLAN, busy, collide, has_opened_merge, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
 
 DECIDED = "# The plan\n\nfirst, said alice\n\nmiddle\n\nlast, said bob\n"
@@ -354,3 +354,91 @@ async def test_an_edit_that_is_no_text_is_never_committed_as_an_empty_file(
         await desk.press("y")
         await desk.is_told("is as the journal has it")
         assert on_disk(root) == CURRENT
+
+
+async def test_a_commit_that_has_begun_ends_whatever_is_pressed_meanwhile(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        with busy(workspace):
+            await commits(desk, "c", "i")
+            await desk.until(lambda: desk.place == "merge", "the merge")
+            await desk.press("w", "d", "D", "R")
+            assert desk.place == "merge"
+        await desk.is_told("plan.md is version 3 now")
+        assert on_disk(root) == DECIDED
+        assert desk.place == "files"
+        await desk.press("q")
+        await desk.until(lambda: desk.app._exit, "the end")
+
+
+@pytest.mark.parametrize("key", ["escape", "1"])
+async def test_a_commit_that_has_begun_ends_though_its_merge_is_left(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, key: str
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        with busy(workspace):
+            await commits(desk, "c", "i")
+            await desk.until(lambda: desk.place == "merge", "the merge")
+            await desk.press(key)
+            await desk.until(lambda: desk.place != "merge", "another room")
+        await desk.is_told("plan.md is version 3 now. The conflict with bob is settled.")
+        assert on_disk(root) == DECIDED
+
+
+async def test_a_commit_that_is_refused_after_its_merge_was_left_waits_there_with_what_was_decided(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.press("c", "i", "w")
+        await is_asked_for_a_message(desk)
+        write(alice, CURRENT.replace("middle", "the middle"), 2)
+        with busy(workspace):
+            await desk.press("enter")
+            await desk.until(lambda: desk.place == "merge", "the merge")
+            await desk.press("escape")
+            await desk.until(lambda: desk.place == "files", "the files")
+        await desk.is_told("Not committed")
+        assert await opens_merge(desk) is hand
+        await desk.sees("current v3 · alice", "all decided")
+        await commits(desk)
+        await desk.is_told("is version 4 now")
+
+
+async def test_a_merge_that_was_left_and_opened_again_closes_when_its_commit_is_done(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        with busy(workspace):
+            await commits(desk, "c", "i")
+            await desk.until(lambda: desk.place == "merge", "the merge")
+            await desk.press("escape")
+            await desk.until(lambda: desk.place == "files", "the files")
+            assert await opens_merge(desk) is hand
+        await desk.is_told("is version 3 now")
+        await desk.until(lambda: desk.place == "files", "the files")
+
+
+async def test_a_merge_closes_with_what_lies_over_it_when_its_commit_is_done(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        with busy(workspace):
+            await commits(desk, "c", "i")
+            await desk.until(lambda: desk.place == "merge", "the merge")
+            await desk.press("question_mark")
+            await desk.until(lambda: desk.place == "HelpScreen", "the help")
+        await desk.is_told("is version 3 now")
+        assert desk.place == "HelpScreen"
+        await desk.press("escape")
+        await desk.until(lambda: desk.place == "files", "the files")

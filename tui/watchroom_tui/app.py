@@ -167,6 +167,10 @@ class WatchroomApp(App[None]):
         if self.model.conflicts and self._worker_process is None and self.is_running:
             # A person will want to see it, and should not wait for the process then.
             self.run_worker(self.worker_process.start(), group="workspace")
+        self.show_model()
+
+    def show_model(self) -> None:
+        """Bring the room that is shown up to the model."""
         # While the dashboard closes, a room may have lost its panes already.
         if self.room and self.is_running:
             self.room.show(self.model)

@@ -56,7 +56,9 @@ class MergeInHand:
         self.is_being_written = False
         """Whether the person is writing in the result right now."""
         self.is_ending = False
-        """Whether the person is settling it right now."""
+        """Whether the person has agreed to an end, and it is being carried out."""
+        self.is_over = False
+        """Whether the person has settled it."""
         self._catching_up = asyncio.Lock()
 
     async def catch_up(self, journal: Journal, process: WorkerProcess) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -38,6 +39,7 @@ class MergeScreen(Room):
         self._row = row
         self._hand: MergeInHand | None = None
         self._for_all = False
+        self._is_settling = False
         self._edited: tuple[int, int] | None = None
         self._files: tuple[SharedFile, ...] = ()
         self._conflicts: tuple[Conflict, ...] | None = None
@@ -84,6 +86,10 @@ class MergeScreen(Room):
 
     def show_model(self, model: Model) -> None:
         if self._hand is None or self._hand.is_ending:
+            return
+        if self._hand.is_over:
+            if self.app.screen is self:
+                self.app.pop_screen()
             return
         if model.conflicts is not self._conflicts:
             self._conflicts = model.conflicts
@@ -296,26 +302,26 @@ class MergeScreen(Room):
 
     # -- settling
 
-    @property
-    def settling(self) -> Settling | None:
-        return Settling(self, self._hand) if self._hand is not None else None
+    @work(group="settle")
+    async def settle(self, how: Callable[[Settling], Awaitable[None]]) -> None:
+        """One thing at a time: a key that comes while the person is asked, or acts, does nothing."""
+        hand = self._hand
+        if hand is None or hand.is_ending or self._is_settling:
+            return
+        self._is_settling = True
+        try:
+            await how(Settling(self, hand))
+        finally:
+            self._is_settling = False
 
-    @work(exclusive=True, group="settle")
-    async def action_preview(self) -> None:
-        if self.settling:
-            await self.settling.preview()
+    def action_preview(self) -> None:
+        self.settle(Settling.preview)
 
-    @work(exclusive=True, group="settle")
-    async def action_commit(self) -> None:
-        if self.settling:
-            await self.settling.commit()
+    def action_commit(self) -> None:
+        self.settle(Settling.commit)
 
-    @work(exclusive=True, group="settle")
-    async def action_dismiss_conflict(self) -> None:
-        if self.settling:
-            await self.settling.dismiss()
+    def action_dismiss_conflict(self) -> None:
+        self.settle(Settling.dismiss)
 
-    @work(exclusive=True, group="settle")
-    async def action_revert(self) -> None:
-        if self.settling:
-            await self.settling.revert()
+    def action_revert(self) -> None:
+        self.settle(Settling.revert)

@@ -62,19 +62,15 @@ class Settling:
         )
         if message is None:
             return
-        answer = await self._call(
+        self._end(
             "resolve_conflict",
+            "merge.committed",
             filepath=sides.incoming.path,
             content=result,
             message=message,
             expected_version=sides.version,
             conflicts=[sides.incoming.seq],
         )
-        if answer.get("is_conflict"):
-            self._tell("merge.not_committed")
-            await self._screen.has_moved_on()
-        elif self._succeeded(answer):
-            self._end("merge.committed", version=str(answer["version"]))
 
     async def dismiss(self) -> None:
         """Leave everything as it stands; the refused write stays in the journal."""
@@ -82,9 +78,7 @@ class Settling:
         if self._hand.sides.is_outside:
             await self.revert()
         elif self._waits() and self._can_act() and await self._asks("dismiss"):
-            answer = await self._call("dismiss_conflict", conflict=row.seq)
-            if self._succeeded(answer):
-                self._end("merge.dismissed")
+            self._end("dismiss_conflict", "merge.dismissed", conflict=row.seq)
 
     async def revert(self) -> None:
         """Put the file back as the journal has it, where it was changed by hand."""
@@ -92,9 +86,7 @@ class Settling:
         if not self._hand.sides.is_outside:
             self._tell("merge.nothing_to_revert")
         elif self._waits() and self._can_act() and await self._asks("revert"):
-            answer = await self._call("revert_outside_edit", filepath=row.path, conflict=row.seq)
-            if self._succeeded(answer):
-                self._end("merge.reverted")
+            self._end("revert_outside_edit", "merge.reverted", filepath=row.path, conflict=row.seq)
 
     def proposed_message(self) -> str:
         """What both sides meant, each with who meant it."""
@@ -148,27 +140,29 @@ class Settling:
         title = words(f"merge.{what}_title")
         return await self._screen.app.push_screen_wait(QuestionScreen(title, question))
 
-    async def _call(self, tool: str, **arguments: Json) -> dict[str, Json]:
-        workspace = self._app.workspace
-        if workspace is None:
-            raise RuntimeError("there is no workspace to act on")
-        tools = workspace.tools_for_human(self._app.person)
+    def _end(self, tool: str, key: str, **arguments: Json) -> None:
+        """Call ``tool``, and say ``key`` when it has done. Goes on though the screen is left meanwhile."""
         self._hand.is_ending = True
+        self._app.run_worker(self._call(tool, key, arguments), group="ending")
+
+    async def _call(self, tool: str, key: str, arguments: dict[str, Json]) -> None:
+        hand, app = self._hand, self._app
+        if app.workspace is None:
+            raise RuntimeError("there is no workspace to act on")
+        tools = app.workspace.tools_for_human(app.person)
         answer = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
-        self._hand.is_ending = bool(answer["success"])
-        return answer
-
-    def _succeeded(self, answer: dict[str, Json]) -> bool:
-        if not answer["success"]:
-            self._app.tell(f"{answer['message']} {answer['suggestion']}", "error")
-        return bool(answer["success"])
-
-    def _end(self, key: str, **values: str) -> None:
-        row = self._hand.sides.incoming
-        self._app.merges.pop(row.seq, None)
-        self._app.tell(self._words(key, path=row.path, author=row.actor, **values))
-        if self._app.screen is self._screen:
-            self._app.pop_screen()
+        hand.is_ending, hand.is_over = False, bool(answer["success"])
+        if hand.is_over:
+            row = hand.sides.incoming
+            app.merges.pop(row.seq, None)
+            version = str(answer.get("version"))
+            app.tell(self._words(key, path=row.path, author=row.actor, version=version))
+        elif answer.get("is_conflict"):
+            self._tell("merge.not_committed")
+        else:
+            app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+        # What came meanwhile, this end included, has waited for it.
+        app.show_model()
 
     def _tell(self, key: str, **values: int) -> None:
         self._app.tell(self._words(key, **values), "warning")
