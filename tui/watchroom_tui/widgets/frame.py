@@ -91,9 +91,10 @@ class Header(Drawn):
             return Span(f"✓ {words('header.calm')} ", "ok")
         return Span(f" ⚑ {words('header.needs', count=self._waiting)} ", "error")
 
-    async def on_click(self, event: events.Click) -> None:
+    def on_click(self, event: events.Click) -> None:
         if event.x >= self.size.width - cell_len(self._right().text):
-            await self.app.run_action("app.urgent", self.screen)
+            # Later: what removes this widget's screen waits until the widget has done.
+            self.app.call_later(self.app.run_action, "app.urgent", self.screen)
 
 
 class PaneTabs(Drawn):
@@ -191,10 +192,10 @@ class Footer(Drawn):
             position += width
         return spans, position
 
-    async def on_click(self, event: events.Click) -> None:
+    def on_click(self, event: events.Click) -> None:
         for start, end, action in self._targets:
             if start <= event.x < end:
-                await self.app.run_action(action, self.screen)
+                self.app.call_later(self.app.run_action, action, self.screen)
 
 
 def _entry_width(key: str, label: str) -> int:
