@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
+from textual.widgets import OptionList
 from tui.driving import MIDDLE, NARROW, Desk, dashboard
 from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
@@ -150,6 +153,67 @@ async def test_leaving_keeps_what_was_decided(workspace: Workspace, alice: Toolb
         await desk.sees("1 open")
         await desk.goes_to("1", "overview")
         assert await opens_merge(desk) is hand
+
+
+async def by_a_click_on_what_waits(desk: Desk) -> None:
+    await desk.pilot.click(offset=(desk.lines()[0].index("need you"), 0))
+
+
+async def by_the_key_of_a_room(desk: Desk) -> None:
+    await desk.pilot.click("#current", offset=(8, 1))
+    await desk.press("1")
+
+
+async def by_the_palette(desk: Desk) -> None:
+    await desk.press("ctrl+p")
+    await desk.until(lambda: desk.place == "CommandPalette", "the palette")
+    await desk.type("back")
+    options = desk.app.screen.query_one(OptionList)
+    await desk.until(lambda: options.option_count == 2, "two commands")
+    await desk.press("enter")
+
+
+@pytest.mark.parametrize("leaves", [by_a_click_on_what_waits, by_the_key_of_a_room, by_the_palette])
+async def test_what_is_being_written_is_kept_however_the_merge_is_left(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, leaves: Callable[[Desk], Awaitable[None]]
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        screen = desk.app.screen
+        await desk.press("a", "i", "e")
+        await desk.type("mine: ")
+        await leaves(desk)
+        await desk.until(lambda: screen not in desk.app.screen_stack, "the end of the merge")
+        assert await opens_merge(desk) is hand
+        await desk.sees("mine: first, said bob")
+        assert joined(hand.merging.regions) == INCOMING.replace("first", "mine: first")
+
+
+async def test_marks_that_are_left_are_told_of_though_the_merge_is_left(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("e")
+        await desk.type("mine ")
+        await by_the_key_of_a_room(desk)
+        await desk.is_told("Marks are left in your text")
+
+
+async def test_nothing_else_is_decided_while_the_person_writes(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.press("a", "i", "e")
+        await desk.type("mine: ")
+        await desk.pilot.click("#current", offset=(8, 1))
+        await desk.press("x", "u", "U", "escape")
+        await desk.until(lambda: desk.place == "files", "the files")
+        assert joined(hand.merging.regions) == INCOMING.replace("first", "mine: first")
 
 
 async def test_a_click_goes_to_a_region(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:

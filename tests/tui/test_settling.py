@@ -112,6 +112,20 @@ async def test_the_preview_shows_what_would_change(
         await desk.until(lambda: desk.place == "merge", "the merge")
 
 
+async def test_what_is_being_written_is_part_of_what_is_committed(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("c", "i", "e")
+        await desk.type("mine: ")
+        await desk.pilot.click("#current", offset=(8, 1))
+        await commits(desk)
+        await desk.is_told("is version 3 now")
+        assert on_disk(root) == DECIDED.replace("last", "mine: last")
+
+
 async def test_two_versions_that_come_before_the_commit_cost_no_text_and_no_choice(
     root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, charlie: Toolbox
 ) -> None:

@@ -219,10 +219,19 @@ class WatchroomApp(App[None]):
 
     async def action_room(self, name: str) -> None:
         while len(self.screen_stack) > 1:
-            await self.pop_screen()
+            await self._leave_screen()
         if self.current_mode != name:
             self._visited.append(self.current_mode)
             await self.switch_mode(name)
+
+    async def _leave_screen(self) -> None:
+        """Close what lies over everything else."""
+        screen = self.screen
+        if isinstance(screen, Room):
+            await screen.leave()
+        # It may have closed by itself meanwhile.
+        if self.screen is screen:
+            await self.pop_screen()
 
     async def go_to(self, need: Need) -> None:
         """Go to the room that deals with ``need``, and to what it is about."""
@@ -303,7 +312,7 @@ class WatchroomApp(App[None]):
         if isinstance(focused, LineList) and focused.clear_filter():
             return
         if len(self.screen_stack) > 1:
-            self.pop_screen()
+            await self._leave_screen()
         elif self.room and self.room.step_back():
             return
         elif self._visited:

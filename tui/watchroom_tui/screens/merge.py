@@ -27,6 +27,10 @@ EDITED_LINES: Final = 300
 """So many lines around a region are given to the editor: it is slow with many more."""
 
 
+DECIDING: Final = ("take", "whole_file", "undo", "redo")
+"""The actions that change the regions."""
+
+
 class MergeScreen(Room):
     """Lies over the room that it was opened from. What is decided stays when it is left."""
 
@@ -41,6 +45,7 @@ class MergeScreen(Room):
         self._for_all = False
         self._is_settling = False
         self._edited: tuple[int, int] | None = None
+        self._taking_over = asyncio.Lock()
         self._files: tuple[SharedFile, ...] = ()
         self._conflicts: tuple[Conflict, ...] | None = None
 
@@ -282,16 +287,12 @@ class MergeScreen(Room):
     @on(Editor.Done)
     @work(exclusive=True, group="written")
     async def finish_editing(self) -> None:
-        """Take over what was written. A version that came meanwhile has waited for it."""
-        if self._hand is None or self._edited is None:
+        await self._finish_editing()
+
+    async def _finish_editing(self) -> None:
+        """Back from the editor. A version that came meanwhile has waited for it."""
+        if not await self._take_over():
             return
-        merging, (start, end) = self._hand.merging, self._edited
-        regions, text = merging.regions, self.query_one(Editor).source
-        written = await asyncio.to_thread(edited, regions[start:end], text)
-        merging.do((*regions[:start], *written, *regions[end:]))
-        self._edited, self._hand.is_being_written = None, False
-        if any(each.is_open and each.text for each in written):
-            self.watchroom.tell(self.watchroom.words("merge.marks_left"), "warning")
         # In one frame, not in one for the layout and one for the texts.
         with self.app.batch_update():
             self._show_editor(False)
@@ -299,6 +300,27 @@ class MergeScreen(Room):
             self._show_regions()
             self._reveal()
         await self.has_moved_on()
+
+    async def _take_over(self) -> bool:
+        """Make what was written a part of the merge; False if nothing is being written."""
+        async with self._taking_over:
+            if self._hand is None or self._edited is None:
+                return False
+            merging, (start, end) = self._hand.merging, self._edited
+            regions, text = merging.regions, self.query_one(Editor).source
+            written = await asyncio.to_thread(edited, regions[start:end], text)
+            merging.do((*regions[:start], *written, *regions[end:]))
+            self._edited, self._hand.is_being_written = None, False
+            if any(each.is_open and each.text for each in written):
+                self.watchroom.tell(self.watchroom.words("merge.marks_left"), "warning")
+            return True
+
+    async def leave(self) -> None:
+        await self._take_over()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While the person writes, nothing else is decided."""
+        return self._edited is None or action not in DECIDING
 
     # -- settling
 
@@ -310,6 +332,7 @@ class MergeScreen(Room):
             return
         self._is_settling = True
         try:
+            await self._finish_editing()
             await how(Settling(self, hand))
         finally:
             self._is_settling = False

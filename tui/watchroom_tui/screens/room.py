@@ -80,6 +80,9 @@ class Room(Screen[None]):
     def go_to(self, row: Row) -> None:
         """Put the cursor on what ``row`` is about, where this room can."""
 
+    async def leave(self) -> None:
+        """Keep what would be gone with this room's screen, before it is left for good."""
+
     def show(self, model: Model) -> None:
         app = self.watchroom
         waiting = len(pressing(model, app.now()))
