@@ -296,6 +296,34 @@ async def test_quitting_in_the_middle_of_a_merge_asks_first(
         await desk.until(lambda: desk.app._exit, "the end")
 
 
+async def test_quitting_does_not_ask_about_a_merge_that_others_settled_while_it_was_closed(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("c", "escape")
+        await desk.until(lambda: desk.place == "files", "the files")
+        write(bob, INCOMING, 2)
+        await desk.has_taken_in(workspace)
+        await desk.press("q")
+        await desk.until(lambda: desk.app._exit, "the end")
+
+
+async def test_quitting_asks_about_a_merge_whose_agent_tried_again_while_it_was_closed(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("c", "escape")
+        await desk.until(lambda: desk.place == "files", "the files")
+        stale_write(bob, "another text\n", 1)
+        await desk.has_taken_in(workspace)
+        await desk.press("q")
+        await desk.is_asked("What you decided about plan.md is not committed")
+
+
 async def test_what_was_written_into_an_open_region_is_seen_and_outlives_a_newer_version(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:

@@ -388,6 +388,20 @@ async def test_a_commit_that_has_begun_ends_whatever_is_pressed_meanwhile(
         await desk.until(lambda: desk.app._exit, "the end")
 
 
+async def test_quitting_does_not_ask_about_what_is_just_being_committed(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        with busy(workspace):
+            await commits(desk, "c", "i")
+            await desk.until(lambda: desk.place == "merge", "the merge")
+            await desk.press("q")
+            await desk.until(lambda: desk.app._exit, "the end")
+        await desk.until(lambda: on_disk(root) == DECIDED, "the commit")
+
+
 @pytest.mark.parametrize("key", ["escape", "1"])
 async def test_a_commit_that_has_begun_ends_though_its_merge_is_left(
     root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, key: str

@@ -286,7 +286,8 @@ class WatchroomApp(App[None]):
 
     async def action_quit(self) -> None:
         """Leave; but what was begun to be merged and is not committed would go with it, so ask first."""
-        begun = [each for each in self.merges.values() if each.has_decisions and not each.is_settled]
+        conflicts = self.model.conflicts
+        begun = [each for each in self.merges.values() if each.has_decisions_about(conflicts)]
         if not begun:
             self.exit()
             return

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from watchroom.errors import NotText, TooLarge
 from watchroom.journal import Journal
 from watchroom.merge import current_text, left_open, moved_on, regions_of, split_lines
 from watchroom.model import OUTSIDE, Row
+from watchroom.projections import Conflict
 
 from watchroom_tui.merging import Merging
 from watchroom_tui.work import WorkerProcess
@@ -86,10 +88,16 @@ class MergeInHand:
         """Whether a newer version is being merged in right now."""
         return self._catching_up.locked()
 
-    @property
-    def has_decisions(self) -> bool:
-        """Whether something would be gone if this were dropped."""
-        return self.merging.is_touched or self.is_being_written
+    def conflict_among(self, conflicts: Iterable[Conflict]) -> Conflict | None:
+        """The conflict that this would settle, if it is still open."""
+        row = self.sides.incoming
+        return next((each for each in conflicts if (each.path, each.actor) == (row.path, row.actor)), None)
+
+    def has_decisions_about(self, conflicts: Iterable[Conflict]) -> bool:
+        """Whether something would be gone if this were dropped while ``conflicts`` are open."""
+        if self.is_settled or self.is_ending or not (self.merging.is_touched or self.is_being_written):
+            return False
+        return self.conflict_among(conflicts) is not None
 
     @property
     def left(self) -> int:

@@ -112,7 +112,7 @@ class MergeScreen(Room):
         if hand is None:
             return
         row = self._row
-        mine = next((each for each in conflicts if (each.path, each.actor) == (row.path, row.actor)), None)
+        mine = hand.conflict_among(conflicts)
         if mine is None and not hand.is_settled:
             hand.is_settled = True
             app.tell(app.words("merge.settled", path=row.path, author=row.actor))
