@@ -19,9 +19,9 @@ import termios
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import psutil
 import pyte
@@ -63,6 +63,32 @@ class NotSeen(TimeoutError):
     """What was waited for did not appear; the message shows the screen instead."""
 
 
+class _Hurry:
+    """While terminals are open, their readers do not wait their turn behind pyte for longer than it takes to
+    matter. Everything else is slower for it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._open = 0
+        self._usual = 0.0
+
+    def begin(self) -> None:
+        with self._lock:
+            if self._open == 0:
+                self._usual = sys.getswitchinterval()
+                sys.setswitchinterval(_SWITCH_SECONDS)
+            self._open += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._open -= 1
+            if self._open == 0:
+                sys.setswitchinterval(self._usual)
+
+
+_hurry: Final = _Hurry()
+
+
 class Terminal:
     """A command in a terminal of the given size, started at once; a context manager that ends it."""
 
@@ -75,8 +101,7 @@ class Terminal:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
     ) -> None:
-        # The reader must not wait its turn behind pyte for longer than it takes to matter.
-        sys.setswitchinterval(_SWITCH_SECONDS)
+        _hurry.begin()
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.Stream(self._screen)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -232,6 +257,7 @@ class Terminal:
                 self._process.wait(2)
         self._reader.join(2)
         os.close(self._fd)
+        _hurry.end()
 
     def __enter__(self) -> Self:
         return self
