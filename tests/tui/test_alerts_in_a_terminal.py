@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -21,16 +23,13 @@ MARKS: Final = (
 UNKNOWN_TERMINAL: Final = dict.fromkeys(MARKS.split(), "")
 
 
-@pytest.fixture
-def waiting(root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox) -> Path:
-    """A workspace in which one conflict waits already."""
-    write(alice, "one\n", 0)
-    write(alice, "two\n", 1)
-    write(alice, "zoo\n", 0, "zoo.md")
-    write(alice, "zoo 2\n", 1, "zoo.md")
-    stale_write(bob, "old trouble\n", 1, "zoo.md")
-    workspace.flush()
-    return root
+OPTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "both": ("--alerts", "both"),
+    "off": ("--alerts", "off"),
+    "unasked": (),
+    "tmux": ("--alerts", "desktop"),
+}
+Desks = dict[str, Terminal]
 
 
 def opened(root: Path, *options: str, env: dict[str, str] | None = None) -> Terminal:
@@ -50,53 +49,58 @@ def heard(terminal: Terminal) -> tuple[int, int, int]:
     return raw.count(b"\x07"), len(OSC_9.findall(raw)), len(OSC_777.findall(raw))
 
 
-def test_one_conflict_with_retries_is_one_bell_and_one_notification_of_each_kind(
-    waiting: Path, bob: Toolbox
-) -> None:
-    with opened(waiting, "--alerts", "both") as terminal:
-        terminal.wait_for_text("1 need you", timeout=30)
-        terminal.wait_for_text("zoo.md")
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
+    """Dashboards over one workspace, in which one conflict waited already, when they have told of another."""
+    root = tmp_path_factory.mktemp("alerts") / "team"
+    with Workspace.open(root, agents=["alice", "bob"]) as workspace, ExitStack() as stack:
+        alice, bob = workspace.tools("alice"), workspace.tools("bob")
+        write(alice, "one\n", 0)
+        write(alice, "two\n", 1)
+        write(alice, "zoo\n", 0, "zoo.md")
+        write(alice, "zoo 2\n", 1, "zoo.md")
+        stale_write(bob, "old trouble\n", 1, "zoo.md")
+        workspace.flush()
+        desks = {
+            name: stack.enter_context(
+                opened(root, *options, env={"TMUX": "/nowhere,1,0"} if name == "tmux" else None)
+            )
+            for name, options in OPTIONS.items()
+        }
+        for desk in desks.values():
+            desk.wait_for_text("1 need you", timeout=30)
+            desk.wait_for_text("zoo.md")
+            desk.settle()
         collides(bob)
-        terminal.wait_for_text("2 need you")
-        terminal.wait_for_bytes(b"]777;notify;Watchroom", timeout=20)
+        for desk in desks.values():
+            desk.wait_for_text("2 need you")
+        desks["both"].wait_for_bytes(b"]777;notify;Watchroom", timeout=20)
         # Once more the same, after it was told.
         collides(bob)
-        terminal.wait_for_text("×8")
+        for desk in desks.values():
+            desk.wait_for_text("×8")
         with pytest.raises(NotSeen):
-            terminal.wait_for_bytes(b"]777;", since=terminal.mark(), timeout=6)
-        assert heard(terminal) == (1, 1, 1)
-        raw = terminal.raw()
-        assert "conflict plan.md: bob ↔ alice".encode() in raw
-        assert not any(b"zoo.md" in each for each in OSC_9.findall(raw)), "that waited already"
+            desks["both"].wait_for_bytes(b"]777;", since=desks["both"].mark(), timeout=6)
+        yield desks
 
 
-def test_off_writes_nothing_and_the_key_changes_it(waiting: Path, bob: Toolbox, alice: Toolbox) -> None:
-    with opened(waiting, "--alerts", "off") as terminal:
-        terminal.wait_for_text("1 need you", timeout=30)
-        terminal.settle()
-        collides(bob)
-        terminal.wait_for_text("2 need you")
-        with pytest.raises(NotSeen):
-            terminal.wait_for_bytes(b"]777;", timeout=6)
-        assert heard(terminal) == (0, 0, 0)
-        terminal.send("A")
-        terminal.wait_for_text("Alerts: the terminal's bell")
+def test_one_conflict_with_retries_is_one_bell_and_one_notification_of_each_kind(told: Desks) -> None:
+    assert heard(told["both"]) == (1, 1, 1)
+    raw = told["both"].raw()
+    assert "conflict plan.md: bob ↔ alice".encode() in raw
+    assert not any(b"zoo.md" in each for each in OSC_9.findall(raw)), "that waited already"
 
 
-def test_the_bell_alone_is_what_one_gets_unasked(waiting: Path, bob: Toolbox) -> None:
-    with opened(waiting) as terminal:
-        terminal.wait_for_text("1 need you", timeout=30)
-        terminal.settle()
-        mark = terminal.mark()
-        collides(bob)
-        terminal.wait_for_bytes(b"\x07", since=mark, timeout=20)
-        assert heard(terminal) == (1, 0, 0)
+def test_the_bell_alone_is_what_one_gets_unasked(told: Desks) -> None:
+    assert heard(told["unasked"]) == (1, 0, 0)
 
 
-def test_under_tmux_the_notification_is_wrapped(waiting: Path, bob: Toolbox) -> None:
-    with opened(waiting, "--alerts", "desktop", env={"TMUX": "/nowhere,1,0"}) as terminal:
-        terminal.wait_for_text("1 need you", timeout=30)
-        terminal.settle()
-        collides(bob)
-        terminal.wait_for_bytes(b"\x1bPtmux;\x1b\x1b]9;Watchroom", timeout=20)
-        terminal.wait_for_bytes(b"\x1bPtmux;\x1b\x1b]777;notify;Watchroom", timeout=20)
+def test_under_tmux_the_notification_is_wrapped(told: Desks) -> None:
+    told["tmux"].wait_for_bytes(b"\x1bPtmux;\x1b\x1b]9;Watchroom", timeout=20)
+    told["tmux"].wait_for_bytes(b"\x1bPtmux;\x1b\x1b]777;notify;Watchroom", timeout=20)
+
+
+def test_off_writes_nothing_and_the_key_changes_it(told: Desks) -> None:
+    assert heard(told["off"]) == (0, 0, 0)
+    told["off"].send("A")
+    told["off"].wait_for_text("Alerts: the terminal's bell")
