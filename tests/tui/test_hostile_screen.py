@@ -7,7 +7,8 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -120,16 +121,6 @@ def made(root: Path) -> Path:
     return root
 
 
-@pytest.fixture(scope="module", params=[(120, 40), (80, 24)], ids=["120x40", "80x24"])
-def terminal(request: pytest.FixtureRequest, hostile: Path) -> Iterator[Terminal]:
-    columns, rows = request.param
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
-    with Terminal(command, columns, rows) as opened:
-        opened.wait_for_text("alice", timeout=30)
-        opened.settle()
-        yield opened
-
-
 ESC: Final = "\x1b[27u"
 """As terminals with the keyboard protocol send it: a bare ESC would make one key with what follows at once."""
 
@@ -183,13 +174,36 @@ def press(terminal: Terminal, key: str) -> None:
     terminal.settle(0.03, timeout=5)
 
 
-def test_no_hostile_sequence_reaches_the_terminal_and_its_picture_does(terminal: Terminal) -> None:
+def look_around(terminal: Terminal) -> None:
+    terminal.wait_for_text("alice", timeout=30)
+    terminal.settle()
     for room, keys in ROUNDS.items():
         for number, key in enumerate(keys):
             press(terminal, key)
             if number == 0:
                 terminal.wait_for_text(ARRIVED[room], timeout=30)
         terminal.settle(0.2, timeout=5)
+
+
+@pytest.fixture(scope="module")
+def terminals(hostile: Path) -> Iterator[dict[str, Terminal]]:
+    """Where someone has looked around everywhere, by size. At the same time: most of it is waiting."""
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
+    with ExitStack() as stack, ThreadPoolExecutor() as pool:
+        found = {
+            f"{columns}x{rows}": stack.enter_context(Terminal(command, columns, rows))
+            for columns, rows in ((120, 40), (80, 24))
+        }
+        for done in [pool.submit(look_around, terminal) for terminal in found.values()]:
+            done.result()
+        yield found
+
+
+@pytest.mark.parametrize("size", ["120x40", "80x24"])
+def test_no_hostile_sequence_reaches_the_terminal_and_its_picture_does(
+    terminals: dict[str, Terminal], size: str
+) -> None:
+    terminal = terminals[size]
     # Textual says which shape the pointer has with an OSC 22 of its own, which ends with a BEL.
     since_start = POINTER_SHAPE.sub(b"", terminal.raw())
     for name, sequence in FORBIDDEN.items():
