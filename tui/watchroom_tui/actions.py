@@ -156,8 +156,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("to_session", "requests", "to_session", ("s",), footer=True),
     Action("tick", "choices", "tick", ("space",), footer=True, acts=True),
     Action("send", "writing", "send", ("ctrl+s",), footer=True),
-    Action("steps", "activity", "flip_steps", ("s",), footer=True),
     Action("outcome", "activity", "next_outcome", ("o",), footer=True),
+    Action("steps", "activity", "flip_steps", ("s",), footer=True),
     Action("acknowledged", "handoffs", "flip_acknowledged", ("a",), footer=True),
 )
 

@@ -41,6 +41,8 @@ class RequestsRoom(Room):
         super().__init__()
         self._shown: Asked | None = None
         self._full: AskedInFull | None = None
+        self._loaded = asyncio.Event()
+        self._loaded.set()
         self._answering: Answering | None = None
 
     @property
@@ -87,20 +89,21 @@ class RequestsRoom(Room):
         self._show_request()
 
     @on(LineList.Opened, "#requests")
-    def open_request(self) -> None:
+    async def open_request(self) -> None:
         """To what wants an answer: the choices, the text, or what would change."""
+        await self._loaded.wait()
         if self._full is None:
             return
         if self._full.asked.ended is None and self._full.request.kind == "prompt":
-            self.action_write_answer()
+            await self.action_write_answer()
         else:
             choices = self.query_one("#choices", ChoiceList)
             self.front(choices if choices.items else self.query_one("#request", TextView))
 
     @on(LineList.Opened, "#choices")
-    def send_choice(self) -> None:
+    async def send_choice(self) -> None:
         """Enter sends what is ticked; of single options the one under the cursor."""
-        full = self._open_request()
+        full = await self._open_request()
         choices = self.query_one("#choices", ChoiceList)
         if full is None or full.request.kind != "select":
             return
@@ -109,24 +112,24 @@ class RequestsRoom(Room):
         else:
             self.answering.choose(full, choices.ticked)
 
-    def action_approve(self) -> None:
-        full = self._open_request("approve")
+    async def action_approve(self) -> None:
+        full = await self._open_request("approve")
         if full is not None:
             self.answering.approve(full, self._ticked(full))
 
-    def action_reject(self) -> None:
-        full = self._open_request("approve")
+    async def action_reject(self) -> None:
+        full = await self._open_request("approve")
         if full is not None:
             self.answering.reject(full)
 
-    def action_edit_arguments(self) -> None:
-        full = self._open_request("approve")
+    async def action_edit_arguments(self) -> None:
+        full = await self._open_request("approve")
         if full is not None:
             item = self.query_one("#choices", ChoiceList).item
             self.answering.edit(full, item.value if item else full.request.calls[0].id, self._ticked(full))
 
-    def action_write_answer(self) -> None:
-        full = self._open_request("prompt")
+    async def action_write_answer(self) -> None:
+        full = await self._open_request("prompt")
         if full is not None:
             self.answering.write(full)
 
@@ -141,8 +144,10 @@ class RequestsRoom(Room):
             return [full.request.calls[0].id]
         return list(self.query_one("#choices", ChoiceList).ticked)
 
-    def _open_request(self, kind: str | None = None) -> AskedInFull | None:
+    async def _open_request(self, kind: str | None = None) -> AskedInFull | None:
         """The request under the cursor, if it is open and of this kind; else says what it is."""
+        # What was chosen just now is still being read: a quick key means it all the same.
+        await self._loaded.wait()
         app, full = self.watchroom, self._full
         if app.workspace is None:
             app.tell(app.words("files.not_ready" if app.feed.is_live else "files.in_the_past"), "warning")
@@ -171,7 +176,9 @@ class RequestsRoom(Room):
         if asked is None:
             self.query_one("#request", TextView).clear()
             self._offer([])
+            self._loaded.set()
         else:
+            self._loaded.clear()
             self.load(asked)
 
     @work(exclusive=True, group="request")
@@ -188,6 +195,7 @@ class RequestsRoom(Room):
         title = f"{app.words(f'request.kind.{full.request.kind}')} · {safe(asked.agent)}"
         self.query_one("#request", TextView).show_words(asked.row.path, lines, title=title)
         self._offer(self._choices(full))
+        self._loaded.set()
         self.query_one(Footer).refresh()
 
     def _choices(self, full: AskedInFull) -> list[Choice]:

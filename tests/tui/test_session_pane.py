@@ -1,0 +1,199 @@
+"""An agent's session in the dashboard: what it says and does, and what a person can do to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from calls import ok, refused
+from runtime.weather import Chunk, call, calling
+from tui.driving import NARROW, Desk, dashboard, past
+from tui.sessions import PATIENCE, asks, running, says
+from watchroom import Workspace
+from watchroom.runtime import AgentState, ChatAgent, ModelPayload
+
+
+class Speaker:
+    """A model that says one word after the other, when it is told to."""
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+        self._may_go_on = asyncio.Semaphore(0)
+        self.asked: list[ModelPayload] = []
+        self.closed = asyncio.Event()
+
+    def go_on(self, words: int = 1) -> None:
+        for _ in range(words):
+            self._may_go_on.release()
+
+    async def __call__(self, payload: ModelPayload) -> AsyncIterator[Chunk]:
+        self.asked.append(payload)
+        try:
+            for word in self._words:
+                await self._may_go_on.acquire()
+                yield {"content": word}
+        finally:
+            self.closed.set()
+
+
+async def sees_agent(desk: Desk, agent: str) -> None:
+    await desk.goes_to("2", "agents")
+    await desk.until(lambda: desk.list("agents").items, "the agents")
+    while desk.cursor("agents").agent.id != agent:
+        await desk.press("down")
+
+
+async def test_what_was_said_and_done_is_read_and_calls_are_unfolded(workspace: Workspace) -> None:
+    save = call("save_to_my_workspace", filename="notes.md", content="line one\nline two")
+    wrong = call("read_from_workspace", "call_2", agent_id="nobody", filename="x")
+    answers = (calling(save, wrong, content="I save my notes."), says("All is saved."))
+    async with (
+        dashboard(workspace) as desk,
+        running(workspace, "alice", *answers, task="Write notes.") as alice,
+    ):
+        assert (await alice.ended()).status == "done"
+        await sees_agent(desk, "alice")
+        await desk.sees("Write notes.", "I save my notes.", "▸ save notes.md  → v1", "All is saved.", "done")
+        await desk.sees("✗ ▸ read", "unknown_agent")
+        assert not desk.shows("gave:")
+        await desk.press("enter", "g", "down", "down", "enter")
+        await desk.sees("▾ save notes.md", "filename: notes.md", "gave:", "version: 1")
+        await desk.press("enter")
+        await desk.sees("▸ save notes.md")
+        await desk.press("z")
+        await desk.sees("▾ save notes.md", "▾ read")
+
+
+async def test_text_is_seen_while_the_model_says_it(workspace: Workspace) -> None:
+    speaker = Speaker("The first ", "the second ", "and the last.")
+    agent = ChatAgent(model_runtime=speaker)
+    messages = [{"role": "user", "content": "Speak."}]
+    async with (
+        dashboard(workspace) as desk,
+        workspace.sessions.begin("bob", agent, messages=messages) as session,
+    ):
+        work = asyncio.create_task(session.run())
+        await sees_agent(desk, "bob")
+        await desk.sees("Speak.", "not begun")
+        speaker.go_on()
+        await desk.sees("The first ▌", "is thinking")
+        speaker.go_on(2)
+        await asyncio.wait_for(work, PATIENCE)
+        await desk.sees("The first the second and the last.", "done")
+        assert not desk.shows("▌")
+
+
+async def test_a_message_is_read_with_the_next_turn(workspace: Workspace) -> None:
+    async with (
+        dashboard(workspace) as desk,
+        running(workspace, "bob", says("Ready."), says("In French, then."), stay=True) as bob,
+    ):
+        await desk.until(lambda: bob.session.state.status == "done", "the first answer")
+        await sees_agent(desk, "bob")
+        await desk.sees("Ready.")
+        await desk.press("m")
+        await desk.sees("Message to bob")
+        await desk.type("In French, please.")
+        await desk.press("enter")
+        await desk.is_told("bob reads it with its next turn")
+        await desk.sees("In French, please.", "In French, then.")
+        assert bob.model.asked[1].messages[-1].model_dump()["author"] == "human:dana"
+
+
+async def test_an_agent_is_held_and_goes_on(workspace: Workspace) -> None:
+    speaker = Speaker("one ", "two")
+    agent = ChatAgent(model_runtime=speaker)
+    messages = [{"role": "user", "content": "Speak."}]
+    async with (
+        dashboard(workspace) as desk,
+        workspace.sessions.begin("bob", agent, messages=messages) as session,
+    ):
+        work = asyncio.create_task(session.run())
+        await sees_agent(desk, "bob")
+        speaker.go_on()
+        await desk.sees("one ▌")
+        await desk.press("p")
+        await desk.is_told("bob is held")
+        await desk.sees("paused")
+        await asyncio.wait_for(speaker.closed.wait(), PATIENCE)
+        assert not work.done()
+        await desk.until(lambda: session.state.status == "paused", "the pause")
+        await desk.press("p")
+        speaker.go_on(2)
+        state: AgentState = await asyncio.wait_for(work, PATIENCE)
+        assert (state.status, state.messages[-1].content) == ("done", "one two")
+        await desk.sees("goes on", "one two")
+
+
+async def test_a_session_is_ended_for_good_and_asks_nothing_any_more(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk, running(workspace, "bob", asks("Which?")) as bob:
+        await desk.until(lambda: desk.model.requests, "a request")
+        await sees_agent(desk, "bob")
+        await desk.sees("waits: Which?")
+        await desk.press("X")
+        await desk.is_asked("End the session of bob for good?")
+        await desk.press("y")
+        assert (await bob.ended()).status == "cancelled"
+        await desk.sees("ended by a person")
+        await desk.until(lambda: not desk.model.requests, "no request")
+        assert bob.session.state.open_calls == ()
+
+
+async def test_earlier_sessions_can_be_read(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        for number in ("first", "second"):
+            async with running(workspace, "bob", says(f"The {number} answer."), task=f"The {number}.") as bob:
+                await bob.ended()
+        await sees_agent(desk, "bob")
+        await desk.sees("The second answer.")
+        await desk.press("left_square_bracket")
+        await desk.sees("The first answer.")
+        await desk.press("right_square_bracket")
+        await desk.sees("The second answer.")
+
+
+async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        await sees_agent(desk, "charlie")
+        await desk.sees("This agent has no session yet.")
+        await desk.press("m")
+        await desk.is_told("This agent has no session")
+
+
+async def test_a_session_is_read_as_it_stood(workspace: Workspace) -> None:
+    async with (
+        running(workspace, "bob", asks("Which?"), says("Thanks.")) as bob,
+        dashboard(workspace) as desk,
+    ):
+        await desk.until(lambda: desk.model.requests, "a request")
+        before = workspace.journal.last_seq()
+        number = desk.model.requests[0].id
+        ok(workspace.tools_for_human("dana"), "answer_request", request=number, text="this")
+        await bob.ended()
+    async with past(workspace.journal, before) as desk:
+        await sees_agent(desk, "bob")
+        await desk.sees("Which?", "waits for a person")
+        assert not desk.shows("Thanks.")
+        await desk.press("X")
+        assert not desk.shows("for good")
+
+
+async def test_where_there_is_little_space_the_session_is_a_pane_of_its_own(workspace: Workspace) -> None:
+    async with (
+        dashboard(workspace, size=NARROW) as desk,
+        running(workspace, "alice", says("Hello there.")) as alice,
+    ):
+        await alice.ended()
+        await sees_agent(desk, "alice")
+        await desk.press("enter")
+        await desk.sees("Hello there.")
+        assert desk.pane == "session"
+
+
+async def test_agents_cannot_steer_or_answer_each_other(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk, running(workspace, "bob", asks("Which?")):
+        await desk.until(lambda: desk.model.requests, "a request")
+        charlie = workspace.tools("charlie")
+        number = desk.model.requests[0].id
+        assert refused(charlie, "answer_request", request=number, text="x")["error"] == "permission_denied"
+        assert refused(charlie, "cancel_agent", agent_id="bob")["error"] == "permission_denied"
