@@ -115,9 +115,8 @@ class Answering:
 
     async def _send(self, full: AskedInFull, answer: Mapping[str, Json]) -> None:
         app = self._app
-        workspace = app.workspace
+        workspace = await app.opened_workspace()
         if workspace is None:
-            app.tell(app.words("files.not_ready"), "warning")
             return
         tools = workspace.tools_for_human(app.person)
         arguments = {"request": full.asked.id, **answer}

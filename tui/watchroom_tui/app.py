@@ -104,6 +104,7 @@ class WatchroomApp(App[None]):
         self.person = person
         self._worker_process: WorkerProcess | None = None
         self.workspace: Workspace | None = None
+        self._is_open = asyncio.Event()
         self._open_workspace = open_workspace
         self._end_after = end_after
         self._hints: Hints | None = None
@@ -149,13 +150,25 @@ class WatchroomApp(App[None]):
     def _open_in_background(self) -> None:
         if self._open_workspace:
             workspace = self._open_workspace()
-            self.call_from_thread(setattr, self, "workspace", workspace)
+            self.call_from_thread(self._has_opened, workspace)
             self._unsubscribe = workspace.subscribe(self.feed.wake)
             self.feed.wake()
             from watchroom_tui.hints import Hints
 
             self._hints = Hints(workspace)
             self._hints.start()
+
+    def _has_opened(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._is_open.set()
+
+    async def opened_workspace(self) -> Workspace | None:
+        """The workspace, as soon as it is open: a quick key means what it says. None where nothing can be
+        changed."""
+        if self._open_workspace is None or not self.feed.is_live:
+            return None
+        await self._is_open.wait()
+        return self.workspace
 
     def _from_feed(self, message: Message) -> None:
         self.post_message(message)

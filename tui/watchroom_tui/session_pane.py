@@ -164,9 +164,8 @@ class SessionPane:
     def _steerable(self) -> str | None:
         """The agent, if it has a session that heeds what is said now; else says why not."""
         words, agent = self._app.words, self._agent
-        if self._app.workspace is None:
-            key = "files.not_ready" if self._app.feed.is_live else "files.in_the_past"
-            self._app.tell(words(key), "warning")
+        if not self._app.feed.is_live:
+            self._app.tell(words("files.in_the_past"), "warning")
             return None
         if agent is None or agent.session is None:
             self._app.tell(words("session.none"), "warning")
@@ -174,7 +173,7 @@ class SessionPane:
         return agent.agent.id
 
     async def _act(self, tool: str, arguments: dict[str, Json]) -> bool:
-        workspace = self._app.workspace
+        workspace = await self._app.opened_workspace()
         if workspace is None:
             return False
         tools = workspace.tools_for_human(self._app.person)

@@ -11,6 +11,7 @@ COMMANDS: Final = (
     Command("open", "dashboard"),
     Command("init", "agents"),
     Command("call", "agents"),
+    Command("answer", "answer"),
     Command("tools", "agents"),
     Command("prompt", "agents"),
     Command("log", "inspect"),

@@ -18,6 +18,7 @@ from watchroom.tree.layout import CONTROL
 from watchroom_tui.alerts import MODES
 from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.moments import moment, open_journal
+from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.wording import wording
 
 FEWEST_AGENTS: Final = 3
@@ -134,7 +135,7 @@ def _run(
         language=given.language,
         until=until,
         control=os.path.join(root, CONTROL),
-        person=given.person or _person(),
+        person=given.person or name_of_this_person(),
         open_workspace=open_workspace,
         end_after=getattr(given, "seconds", None),
         alerts=given.alerts,
@@ -162,12 +163,3 @@ def _plain(summary: Summary) -> dict[str, object]:
     plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
     rates = {"conflict_rate": summary.conflict_rate, "recovery_rate": summary.recovery_rate}
     return plain | {name: round(rate, 4) for name, rate in rates.items()}
-
-
-def _person() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "supervisor"

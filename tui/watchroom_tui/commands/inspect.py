@@ -13,7 +13,7 @@ from typing import get_args
 from rich.console import Console
 from rich.text import Text
 from watchroom.journal import Journal, RowFilter
-from watchroom.model import OUTCOMES, Json, Row, Zone, row_as_json, timestamp
+from watchroom.model import OUTCOMES, Row, Zone, row_as_json
 from watchroom.projections import Fold, Model
 from watchroom.texts import Catalogue
 from watchroom.tree.layout import CONTROL
@@ -21,12 +21,11 @@ from watchroom.wake import BACKSTOP_SECONDS, waker
 from watchroom.workspace import Workspace
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age, fit, fit_path
+from watchroom_tui.columns import fit, fit_path
 from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.moments import moment, nanoseconds, open_journal
+from watchroom_tui.commands.views import VIEWS, view_of
 from watchroom_tui.safe import safe
-
-VIEWS = ("agents", "needs", "handoffs", "files")
 
 
 def declare_log(parser: ArgumentParser, words: Catalogue) -> None:
@@ -100,7 +99,7 @@ def run_show(given: Namespace, words: Catalogue) -> int:
         model = _model(journal, moment(journal, given.at, words))
     finally:
         journal.close()
-    lines = _view(model, given.view, words)
+    lines = view_of(model, given.view, words)
     if given.json:
         print_json(lines, indent=2)
     else:
@@ -117,59 +116,6 @@ def _model(journal: Journal, until: int) -> Model:
             break
         fold.apply(rows)
     return fold.model()
-
-
-def _view(model: Model, view: str, words: Catalogue) -> list[dict[str, Json]]:
-    now = model.time
-    if view == "agents":
-        return [
-            {
-                "agent": each.agent.id,
-                "layer": each.agent.layer,
-                "supervisor": each.agent.supervisor,
-                "status": each.status(now),
-                "last_tool": each.last.tool if each.last else "",
-                "last_path": each.last.path if each.last else "",
-                "ago": age(each.last.time, now) if each.last else "",
-                "rows": each.rows,
-                "refused": each.refused,
-            }
-            for each in model.agents
-        ]
-    if view == "needs":
-        return [
-            {
-                "kind": each.kind,
-                "path": each.row.path,
-                "what": describe.need_text(each, words),
-                "row": each.row.seq,
-                "since": timestamp(each.row.time),
-            }
-            for each in model.needs
-        ]
-    if view == "handoffs":
-        return [
-            {
-                "from": each.sender,
-                "to": each.receiver,
-                "file": each.filename,
-                "message": each.row.message,
-                "read": each.read,
-                "acknowledged": each.acknowledged is not None,
-                "time": each.row.timestamp,
-            }
-            for each in model.deliveries
-        ]
-    return [
-        {
-            "path": each.path,
-            "version": each.head.version,
-            "author": each.head.actor,
-            "refused": each.refused,
-            "time": each.head.timestamp,
-        }
-        for each in model.files
-    ]
 
 
 def declare_verify(parser: ArgumentParser, words: Catalogue) -> None:

@@ -149,8 +149,8 @@ class RequestsRoom(Room):
         # What was chosen just now is still being read: a quick key means it all the same.
         await self._loaded.wait()
         app, full = self.watchroom, self._full
-        if app.workspace is None:
-            app.tell(app.words("files.not_ready" if app.feed.is_live else "files.in_the_past"), "warning")
+        if await app.opened_workspace() is None:
+            app.tell(app.words("files.in_the_past"), "warning")
         elif full is None or full.asked.ended is not None:
             app.tell(app.words("request.none"), "warning")
         elif kind is not None and full.request.kind != kind:

@@ -1,0 +1,87 @@
+"""The command by which people answer what agents ask: answer."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+
+from watchroom.model import ANSWER, Json
+from watchroom.projections import Asked
+from watchroom.requests import Request
+from watchroom.texts import Catalogue
+from watchroom.workspace import Workspace
+
+from watchroom_tui.asking import read_request, request_lines
+from watchroom_tui.commands.command import WrongUsage, print_json
+from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.work import DiffLine, diff
+
+
+def declare_answer(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
+    parser.add_argument("request", type=int, help=words("cli.argument.request"))
+    answers = parser.add_mutually_exclusive_group()
+    answers.add_argument("--approve", action="store_true", help=words("cli.argument.approve"))
+    answers.add_argument("--reject", nargs="?", const="", metavar="REASON", help=words("cli.argument.reject"))
+    answers.add_argument("--text", help=words("cli.argument.text"))
+    answers.add_argument("--choose", action="append", metavar="VALUE", help=words("cli.argument.choose"))
+    parser.add_argument(
+        "--arguments", action="append", default=[], metavar="[CALL=]JSON", help=words("cli.argument.edited")
+    )
+    parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
+
+
+def run_answer(given: Namespace, words: Catalogue) -> int:
+    """Without an answer, the request is printed."""
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        if given.arguments and not given.approve:
+            raise WrongUsage(words("cli.answer.arguments"))
+        request = workspace.requests.find(given.request)
+        if not (given.approve or given.reject is not None or given.text is not None or given.choose):
+            _print(workspace, given.request, words)
+            return 0
+        tools = workspace.tools_for_human(given.person or name_of_this_person())
+        result = tools.dispatch_tool_call(
+            ANSWER, {"request": given.request, **_answer(given, request, words)}
+        )
+    print_json(result, indent=2)
+    return 0 if result["success"] else 1
+
+
+def _answer(given: Namespace, request: Request, words: Catalogue) -> Mapping[str, Json]:
+    if given.text is not None:
+        return {"text": given.text}
+    if given.choose:
+        return {"values": given.choose}
+    if not given.arguments:
+        return {"approved": bool(given.approve), "reason": given.reject or None}
+    edited = dict(_edited(text, request, words) for text in given.arguments)
+    return {
+        "decisions": [
+            {"call_id": call.id, "approved": True, "arguments": edited.get(call.id)} for call in request.calls
+        ]
+    }
+
+
+def _edited(text: str, request: Request, words: Catalogue) -> tuple[str, str]:
+    """Which call gets other arguments, and which. Of a single call the name may be left out."""
+    ids = [call.id for call in request.calls]
+    call_id, separator, arguments = text.partition("=")
+    if separator and call_id in ids:
+        return call_id, arguments
+    if len(ids) == 1:
+        return ids[0], text
+    raise WrongUsage(words("cli.answer.which", calls=", ".join(ids)))
+
+
+def _print(workspace: Workspace, number: int, words: Catalogue) -> None:
+    journal = workspace.journal
+    (row,) = journal.rows(number - 1, until=number)
+    full = read_request(journal, Asked(row, journal.version("request", row.path, 2)))
+    changes: list[list[DiffLine] | None] = [
+        diff(would.before, would.after) if would else None for would in full.proposals
+    ]
+    for line in request_lines(full, changes, words):
+        print("".join(span.text for span in line).rstrip())
+    for option in full.request.options:
+        print(f"   {option.value}")

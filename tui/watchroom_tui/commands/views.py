@@ -1,0 +1,120 @@
+"""What the dashboard shows, as tables: for ``watchroom show``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from watchroom.model import Json, timestamp
+from watchroom.projections import Model
+from watchroom.texts import Catalogue
+
+from watchroom_tui import describe
+from watchroom_tui.columns import age
+
+Table: TypeAlias = list[dict[str, Json]]
+
+
+def view_of(model: Model, view: str, words: Catalogue) -> Table:
+    """The lines of a view, which is one of `VIEWS`."""
+    return _MAKERS[view](model, words)
+
+
+def _agents(model: Model, words: Catalogue) -> Table:
+    now = model.time
+    return [
+        {
+            "agent": each.agent.id,
+            "layer": each.agent.layer,
+            "supervisor": each.agent.supervisor,
+            "status": each.status(now),
+            "last_tool": each.last.tool if each.last else "",
+            "last_path": each.last.path if each.last else "",
+            "ago": age(each.last.time, now) if each.last else "",
+            "rows": each.rows,
+            "refused": each.refused,
+        }
+        for each in model.agents
+    ]
+
+
+def _needs(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "kind": each.kind,
+            "path": each.row.path,
+            "what": describe.need_text(each, words),
+            "row": each.row.seq,
+            "since": timestamp(each.row.time),
+        }
+        for each in model.needs
+    ]
+
+
+def _handoffs(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "from": each.sender,
+            "to": each.receiver,
+            "file": each.filename,
+            "message": each.row.message,
+            "read": each.read,
+            "acknowledged": each.acknowledged is not None,
+            "time": each.row.timestamp,
+        }
+        for each in model.deliveries
+    ]
+
+
+def _files(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "path": each.path,
+            "version": each.head.version,
+            "author": each.head.actor,
+            "refused": each.refused,
+            "time": each.head.timestamp,
+        }
+        for each in model.files
+    ]
+
+
+def _requests(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "request": each.id,
+            "agent": each.agent,
+            "kind": each.kind,
+            "what": describe.request_text(each, words),
+            "session": each.session,
+            "since": each.row.timestamp,
+            "expires": timestamp(each.expires) if each.expires else "",
+        }
+        for each in model.requests
+    ]
+
+
+def _sessions(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "agent": each.agent,
+            "session": each.id,
+            "status": each.status,
+            "title": each.title,
+            "last": each.last.message,
+            "time": each.last.timestamp,
+        }
+        for each in (view.session for view in model.agents)
+        if each is not None
+    ]
+
+
+_MAKERS: Final[Mapping[str, Callable[[Model, Catalogue], Table]]] = {
+    "agents": _agents,
+    "needs": _needs,
+    "handoffs": _handoffs,
+    "files": _files,
+    "requests": _requests,
+    "sessions": _sessions,
+}
+VIEWS: Final = tuple(_MAKERS)
