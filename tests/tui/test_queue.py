@@ -116,7 +116,7 @@ async def test_a_stalled_agent_is_gone_to_with_what_it_did_last_whatever_waits_f
             stalled = [each for each in desk.list("needs").items if each.kind == "stalled"]
             assert {each.key for each in stalled} == {"bob", "charlie"}
             for need in stalled:
-                await desk.app.go_to(need)
+                await desk.app.guide.to_need(need)
                 await desk.until(lambda: desk.place == "agents", "the agents")
                 await desk.until(lambda n=need: desk.cursor("agents").agent.id == n.key, need.key)  # type: ignore[misc]
                 await desk.sees("own.md" if need.key == "charlie" else "✗ conflict v1≠v2")

@@ -7,7 +7,7 @@ import gc
 from collections.abc import Callable, Iterable
 from functools import partial
 from time import time_ns
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.style import Style
 from textual.app import App, SystemCommand
@@ -15,15 +15,14 @@ from textual.message import Message
 from textual.notifications import Notify
 from textual.screen import Screen
 from watchroom.journal import Journal
-from watchroom.model import Row
-from watchroom.projections import Model, Need
-from watchroom.projections.model import pressing
+from watchroom.projections import Model
 from watchroom.texts import Language
 
 from watchroom_tui.actions import ROOMS, bindings, offered, scopes_of
 from watchroom_tui.alarm import Alarm
 from watchroom_tui.alerts import AlertMode
 from watchroom_tui.feed import Feed
+from watchroom_tui.leading import Guide
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.room import Room
 from watchroom_tui.theme import DARK, LIGHT, THEMES
@@ -36,14 +35,6 @@ if TYPE_CHECKING:
     from watchroom_tui.hints import Hints
     from watchroom_tui.merge_in_hand import MergeInHand
     from watchroom_tui.work import WorkerProcess
-
-NEED_ROOMS: Final = {
-    "conflict": "files",
-    "request": "requests",
-    "outside": "files",
-    "unchecked": "files",
-    "handoff": "handoffs",
-}
 
 
 class ModelChanged(Message):
@@ -110,7 +101,7 @@ class WatchroomApp(App[None]):
         self._hints: Hints | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
         self._visited: list[str] = []
-        self._urgent: Need | None = None
+        self.guide = Guide(self)
         self.merges: dict[int, MergeInHand] = {}
         """What was begun and not committed, by the row that was refused."""
         self.feed = Feed(
@@ -246,56 +237,8 @@ class WatchroomApp(App[None]):
         if self.screen is screen:
             await self.pop_screen()
 
-    async def go_to(self, need: Need) -> None:
-        """Go to the room that deals with ``need``, and to what it is about."""
-        if need.closes_by_a_look and self.feed.is_live:
-            self.tell(self.words("seen.hint"))
-        if need.kind in ("denied", "stalled"):
-            await self.go_to_agent(need.key, what_it_did=True)
-            return
-        await self.action_room("handoffs" if need.row.zone == "handoff" else NEED_ROOMS[need.kind])
-        merges = self.feed.is_live and need.kind in ("conflict", "outside") and need.row.zone == "collab"
-        is_known = any(file.path == need.row.path for file in self.model.files)
-        # The room would show the row alone, beneath the merge, if there is no such file.
-        if self.room and (is_known or not merges):
-            self.room.go_to(need.row)
-        if merges:
-            await self.merge(need.row)
-
-    async def merge(self, row: Row) -> None:
-        """Settle what ``row``, a refused write or an edit made by hand, is in conflict with."""
-        if self.feed.is_live:
-            from watchroom_tui.screens.merge import MergeScreen
-
-            await self.push_screen(MergeScreen(row))
-        else:
-            self.tell(self.words("files.in_the_past"), "warning")
-
-    async def go_to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
-        """Go to the room of the agents, and to this one or its rows."""
-        from watchroom_tui.screens.agents import AgentsRoom
-
-        await self.action_room("agents")
-        if isinstance(self.room, AgentsRoom):
-            self.room.go_to_agent(agent, what_it_did=what_it_did)
-
-    async def go_to_session(self, path: str) -> None:
-        """Go to the room of the agents, and to this session."""
-        from watchroom_tui.screens.agents import AgentsRoom
-
-        await self.action_room("agents")
-        if isinstance(self.room, AgentsRoom):
-            self.room.go_to_session(path)
-
     async def action_urgent(self) -> None:
-        needs = pressing(self.model, self.now())
-        if needs:
-            again = self._urgent in needs
-            at = (needs.index(self._urgent) + 1) % len(needs) if again and self._urgent else 0
-            self._urgent = needs[at]
-            await self.go_to(needs[at])
-        else:
-            self.tell(self.words("header.calm"))
+        await self.guide.to_the_most_urgent()
 
     async def action_quit(self) -> None:
         """Leave; but what was begun to be merged and is not committed would go with it, so ask first."""

@@ -30,7 +30,6 @@ class SessionPane:
         self._app = room.watchroom
         self._view = view
         self._reader = SessionReader(self._app.journal)
-        self._reading = asyncio.Lock()
         self._agent: AgentView | None = None
         self._as_of = 0
         self._chosen: str | None = None
@@ -85,8 +84,7 @@ class SessionPane:
 
     async def _load(self, path: str, as_of: int) -> None:
         agent = path.partition("/")[0]
-        async with self._reading:
-            reading, entries = await asyncio.to_thread(self._read, path, as_of)
+        reading, entries = await asyncio.to_thread(self._read, path, as_of)
         if not reading.steps:
             self._view.clear()
             return

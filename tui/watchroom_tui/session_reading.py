@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Final, NamedTuple
 
 from watchroom.journal import Journal, RowFilter
@@ -22,22 +23,26 @@ class Reading(NamedTuple):
 
 
 class SessionReader:
-    """Not for two threads at a time. ``journal`` is read where `read` is called."""
+    """May be used from any thread; ``journal`` is read where `read` is called."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._path = ""
         self._steps: tuple[Step, ...] = ()
+        # A reading that nobody waits for any more may still be going on when the next begins.
+        self._lock = Lock()
 
     def read(self, path: str, as_of: int) -> Reading:
         """The session at ``path`` as of row ``as_of``."""
-        if path != self._path or (self._steps and self._steps[-1].row.seq > as_of):
-            self._path, self._steps = path, ()
-        known = len(self._steps)
-        rows = self._journal.history("session", path, after_version=known)
-        new = [row for row in rows if row.seq <= as_of]
-        self._steps = (*self._steps, *(self._step(row) for row in new))
-        return Reading(path, self._steps, self._saying(path, as_of))
+        with self._lock:
+            if path != self._path or (self._steps and self._steps[-1].row.seq > as_of):
+                self._path, self._steps = path, ()
+            known = len(self._steps)
+            rows = self._journal.history("session", path, after_version=known)
+            new = [row for row in rows if row.seq <= as_of]
+            if new:
+                self._steps = (*self._steps, *(self._step(row) for row in new))
+            return Reading(path, self._steps, self._saying(path, as_of))
 
     def _step(self, row: Row) -> Step:
         return step_of(row, self._journal.content(row.seq) or "{}")

@@ -315,7 +315,7 @@ class FilesRoom(Room):
         mine = [each for each in app.model.conflicts if file is not None and each.path == file.path]
         chosen = next((each for each in mine if row is not None and each.actor == row.actor), None)
         if mine:
-            await app.merge((chosen or mine[0]).row)
+            await app.guide.to_merge((chosen or mine[0]).row)
         else:
             app.tell(app.words("files.no_conflict"))
 

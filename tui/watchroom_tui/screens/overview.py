@@ -44,13 +44,13 @@ class OverviewRoom(Room):
     async def open_agent(self) -> None:
         view = self.query_one("#agents", AgentList).item
         if view:
-            await self.watchroom.go_to_agent(view.agent.id)
+            await self.watchroom.guide.to_agent(view.agent.id)
 
     @on(LineList.Opened, "#needs")
     async def open_need(self) -> None:
         need = self.query_one("#needs", NeedList).item
         if need:
-            await self.watchroom.go_to(need)
+            await self.watchroom.guide.to_need(need)
 
     @on(LineList.Opened, "#activity")
     def open_row(self) -> None:

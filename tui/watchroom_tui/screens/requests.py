@@ -136,7 +136,7 @@ class RequestsRoom(Room):
     async def action_to_session(self) -> None:
         asked = self.query_one("#requests", RequestList).item
         if asked is not None:
-            await self.watchroom.go_to_session(asked.session)
+            await self.watchroom.guide.to_session(asked.session)
 
     def _ticked(self, full: AskedInFull) -> list[str]:
         """The ids of the calls that are ticked; of a single one, that."""

@@ -1,0 +1,83 @@
+"""Where things lead: to the room that deals with a need, to an agent, a session, a conflict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from watchroom.model import Row
+from watchroom.projections import Need
+from watchroom.projections.model import pressing
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+NEED_ROOMS: Final = {
+    "conflict": "files",
+    "request": "requests",
+    "outside": "files",
+    "unchecked": "files",
+    "handoff": "handoffs",
+}
+
+
+class Guide:
+    """Leads through the rooms of ``app``."""
+
+    def __init__(self, app: WatchroomApp) -> None:
+        self._app = app
+        self._urgent: Need | None = None
+
+    async def to_the_most_urgent(self) -> None:
+        """Go to what a person should look at first; again, to the next."""
+        app = self._app
+        needs = pressing(app.model, app.now())
+        if needs:
+            again = self._urgent in needs
+            at = (needs.index(self._urgent) + 1) % len(needs) if again and self._urgent else 0
+            self._urgent = needs[at]
+            await self.to_need(needs[at])
+        else:
+            app.tell(app.words("header.calm"))
+
+    async def to_need(self, need: Need) -> None:
+        """Go to the room that deals with ``need``, and to what it is about."""
+        app = self._app
+        if need.closes_by_a_look and app.feed.is_live:
+            app.tell(app.words("seen.hint"))
+        if need.kind in ("denied", "stalled"):
+            await self.to_agent(need.key, what_it_did=True)
+            return
+        await app.action_room("handoffs" if need.row.zone == "handoff" else NEED_ROOMS[need.kind])
+        merges = app.feed.is_live and need.kind in ("conflict", "outside") and need.row.zone == "collab"
+        is_known = any(file.path == need.row.path for file in app.model.files)
+        # The room would show the row alone, beneath the merge, if there is no such file.
+        if app.room and (is_known or not merges):
+            app.room.go_to(need.row)
+        if merges:
+            await self.to_merge(need.row)
+
+    async def to_merge(self, row: Row) -> None:
+        """Settle what ``row``, a refused write or an edit made by hand, is in conflict with."""
+        app = self._app
+        if app.feed.is_live:
+            from watchroom_tui.screens.merge import MergeScreen
+
+            await app.push_screen(MergeScreen(row))
+        else:
+            app.tell(app.words("files.in_the_past"), "warning")
+
+    async def to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
+        """Go to the room of the agents, and to this one or its rows."""
+        from watchroom_tui.screens.agents import AgentsRoom
+
+        await self._app.action_room("agents")
+        if isinstance(self._app.room, AgentsRoom):
+            self._app.room.go_to_agent(agent, what_it_did=what_it_did)
+
+    async def to_session(self, path: str) -> None:
+        """Go to the room of the agents, and to this session."""
+        from watchroom_tui.screens.agents import AgentsRoom
+
+        await self._app.action_room("agents")
+        if isinstance(self._app.room, AgentsRoom):
+            self._app.room.go_to_session(path)
