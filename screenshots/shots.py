@@ -117,6 +117,10 @@ async def _in_its_file(app: WatchroomApp, row: Row) -> None:
         app.room.go_to(row)
 
 
+async def _merging(app: WatchroomApp, row: Row) -> None:
+    await app.guide.to_merge(row)
+
+
 SHOTS: tuple[Shot, ...] = (
     Shot("overview", MIDDLE, _rooms(), act=_settled),
     Shot("overview-narrow", NARROW, _rooms(), act=_settled),
@@ -127,9 +131,9 @@ SHOTS: tuple[Shot, ...] = (
     Shot("handoffs", MIDDLE, _rooms(), ("3", "down"), act=_settled),
     Shot("files", MIDDLE, _rooms(), ("4", "end"), act=_settled),
     Shot("files-narrow", NARROW, _rooms(), ("4", "end", "tab"), act=_settled),
-    Shot("merge", MIDDLE, _rooms(), act=_at_the_dispute(WatchroomApp.merge)),
-    Shot("merge-narrow", NARROW, _rooms(), act=_at_the_dispute(WatchroomApp.merge, "c")),
-    Shot("commit", MIDDLE, _rooms(), act=_at_the_dispute(WatchroomApp.merge, "c", "i", "w")),
+    Shot("merge", MIDDLE, _rooms(), act=_at_the_dispute(_merging)),
+    Shot("merge-narrow", NARROW, _rooms(), act=_at_the_dispute(_merging, "c")),
+    Shot("commit", MIDDLE, _rooms(), act=_at_the_dispute(_merging, "c", "i", "w")),
     Shot("conflict", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file)),
     Shot("sides", WIDE, _rooms(), act=_at_the_dispute(_in_its_file, "s")),
     Shot("blame", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file, "b")),

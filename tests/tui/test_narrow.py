@@ -38,9 +38,10 @@ async def test_every_pane_of_every_room_can_be_reached_and_used_at_80_by_24(
     deliver(alice, "bob", "one.md", "the delivery")
     wanted = {
         "overview": ["● alice", "⚔ conflict", "hand over"],
-        "agents": ["● alice", "a.md", "the preview", "hand over"],
+        "agents": ["● alice", "a.md", "No session yet", "the preview", "hand over"],
         "handoffs": ["about one.md", "1 ✉1", "the delivery"],
         "files": [PLAN, "●─ v1", "+ another"],
+        "requests": ["What agents ask of you", "Choose a request"],
         "activity": ["hand over"],
     }
     async with dashboard(workspace, size=NARROW) as desk:

@@ -13,9 +13,10 @@ async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(
 ) -> None:
     orders = {
         "overview": ["agents", "needs", "activity"],
-        "agents": ["agents", "files", "preview", "rows"],
+        "agents": ["agents", "files", "session", "preview", "rows"],
         "handoffs": ["deliveries", "matrix", "content"],
         "files": ["shared", "versions", "diff"],
+        "requests": ["requests", "request"],
         "activity": ["rows"],
     }
     async with dashboard(workspace) as desk:

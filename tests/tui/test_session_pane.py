@@ -155,7 +155,7 @@ async def test_earlier_sessions_can_be_read(workspace: Workspace) -> None:
 async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await sees_agent(desk, "charlie")
-        await desk.sees("This agent has no session yet.")
+        await desk.sees("No session yet.")
         await desk.press("m")
         await desk.is_told("This agent has no session")
 

@@ -81,7 +81,7 @@ class RequestsRoom(Room):
         full = self._full
         kind = full.request.kind if full is not None and full.asked.ended is None else None
         if action in ("open", "filter"):
-            return kind != "approve"
+            return kind != "approve" and not isinstance(self.focused, ChoiceList)
         return action not in ANSWERS or ANSWERS[action] == kind
 
     @on(LineList.Highlighted, "#requests")
@@ -214,4 +214,6 @@ class RequestsRoom(Room):
         offered.set_class(not choices, "-away")
         if not choices and offered.has_focus:
             self.front(self.query_one("#requests", RequestList))
-        offered.show(choices)
+        prompt = self._full.request.prompt.strip() if self._full else ""
+        offered.offer(choices, safe(prompt.split("\n", 1)[0]))
+        self.recount()

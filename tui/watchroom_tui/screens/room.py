@@ -91,7 +91,7 @@ class Room(Screen[None]):
         self._show_tabs()
 
     def _show_tabs(self) -> None:
-        panes = self.panes
+        panes = self.panes_in_use
         front = next((index for index, pane in enumerate(panes) if pane.has_class("-front")), 0)
         self.query_one(PaneTabs).show([cast("Pane", pane).tab_text for pane in panes], front)
 
@@ -106,7 +106,7 @@ class Room(Screen[None]):
 
     @on(PaneTabs.Chosen)
     def choose_pane(self, event: PaneTabs.Chosen) -> None:
-        self.front(self.panes[event.index])
+        self.front(self.panes_in_use[event.index])
 
     def on_mount(self) -> None:
         self._put_in_front(self.panes[0])
@@ -118,6 +118,11 @@ class Room(Screen[None]):
     def panes(self) -> list[Widget]:
         """The panes in reading order: they stay the same."""
         return list(self.query(".pane"))
+
+    @property
+    def panes_in_use(self) -> list[Widget]:
+        """Those that have something to say now."""
+        return [pane for pane in self.panes if not pane.has_class("-away")]
 
     def front(self, pane: Widget) -> None:
         """Bring a pane to the front, where only one shows, and give it the keys; `step_back` returns."""
@@ -141,7 +146,7 @@ class Room(Screen[None]):
         self._show_tabs()
 
     def next_pane(self, step: int) -> None:
-        panes = self.panes
+        panes = self.panes_in_use
         index = next((n for n, pane in enumerate(panes) if pane is self.focused), -step)
         if isinstance(self.focused, LineList):
             self.focused.end_filtering()

@@ -71,6 +71,21 @@ class ChoiceList(LineList[Choice]):
     BINDINGS = bindings("choices")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list", "choices")
 
+    _question = ""
+
+    def offer(self, choices: Sequence[Choice], question: str) -> None:
+        """Show these choices; ``question`` is safe already."""
+        self._question = question
+        self.show(choices)
+        self._retitle()
+
+    def title_text(self, title: str) -> str:
+        return f"{title} · {self._question}" if self._question else title
+
+    @property
+    def tab_text(self) -> str:
+        return f"{words_of(self)(self._title)} {len(self.items)}"
+
     def key_of(self, item: Choice) -> Hashable:
         return item.value
 

@@ -1,0 +1,187 @@
+"""What requests and sessions look like, at each size and in both languages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from calls import ok
+from runtime.weather import Chunk, call, calling
+from syrupy.assertion import SnapshotAssertion
+from tui.driving import Desk, past
+from tui.pictures import SIZES, at_rest
+from tui.recorded import REPORT, recorded
+from tui.sessions import asks
+from watchroom import Agent, Workspace
+from watchroom.journal import Journal
+from watchroom.runtime import ChatAgent, ModelPayload, Policies, Session
+from watchroom.texts import Language
+from watchroom.toolbox.agent_tools import agent_tools
+
+EXACT = REPORT.replace("12 % more cargo", "12.4 % more cargo").replace("- When does dredging begin?\n", "")
+
+
+def says_once(
+    answer: Sequence[Chunk], *, is_whole: bool = True
+) -> Callable[[ModelPayload], AsyncIterator[Chunk]]:
+    """A model with one answer; one that is not whole stays in mid-sentence."""
+
+    async def model(payload: ModelPayload) -> AsyncIterator[Chunk]:
+        for chunk in answer:
+            yield chunk
+        if not is_whole:
+            await asyncio.Event().wait()
+
+    return model
+
+
+TASKS: dict[str, tuple[str, list[Chunk]]] = {
+    "analyst": (
+        "Check the figures of the report against the raw numbers.",
+        calling(
+            call(
+                "collab_write",
+                filepath="report.md",
+                content=EXACT,
+                message="exact figure",
+                expected_version=1,
+            ),
+            content="The raw numbers say 12.4 %, not 12 %. I would like to correct the report.",
+        ),
+    ),
+    "researcher": (
+        "Find out when dredging begins.",
+        asks("Which source should I trust more: port or ministry?"),
+    ),
+    "writer": (
+        "Write the summary.",
+        asks("Which sections go in?", "Findings", "Open questions", "数据", several=True),
+    ),
+    "editor": (
+        "Read the report once more.",
+        [{"content": "I read the findings first. The second sentence is too"}],
+    ),
+}
+
+
+def asking(root: Path) -> None:
+    """Four agents: three ask a person, the fourth is just saying something."""
+    layers = {"editor": "top", "analyst": "mid"}
+    agents = [Agent(name, layer=layers.get(name, "bottom")) for name in TASKS]  # type: ignore[arg-type]  # layers
+    with Workspace.open(root, agents=agents) as workspace:
+        writer = workspace.tools("writer")
+        ok(writer, "collab_write", filepath="report.md", content=REPORT, message="draft", expected_version=0)
+        asyncio.run(_all_at_work(workspace))
+        workspace.flush()
+
+
+async def _all_at_work(workspace: Workspace) -> None:
+    committed = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def wake() -> None:
+        loop.call_soon_threadsafe(committed.set)
+
+    end = workspace.subscribe(wake)
+    async with AsyncExitStack() as stack:
+        for name, (task, answer) in TASKS.items():
+            agent = ChatAgent(
+                agent_tools(workspace.tools(name)),
+                model_runtime=says_once(answer, is_whole=name != "editor"),
+                policies=Policies(tools={"collab_write": "ask"}),
+                asks=True,
+            )
+            messages = [{"role": "user", "content": task}]
+            session: Session = await stack.enter_async_context(
+                workspace.sessions.begin(name, agent, messages=messages, session_id=f"{name}-1")
+            )
+            work = asyncio.create_task(session.run())
+            stack.push_async_callback(_stopped, work)
+            # One after the other, so that the rows have the same numbers each time.
+            while not _is_at_rest(workspace, name):
+                await committed.wait()
+                committed.clear()
+    end()
+
+
+def _is_at_rest(workspace: Workspace, agent: str) -> bool:
+    newest = workspace.journal.rows_before(workspace.journal.last_seq() + 1, limit=1)[0]
+    return newest.actor == agent and newest.tool == ("llm_stream" if agent == "editor" else "ask_person")
+
+
+async def _stopped(work: asyncio.Task[object]) -> None:
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
+    found = recorded(tmp_path_factory.mktemp("asking"), asking)
+    yield found
+    found.close()
+
+
+async def goes_to_requests(desk: Desk, which: int) -> None:
+    await desk.goes_to("7", "requests")
+    await desk.until(lambda: len(desk.list("requests").items) == 3, "the requests")
+    await desk.press(*["down"] * which)
+
+
+async def goes_to_approval(desk: Desk) -> None:
+    await goes_to_requests(desk, 2)
+    await desk.until(lambda: "analyst" in str(desk.text("request").border_title), "the request")
+    if "request" not in desk.shown_panes():
+        await desk.press("enter")
+
+
+async def goes_to_choice(desk: Desk) -> None:
+    await goes_to_requests(desk, 0)
+    await desk.until(lambda: len(desk.list("choices").items) == 3, "the choices")
+    await desk.press("enter", "space", "down")
+
+
+async def goes_to_session(desk: Desk) -> None:
+    await desk.goes_to("2", "agents")
+    await desk.press("enter")
+    await desk.sees("12.4 %, not 12 %")
+    await desk.press("up", "enter")
+
+
+async def goes_to_what_is_being_said(desk: Desk) -> None:
+    await desk.goes_to("2", "agents")
+    await desk.press("G", "enter")
+    await desk.sees("is too▌")
+
+
+async def sees_overview(desk: Desk) -> None:
+    await desk.until(lambda: len(desk.list("needs").items) == 3, "the needs")
+
+
+SCREENS = {
+    "overview": sees_overview,
+    "approval": goes_to_approval,
+    "choice": goes_to_choice,
+    "session": goes_to_session,
+    "saying": goes_to_what_is_being_said,
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_every_screen(
+    journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
+) -> None:
+    async with past(journal, journal.last_seq(), size=size) as desk:
+        await SCREENS[screen](desk)
+        assert await at_rest(desk) == picture
+
+
+@pytest.mark.parametrize("screen", ["approval", "session"])
+async def test_in_chinese(journal: Journal, picture: SnapshotAssertion, screen: str) -> None:
+    language: Language = "zh"
+    async with past(journal, journal.last_seq(), language=language) as desk:
+        await SCREENS[screen](desk)
+        assert await at_rest(desk) == picture
