@@ -134,6 +134,12 @@ def test_an_id_that_is_made_is_no_other_calls_own() -> None:
     ]
 
 
+def test_ids_that_are_made_skip_all_that_are_there() -> None:
+    given_ids = ["", "call_7_0", "", "call_7_2", "call_7_2", ""]
+    found = [each[0] for each in calls(*[call(n, each, "read") for n, each in enumerate(given_ids)])]
+    assert found == ["call_7_1", "call_7_0", "call_7_3", "call_7_2", "call_7_4", "call_7_5"]
+
+
 def test_arguments_stay_as_they_were_written_even_if_broken() -> None:
     assert calls(call(0, "a", "read", '{"path": ')) == [("a", "read", '{"path": ')]
 

@@ -71,16 +71,18 @@ class Answer:
 
     def _tool_calls(self) -> tuple[ToolCall, ...]:
         calls = sorted(self._calls, key=_Call.place)
-        given = {call.id for call in calls}
+        others = {call.id for call in calls}
         used: set[str] = set()
+        free = 0
         whole = []
         for place, call in enumerate(calls):
             if not call.name:
                 raise ModelFailed(rule="nameless_call")
-            if not call.id or call.id in used or call.id in self._taken:
-                call_id = self._made_id(place, given | used)
-            else:
-                call_id = call.id
+            call_id = call.id
+            if not call_id or call_id in used or call_id in self._taken:
+                free = self._free_number(max(place, free), others)
+                call_id = f"{self._prefix}_{free}"
+                others.add(call_id)
             used.add(call_id)
             # No arguments at all are what some models write where a tool needs none.
             arguments = "".join(call.arguments)
@@ -88,12 +90,10 @@ class Answer:
             whole.append(ToolCall(id=call_id, function=function))
         return tuple(whole)
 
-    def _made_id(self, place: int, others: Container[str]) -> str:
-        made = f"{self._prefix}_{place}"
-        while made in others or made in self._taken:
-            place += 1
-            made = f"{self._prefix}_{place}"
-        return made
+    def _free_number(self, number: int, others: Container[str]) -> int:
+        while (made := f"{self._prefix}_{number}") in others or made in self._taken:
+            number += 1
+        return number
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class _Call:
 
 
 def chunk_of(given: ModelChunk | Mapping[str, object]) -> ModelChunk:
-    """What a person's own model runtime gave, as a chunk that can be stored. Fields that are None are left out.
+    """What a person's own model runtime gave, as a chunk that can be stored. None means left out.
 
     What is no chunk is `ModelFailed`, which names the field and the rule that it breaks.
     """
@@ -152,7 +152,7 @@ def _without_nones(given: object, depth: int) -> object:
 
 
 def without_halves(text: str) -> str:
-    """``text`` with U+FFFD for halves of surrogate pairs, which nothing can store. Some servers cut emoji so."""
+    """``text`` with U+FFFD for halves of surrogate pairs, which nothing stores; some servers cut emoji."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -37,39 +37,37 @@ class EventParser:
 
     def feed(self, data: bytes) -> Iterator[Event]:
         """The events that end in ``data``."""
-        for line in self._lines(data):
+        for line in self._ended(data):
+            self._check(len(line))
+            if self._at_start:
+                self._at_start = False
+                line = line.removeprefix(_BOM)
             if line:
                 self._take(line)
             else:
                 yield from self._event()
+        self._check(len(self._rest))
 
     def close(self) -> Iterator[Event]:
         """The event that was not closed by an empty line: some servers leave that out at the end. A line that
         was cut off is not taken."""
         yield from self._event()
 
-    def _lines(self, data: bytes) -> Iterator[bytes]:
+    def _ended(self, data: bytes) -> list[bytes]:
+        """The lines that end in ``data``."""
         if self._after_cr and data:
             data = data.removeprefix(b"\n")
             self._after_cr = False
         if b"\r" in data:
             self._after_cr = data.endswith(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        first, *others = data.split(b"\n")
-        self._rest += first
-        if others:
-            ended = [bytes(self._rest), *others]
-            self._rest = bytearray(ended.pop())
-            for line in ended:
-                yield self._checked(line)
-        self._check(len(self._rest))
-
-    def _checked(self, line: bytes) -> bytes:
-        self._check(len(line))
-        if self._at_start:
-            self._at_start = False
-            return line.removeprefix(_BOM)
-        return line
+        lines = data.split(b"\n")
+        self._rest += lines[0]
+        if len(lines) == 1:
+            return []
+        lines[0] = bytes(self._rest)
+        self._rest = bytearray(lines.pop())
+        return lines
 
     def _check(self, size: int) -> None:
         if size > self._longest:
