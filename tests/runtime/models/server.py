@@ -49,7 +49,7 @@ class Exchange:
 
     async def send(self, *pieces: bytes) -> None:
         """Each piece as a chunk of its own, which is how the client comes to see it."""
-        await self.raw(b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces))
+        await self.raw(b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces if piece))
 
     async def finish(self) -> None:
         await self.raw(b"0\r\n\r\n")

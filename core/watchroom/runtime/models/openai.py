@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from watchroom.errors import ModelFailed
 from watchroom.runtime.models.protocol import ModelChunk, ModelPayload
@@ -21,7 +21,7 @@ MAX_ANSWER_BYTES: Final = 128 * 1024 * 1024
 """Of the body as it comes: each word of a streamed answer takes some 300 bytes there."""
 
 _MAX_REFUSAL_BYTES: Final = 64 * 1024
-_SECRET_HEADERS: Final = re.compile("auth|cookie|key|secret|token")
+_SECRET_NAME: Final = re.compile("auth|cookie|key|secret|token")
 _HEADER_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _HEADER_VALUE: Final = re.compile(r"[ -~]*")
 
@@ -254,7 +254,8 @@ def _headers(api_key: str | None, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _secrets(headers: Mapping[str, str], base_url: str) -> tuple[str, ...]:
-    secret = [value for name, value in headers.items() if _SECRET_HEADERS.search(name)]
+    parts = urlsplit(base_url)
+    named = [*headers.items(), *parse_qsl(parts.query)]
     # Of "Bearer KEY" the key.
-    found = [value.rpartition(" ")[2] for value in secret] + [urlsplit(base_url).password or ""]
-    return tuple(each for each in found if each)
+    found = [value.rpartition(" ")[2] for name, value in named if _SECRET_NAME.search(name.lower())]
+    return tuple(each for each in [*found, parts.password] if each)

@@ -44,7 +44,7 @@ class Patience(NamedTuple):
 
         try:
             date = parsedate_to_datetime(retry_after)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         if date.tzinfo is None:
             date = date.replace(tzinfo=UTC)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from watchroom import names
 from watchroom.errors import ModelFailed
@@ -25,7 +25,7 @@ _DONE: Final = "[DONE]"
 
 def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> bytes:
     """The JSON to send for ``payload``; ``model`` is taken where it leaves that open."""
-    given = payload.model_dump(mode="json")
+    given = payload.model_dump()
     for message in given["messages"]:
         message.pop("author", None)
         if not message.get("tool_calls", True):
@@ -40,7 +40,11 @@ def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> b
         body["stream_options"] = {"include_usage": True}
     if given["tools"]:
         body["tools"] = given["tools"]
-    return to_json(body)
+    try:
+        return to_json(body, inf_nan_mode="null")
+    except PydanticSerializationError:
+        whole = without_halves(json.dumps(body, ensure_ascii=False))
+        return to_json(from_json(whole), inf_nan_mode="null")
 
 
 class Reader:
@@ -68,7 +72,12 @@ class Reader:
         if not fits:
             data = data[: self._room]
         self._room -= len(data)
-        yield from self._chunks(data)
+        if not self._begun:
+            data = self._begin(data)
+        if self._json is None:
+            yield from self._streamed(self._events.feed(data))
+        else:
+            self._json += data
         if not fits and not self.done:
             raise ModelFailed(rule="too_long", limit=self._max)
 
@@ -83,19 +92,14 @@ class Reader:
         if not self.whole:
             raise ModelFailed(rule="cut_short")
 
-    def _chunks(self, data: bytes) -> Iterator[ModelChunk]:
-        if not self._begun:
-            data = data.lstrip(_BLANK)
-            if not data:
-                return
+    def _begin(self, data: bytes) -> bytes:
+        """``data`` from its first character on, which tells the two kinds apart: no line of an event stream
+        begins like JSON, and not every server says which it sends."""
+        data = data.lstrip(_BLANK)
+        if data:
             self._begun = True
-            # No line of an event stream begins so, and not every server says which of the two it sends.
-            if data.startswith(b"{"):
-                self._json = bytearray()
-        if self._json is None:
-            yield from self._streamed(self._events.feed(data))
-        else:
-            self._json += data
+            self._json = bytearray() if data.startswith(b"{") else None
+        return data
 
     def _streamed(self, events: Iterable[Event]) -> Iterator[ModelChunk]:
         for event in events:
@@ -106,13 +110,18 @@ class Reader:
                 return
             if event.name == "error":
                 raise self._reported(event.data)
-            yield from self._said_in(event.data)
+            chunk = self._chunk(event.data)
+            if chunk is not None:
+                self.whole = self.whole or chunk.finish_reason is not None
+                yield chunk
 
     def _plain(self, body: bytearray) -> Iterator[ModelChunk]:
-        yield from self._said_in(body.decode("utf-8", "replace"))
+        chunk = self._chunk(body.decode("utf-8", "replace"))
         self.done = self.whole = self._understood
+        if chunk is not None:
+            yield chunk
 
-    def _said_in(self, text: str) -> Iterator[ModelChunk]:
+    def _chunk(self, text: str) -> ModelChunk | None:
         try:
             piece = _parsed(text)
         except ValidationError as error:
@@ -120,10 +129,7 @@ class Reader:
         if piece.is_error:
             raise self._reported(text)
         self._understood = self._understood or bool(piece.choices)
-        chunk = piece.chunk()
-        if chunk is not None:
-            self.whole = self.whole or chunk.finish_reason is not None
-            yield chunk
+        return piece.chunk()
 
     def _reported(self, text: str) -> ModelFailed:
         return ModelFailed(rule="reported", problem=told(said(text), self._secrets))
@@ -231,17 +237,21 @@ class _Piece(_Wire):
 
     def chunk(self) -> ModelChunk | None:
         """None if it says nothing. Of several answers (``options`` may ask for them) the first counts."""
-        choice = next((choice for choice in self.choices or () if not choice.index), _Choice())
-        message = choice.delta or choice.message or _Message()
-        content = message.text()
-        if not (content or message.tool_calls or self.usage or choice.finish_reason):
+        choice = next((choice for choice in self.choices or () if not choice.index), _NO_CHOICE)
+        message = choice.delta or choice.message or _NO_MESSAGE
+        content, calls = message.text(), message.tool_calls or ()
+        if not (content or calls or self.usage or choice.finish_reason):
             return None
         return ModelChunk(
             content=content,
-            tool_calls=tuple(call.delta() for call in message.tool_calls or ()),
+            tool_calls=tuple([call.delta() for call in calls]),
             usage=self.usage.counted() if self.usage else None,
             finish_reason=choice.finish_reason or None,
         )
+
+
+_NO_MESSAGE: Final = _Message()
+_NO_CHOICE: Final = _Choice()
 
 
 def _parsed(text: str) -> _Piece:
