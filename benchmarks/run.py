@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import dashboard
 import merging
+import models
 import opening
 import sharing
 import storage
@@ -21,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "opening": opening.measure,
     "dashboard": dashboard.measure,
     "merging": merging.measure,
+    "models": models.measure,
 }
 
 
