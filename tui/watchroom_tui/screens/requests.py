@@ -212,6 +212,8 @@ class RequestsRoom(Room):
     def _offer(self, choices: list[Choice]) -> None:
         offered = self.query_one("#choices", ChoiceList)
         offered.set_class(not choices, "-away")
+        is_select = self._full is not None and self._full.request.kind == "select"
+        self.query_one("#right").set_class(is_select and bool(choices), "-select")
         if not choices and offered.has_focus:
             self.front(self.query_one("#requests", RequestList))
         prompt = self._full.request.prompt.strip() if self._full else ""
