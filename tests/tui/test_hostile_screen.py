@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 import sys
@@ -17,6 +18,8 @@ from calls import ok, refused
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pty_driver import NotSeen, Terminal
+from runtime.weather import call, calling
+from tui.sessions import asks, running
 from watchroom import Toolbox, Workspace
 from watchroom_tui.safe import safe, safe_lines
 
@@ -109,8 +112,38 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("hostile") / "team")
 
 
+async def speak(workspace: Workspace) -> None:
+    """Hostile text in sessions: said, called with, asked, and offered; and in what a person is told of it."""
+    evil = call(
+        "handoff_file", to_agent=HOSTILE["link"], filename=HOSTILE["title"], content=TEXT, message="x"
+    )
+    unknown = call(HOSTILE["clipboard"], "call_2", **{HOSTILE["bell"]: HOSTILE["bidi"]})
+    said = calling(evil, unknown, content=TEXT)
+    async with running(workspace, "bob", said, asks(TEXT, *HOSTILE.values(), several=True), task=TEXT):
+        await _asked(workspace, 1)
+    save = call("save_to_my_workspace", filename=HOSTILE["click"], content=TEXT, message=HOSTILE["return"])
+    async with running(workspace, "alice", calling(save), task=TEXT, ask=["save_to_my_workspace"]):
+        await _asked(workspace, 2)
+
+
+async def _asked(workspace: Workspace, count: int) -> None:
+    """Until so many requests are open."""
+    committed = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def wake() -> None:
+        loop.call_soon_threadsafe(committed.set)
+
+    end = workspace.subscribe(wake)
+    while len(list(workspace.journal.heads("request"))) < count:
+        await asyncio.wait_for(committed.wait(), 20)
+        committed.clear()
+    end()
+
+
 def made(root: Path) -> Path:
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
+        asyncio.run(speak(workspace))
         spread(workspace.tools("alice"), workspace.tools("bob"), "bob")
         for number, text in enumerate(HOSTILE.values()):
             name = text.replace("/", "").replace("\x00", "")
@@ -130,6 +163,7 @@ ROUNDS: Final = {
     "agents": ("2", "g", "\r", *"jjjjjjjj", "\r", "G", "g", "l" * 3, "\t", "G", "\r", ESC),
     "handoffs": ("3", "\r", "G", "g", "l" * 3, "\t"),
     "files": ("4", *"jjjjj", "\r", *"jj", "d", "\r", "G", "l" * 3, "\t"),
+    "requests": ("7", "\r", "e", ESC, "G", "g", "\t", "j", "\t", "\t", "j", " ", "s", "z", "G", "g"),
     "activity": ("8", *(("j",) * 12), "\r", "G", "g", ESC, "/", *"evil", "\r", ESC, "o", "o", "o", "G"),
     "urgent": (
         "!",
@@ -161,6 +195,7 @@ ARRIVED: Final = {
     "agents": "Rows",
     "handoffs": "Who → whom",
     "files": "Versions",
+    "requests": "Requests",
     "activity": "outcome",
     "urgent": "incoming",
 }
