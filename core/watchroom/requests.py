@@ -19,6 +19,7 @@ Policy: TypeAlias = Literal["always", "never", "ask"]
 """Whether a tool may be called: always, never, or only when a person approves of the call."""
 
 LONGEST_TEXT: Final = 100_000
+_STRICTNESS: Final[Sequence[Policy]] = ("always", "ask", "never")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +112,23 @@ def _choice_problem(request: Request, answer: Answer) -> str | None:
     return None
 
 
+def stricter(one: Policy, other: Policy) -> Policy:
+    """The policy that holds where there are two."""
+    return max(one, other, key=_STRICTNESS.index)
+
+
+def parsed(text: str) -> object:
+    """What the JSON in ``text`` says. Raises ValueError, for NaN and Infinity too, and RecursionError."""
+    return json.loads(text, parse_constant=_no_number)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
 def _is_object(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(parsed(text), dict)
     except (ValueError, RecursionError):
         return False
 
@@ -183,8 +198,15 @@ def subject(call: AskedCall) -> str:
 
 
 def arguments_of(text: str) -> Mapping[str, Json]:
-    """A call's arguments as an object, empty where the text is none."""
-    return cast("Mapping[str, Json]", json.loads(text)) if _is_object(text) else {}
+    """A call's arguments as an object that can be shown and stored, empty where the text is none."""
+    if not _is_object(text):
+        return {}
+    arguments = json.loads(text)
+    if "\\u" in text:
+        # Models write halves of characters, too.
+        whole = json.dumps(arguments, ensure_ascii=False).encode("utf-16", "surrogatepass")
+        arguments = json.loads(whole.decode("utf-16", "replace"))
+    return cast("Mapping[str, Json]", arguments)
 
 
 def approvals(

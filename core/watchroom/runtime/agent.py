@@ -53,7 +53,8 @@ Tool: TypeAlias = AgentTool | ToolFunction
 
 class Agent(Protocol):
     """Decides what to do next. It may also have ``executors`` (by kind of instruction) and a
-    ``model_runtime``, which go before those of the configuration."""
+    ``model_runtime``, which go before those of the configuration, and ``policies``: of these and those of
+    the configuration the stricter holds."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -75,6 +76,12 @@ class WithExecutors(Protocol):
 class WithModel(Protocol):
     @property
     def model_runtime(self) -> ModelRuntime | None: ...
+
+
+@runtime_checkable
+class WithPolicies(Protocol):
+    @property
+    def policies(self) -> Policies: ...
 
 
 class Ledger(Protocol):
@@ -115,8 +122,9 @@ ANY_TOOL: Final = Policies()
 class RuntimeConfig:
     """How a runtime is set up; everything may be left out.
 
-    ``on_event`` hears of each event as soon as it happens, before its step ends. ``ask_timeout``: seconds
-    that a person has to answer, where the agent sets none.
+    ``on_event`` hears of each event: of a model's words as they come, of the others as their step ends. (An
+    executor of your own tells of what it streams itself.) ``ask_timeout``: seconds that a person has to
+    answer, where the agent sets none.
     """
 
     executors: Mapping[str, Executor] = field(default_factory=dict)

@@ -78,17 +78,18 @@ class ChatAgent:
         )
 
     def _next_of(self, calls: tuple[ToolCall, ...]) -> Instruction:
-        waiting = tuple(call for call in calls if self.policies.of(call.function.name) == "ask")
-        for call in calls:
-            if call not in waiting and not self._is_question(call):
+        questions = [call for call in calls if self._is_question(call)]
+        others = [call for call in calls if call not in questions]
+        for call in others:
+            if self.policies.of(call.function.name) != "ask":
                 return CallTool(tool_call=call)
-        if waiting:
-            return RequestHumanApprove(pending_tools_calling=waiting)
-        return _question(calls[0])
+        return RequestHumanApprove(pending_tools_calling=tuple(others)) if others else _question(questions[0])
 
     def _is_question(self, call: ToolCall) -> bool:
-        given = arguments_of(call.function.arguments)
-        return call.function.name == ASK_PERSON and isinstance(given.get("question"), str)
+        """Whether a person is asked something, which needs no approval."""
+        if call.function.name != ASK_PERSON or self.policies.of(ASK_PERSON) == "never":
+            return False
+        return isinstance(arguments_of(call.function.arguments).get("question"), str)
 
 
 def _question(call: ToolCall) -> Instruction:

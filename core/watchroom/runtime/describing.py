@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from watchroom import names
 from watchroom.model import Json
 from watchroom.requests import AskedCall, subject, summary_of
 from watchroom.runtime.events import (
@@ -28,7 +29,7 @@ def message_of(before: AgentState, result: StepResult) -> str:
     for event in reversed(result.events):
         text = _said(before, result.new_state, event)
         if text:
-            return text.strip().split("\n", 1)[0][:LONGEST]
+            return names.storable(text.strip().split("\n", 1)[0], LONGEST)
     return ""
 
 

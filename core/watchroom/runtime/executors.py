@@ -5,21 +5,33 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, cast
 
 from watchroom import names
 from watchroom.errors import (
     InvalidToolArguments,
     LlmProviderRequired,
+    TooLarge,
     ToolFailed,
     ToolNotFound,
     WatchroomError,
 )
-from watchroom.model import Json
-from watchroom.requests import AskedCall, Request
-from watchroom.runtime.agent import Agent, AgentTool, CallOrigin, Executor, RuntimeConfig, Tool, WithModel
+from watchroom.model import MAX_TEXT_BYTES, Json
+from watchroom.requests import AskedCall, Policy, Request, parsed, stricter
+from watchroom.runtime.agent import (
+    Agent,
+    AgentTool,
+    CallOrigin,
+    Executor,
+    RuntimeConfig,
+    Tool,
+    WithModel,
+    WithPolicies,
+)
 from watchroom.runtime.events import (
     Done,
     ErrorInfo,
@@ -45,12 +57,14 @@ from watchroom.runtime.instructions import (
     RequestHumanSelect,
 )
 from watchroom.runtime.messages import AssistantMessage, ToolCall, ToolMessage
-from watchroom.runtime.models.accumulate import Answer, chunk_of
-from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime
-from watchroom.runtime.state import AgentState, StepResult
+from watchroom.runtime.models.accumulate import Answer, chunk_of, without_halves
+from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime, Usage
+from watchroom.runtime.state import AgentState, StepResult, call_key
+from watchroom.runtime.threads import in_own_thread, is_cancelling
 from watchroom.texts import Language, catalogue
 
 MOST_REASON: Final = 500
+_log = logging.getLogger("watchroom")
 
 
 class Executors:
@@ -79,43 +93,35 @@ class Executors:
             messages=state.messages, tools=self._definitions(), model="", options={}
         )
         events: list[Event] = []
-        self._happens(events, LlmStart(model=payload.model, messages=len(payload.messages)))
-        whole = Answer(f"call_{state.step_count}")
-        stream = model(payload)
+        self._streams(events, LlmStart(model=payload.model, messages=len(payload.messages)))
+        whole = Answer(f"call_{state.step_count}", _CallIds(state))
+        used: Usage | None = None
+        stream: object = None
         try:
+            stream = model(payload)
             async for given in stream:
                 chunk = chunk_of(given)
                 whole.add(chunk)
-                self._happens(events, LlmStream(chunk=chunk))
+                used = chunk.usage or used
+                self._streams(events, LlmStream(chunk=chunk))
             answer = whole.whole()
-        except Exception as error:  # noqa: BLE001  # spec 5: an executor's error becomes an event
-            return failed(state, error, self._config.language, tuple(events))
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelling():
+                raise
+            return failed(_charged(state, used), error, self._config.language, tuple(events))
         finally:
-            close = getattr(stream, "aclose", None)
-            if close is not None:
-                await close()
+            close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+            closing = close() if close is not None else None
+            if inspect.isawaitable(closing):
+                await closing
         result = LlmResult(
             result=LlmAnswer(content=answer.content, tool_calls=answer.tool_calls),
             usage=answer.usage,
             finish_reason=answer.finish_reason,
         )
-        self._happens(events, result)
-        spent = state.spent
-        used = answer.usage
         said = AssistantMessage(content=answer.content, tool_calls=answer.tool_calls)
-        return StepResult(
-            events=tuple(events),
-            new_state=state.with_messages(said).but(
-                spent=spent.model_copy(
-                    update={
-                        "model_calls": spent.model_calls + 1,
-                        "input_tokens": spent.input_tokens + (used.input_tokens if used else 0),
-                        "output_tokens": spent.output_tokens + (used.output_tokens if used else 0),
-                    }
-                ),
-                errors_in_a_row=0,
-            ),
-        )
+        after = _charged(state, used).with_messages(said).but(errors_in_a_row=0)
+        return StepResult(events=(*events, result), new_state=after)
 
     async def call_tool(self, instruction: Instruction, state: AgentState) -> StepResult:
         """Run a call, if the policy lets it, and take the result into the messages.
@@ -126,13 +132,12 @@ class Executors:
             raise TypeError(instruction.type)
         call = instruction.tool_call
         name = call.function.name
-        policy = self._config.policies.of(name)
+        policy = self._policy(name)
         if policy == "ask" and not instruction.approved:
             return await self.request_human_approve(RequestHumanApprove(pending_tools_calling=(call,)), state)
-        state = _taken_off(state, call)
+        before, state = state, _taken_off(state, call)
         if policy == "never":
-            refusal = self._words("tool_forbidden", tool=names.storable(name, 100))
-            return self._gave(state, call, {"success": False, "error": "tool_forbidden", **refusal})
+            return self._forbidden(state, call)
         tool = self._agent.tools.get(name)
         if tool is None:
             return self._broke(state, call, ToolNotFound(tool=names.storable(name, 100)))
@@ -140,17 +145,18 @@ class Executors:
             arguments = _arguments(call)
         except InvalidToolArguments as error:
             return self._broke(state, call, error)
-        key = f"{state.session_id}/{len(state.messages)}"
+        key = call_key(before, call)
         again = self._config.ledger is not None and await self._config.ledger.begins(call, key, tool)
         if again and not (isinstance(tool, AgentTool) and (tool.repeatable or tool.recovers)):
             doubt = self._words("tool_interrupted", tool=name)
             return self._gave(state, call, {"success": False, "error": "tool_interrupted", **doubt})
         try:
             result = await _run(tool, arguments, CallOrigin(key, again))
-            content = _as_json(result)
-        except Exception as error:  # noqa: BLE001  # a tool may raise anything, and the session goes on
+            return self._gave(state, call, result)
+        except (Exception, asyncio.CancelledError) as error:  # a tool may raise anything: the session goes on
+            if isinstance(error, asyncio.CancelledError) and is_cancelling():
+                raise
             return self._broke(state, call, _tool_error(name, error))
-        return self._gave(state, call, json.loads(content), content)
 
     async def finish(self, instruction: Instruction, state: AgentState) -> StepResult:
         """End the session; a message to it begins it again."""
@@ -158,13 +164,16 @@ class Executors:
             raise TypeError(instruction.type)
         ended = state.but(status="done")
         done = Done(reason=instruction.reason, final_state=ended.but(events=()))
-        return self._result(ended, done)
+        return StepResult(events=(done,), new_state=ended)
 
     async def request_human_approve(self, instruction: Instruction, state: AgentState) -> StepResult:
-        """Wait until a person has decided on each of the calls."""
+        """Wait until a person has decided on each of the calls. Nobody is asked what may not be done."""
         if not isinstance(instruction, RequestHumanApprove):
             raise TypeError(instruction.type)
         calls = instruction.pending_tools_calling
+        forbidden = next((call for call in calls if self._policy(call.function.name) == "never"), None)
+        if forbidden is not None:
+            return self._forbidden(state, forbidden)
         asked = Request(
             "approve",
             calls=tuple(AskedCall(call.id, call.function.name, call.function.arguments) for call in calls),
@@ -172,7 +181,7 @@ class Executors:
         )
         required = HumanApproveRequired(pending_tools_calling=calls, session_id=state.session_id)
         waiting = _waiting(state, asked).but(pending_tools_calling=calls)
-        return self._result(waiting, required, ToolPending(tools_calling=calls))
+        return StepResult(events=(required, ToolPending(tools_calling=calls)), new_state=waiting)
 
     async def request_human_prompt(self, instruction: Instruction, state: AgentState) -> StepResult:
         """Wait until a person has written something."""
@@ -187,7 +196,7 @@ class Executors:
         required = HumanPromptRequired(
             prompt=instruction.prompt, metadata=instruction.metadata, session_id=state.session_id
         )
-        return self._result(_waiting(state, asked), required)
+        return StepResult(events=(required,), new_state=_waiting(state, asked))
 
     async def request_human_select(self, instruction: Instruction, state: AgentState) -> StepResult:
         """Wait until a person has chosen."""
@@ -208,7 +217,7 @@ class Executors:
             metadata=instruction.metadata,
             session_id=state.session_id,
         )
-        return self._result(_waiting(state, asked), required)
+        return StepResult(events=(required,), new_state=_waiting(state, asked))
 
     def _model(self) -> ModelRuntime:
         own = self._agent.model_runtime if isinstance(self._agent, WithModel) else None
@@ -222,7 +231,16 @@ class Executors:
         return tuple(
             tool.definition
             for name, tool in self._agent.tools.items()
-            if isinstance(tool, AgentTool) and tool.definition and self._config.policies.of(name) != "never"
+            if isinstance(tool, AgentTool) and tool.definition and self._policy(name) != "never"
+        )
+
+    def _policy(self, tool: str) -> Policy:
+        """The stricter one of the agent's and the configuration's."""
+        policy = self._config.policies.of(tool)
+        return (
+            stricter(policy, self._agent.policies.of(tool))
+            if isinstance(self._agent, WithPolicies)
+            else policy
         )
 
     def _expires(self, timeout: float | None) -> int | None:
@@ -236,39 +254,59 @@ class Executors:
             for part in ("message", "suggestion")
         }
 
-    def _happens(self, events: list[Event], event: Event) -> None:
+    def _forbidden(self, state: AgentState, call: ToolCall) -> StepResult:
+        refusal = self._words("tool_forbidden", tool=names.storable(call.function.name, 100))
+        return self._gave(state, call, {"success": False, "error": "tool_forbidden", **refusal})
+
+    def _streams(self, events: list[Event], event: Event) -> None:
         events.append(event)
-        if self._config.on_event is not None:
-            self._config.on_event(event)
+        tell(self._config, event)
 
-    def _result(self, state: AgentState, *events: Event) -> StepResult:
-        for event in events:
-            self._happens([], event)
-        return StepResult(events=events, new_state=state)
-
-    def _gave(
-        self, state: AgentState, call: ToolCall, result: Mapping[str, Json], content: str | None = None
-    ) -> StepResult:
-        text = _as_json(result) if content is None else content
-        edited = _edited_arguments(state, call)
-        if edited is not None:
-            text = _as_json({"edited_arguments": edited, "result": cast(Json, json.loads(text))})
-        told = state.with_messages(ToolMessage(tool_call_id=call.id, content=text)).but(errors_in_a_row=0)
-        return self._result(told, ToolResult.model_validate({"id": call.id, "result": result}))
+    @staticmethod
+    def _gave(state: AgentState, call: ToolCall, result: Json) -> StepResult:
+        content = _told(result)
+        event = ToolResult(id=call.id, result=json.loads(content))
+        after = _with_result(state, call, content).but(errors_in_a_row=0)
+        return StepResult(events=(event,), new_state=after)
 
     def _broke(self, state: AgentState, call: ToolCall, error: WatchroomError) -> StepResult:
         info = error_info(error, self._config.language)
-        told: Json = {
+        failure: Json = {
             "success": False,
             "error": info.code,
             "message": info.message,
             "suggestion": info.suggestion,
         }
-        after = state.with_messages(ToolMessage(tool_call_id=call.id, content=_as_json(told)))
-        return self._result(after.but(errors_in_a_row=state.errors_in_a_row + 1), Failed(error=info))
+        after = _with_result(state, call, _told(failure)).but(errors_in_a_row=state.errors_in_a_row + 1)
+        return StepResult(events=(Failed(error=info),), new_state=after)
 
 
-def error_info(error: Exception, language: Language) -> ErrorInfo:
+class _CallIds(Container[str]):
+    """The ids of all calls of a session, looked for when they are needed."""
+
+    def __init__(self, state: AgentState) -> None:
+        self._state = state
+
+    def __contains__(self, call_id: object) -> bool:
+        return any(
+            call.id == call_id
+            for message in self._state.messages
+            if isinstance(message, AssistantMessage)
+            for call in message.tool_calls
+        )
+
+
+def tell(config: RuntimeConfig, event: Event) -> None:
+    """Have whoever listens hear of an event. What they make of it changes nothing."""
+    if config.on_event is None:
+        return
+    try:
+        config.on_event(event)
+    except Exception:  # noqa: BLE001  # it is logged, and the step goes on
+        _log.exception("on_event failed")
+
+
+def error_info(error: BaseException, language: Language) -> ErrorInfo:
     """An error as it is kept. Of one that is not ours, what it is and says."""
     if isinstance(error, WatchroomError):
         return ErrorInfo(
@@ -279,12 +317,23 @@ def error_info(error: Exception, language: Language) -> ErrorInfo:
 
 
 def failed(
-    state: AgentState, error: Exception, language: Language, before: Sequence[Event] = ()
+    state: AgentState, error: BaseException, language: Language, before: Sequence[Event] = ()
 ) -> StepResult:
     """The step that ``error`` ended, after the events ``before``."""
     info = error_info(error, language)
     after = state.but(status="error", error=info, errors_in_a_row=state.errors_in_a_row + 1)
     return StepResult(events=(*before, Failed(error=info)), new_state=after)
+
+
+def _charged(state: AgentState, used: Usage | None) -> AgentState:
+    """The state with one more request to a model, and what that used."""
+    spent = state.spent
+    more = {
+        "model_calls": spent.model_calls + 1,
+        "input_tokens": spent.input_tokens + (used.input_tokens if used else 0),
+        "output_tokens": spent.output_tokens + (used.output_tokens if used else 0),
+    }
+    return state.but(spent=spent.model_copy(update=more))
 
 
 def _waiting(state: AgentState, asked: Request) -> AgentState:
@@ -297,20 +346,29 @@ def _taken_off(state: AgentState, call: ToolCall) -> AgentState:
         return state
     pending = tuple(each for each in state.pending_tools_calling if each.id != call.id)
     approved = tuple(each for each in state.approved_tools_calling if each.id != call.id)
-    after = state.but(pending_tools_calling=pending, approved_tools_calling=approved)
-    return after.but(status="waiting_for_human_input") if pending else after.but(asked=None)
+    asked = state.asked
+    if asked is not None:
+        asked = replace(asked, calls=tuple(each for each in asked.calls if each.id != call.id))
+    return state.but(
+        pending_tools_calling=pending,
+        approved_tools_calling=approved,
+        asked=asked if pending else None,
+        status="waiting_for_human_input" if pending else state.status,
+    )
 
 
-def _edited_arguments(state: AgentState, call: ToolCall) -> Json:
-    """The arguments that were run, where a person changed those of the model."""
+def _with_result(state: AgentState, call: ToolCall, content: str) -> AgentState:
+    """The state with what came of a call; where a person changed its arguments, the model is told."""
     asked = next((each for each in state.open_calls if each.id == call.id), call)
-    return None if asked.function.arguments == call.function.arguments else dict(_arguments(call))
+    if asked.function.arguments != call.function.arguments:
+        content = f'{{"edited_arguments":{call.function.arguments.strip()},"result":{content}}}'
+    return state.with_messages(ToolMessage(tool_call_id=call.id, content=content))
 
 
 def _arguments(call: ToolCall) -> Mapping[str, Json]:
     text = call.function.arguments.strip() or "{}"
     try:
-        arguments = json.loads(text)
+        arguments = parsed(text)
     except (ValueError, RecursionError) as error:
         problem = names.storable(str(error), 200)
         raise InvalidToolArguments(tool=call.function.name, problem=problem) from error
@@ -323,19 +381,26 @@ async def _run(tool: Tool, arguments: Mapping[str, Json], origin: CallOrigin) ->
     if isinstance(tool, AgentTool):
         if inspect.iscoroutinefunction(tool.run):
             return cast(Json, await tool.run(arguments, origin))
-        result = await asyncio.to_thread(tool.run, arguments, origin)
+        result = await in_own_thread(tool.run, arguments, origin)
     elif inspect.iscoroutinefunction(tool):
         return cast(Json, await tool(arguments))
     else:
-        result = await asyncio.to_thread(tool, arguments)
+        result = await in_own_thread(tool, arguments)
     return await result if inspect.isawaitable(result) else result
 
 
-def _as_json(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def _told(result: Json) -> str:
+    """A result as its model reads it. Raises `TooLarge`, or another error where it is no JSON."""
+    text = json.dumps(result, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    if not names.is_unicode(text):
+        text = without_halves(text)
+    size = len(text.encode())
+    if size > MAX_TEXT_BYTES:
+        raise TooLarge(size=size, limit=MAX_TEXT_BYTES)
+    return text
 
 
-def _tool_error(name: str, error: Exception) -> WatchroomError:
+def _tool_error(name: str, error: BaseException) -> WatchroomError:
     if isinstance(error, WatchroomError):
         return error
     return ToolFailed(tool=name, reason=names.storable(f"{type(error).__name__}: {error}", MOST_REASON))

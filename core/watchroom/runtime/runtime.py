@@ -6,16 +6,20 @@ import asyncio
 import inspect
 import time
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
+from watchroom import names
 from watchroom.errors import InvalidInstruction, LimitReached
 from watchroom.runtime.agent import Agent, Executor, RuntimeConfig, WithExecutors
-from watchroom.runtime.events import Done
-from watchroom.runtime.executors import Executors, failed
+from watchroom.runtime.events import Done, LlmStart, LlmStream
+from watchroom.runtime.executors import Executors, failed, tell
 from watchroom.runtime.instructions import CallTool, Instruction, instructions
 from watchroom.runtime.messages import Message, ToolCall
+from watchroom.runtime.models.accumulate import problem_in
 from watchroom.runtime.state import AgentState, StepResult, create_initial_state, timestamp
+from watchroom.runtime.threads import is_cancelling
 
 
 class AgentRuntime:
@@ -48,61 +52,74 @@ class AgentRuntime:
         """Take the next step from ``state``, which stays as it is.
 
         With a ``tool_call`` that call is run, as a person has approved of it; else calls that were approved
-        run first, and then the agent decides. A state that waits for a person, and one that is paused, stay
-        as they are. Whatever goes wrong is an event; only a cancellation is raised.
+        run first, and then the agent decides. A state that waits for a person stays as it is without one,
+        and one that is paused or cancelled in any case. Whatever goes wrong is an event; only a cancellation
+        is raised.
         """
-        if tool_call is None:
-            if state.status in ("waiting_for_human_input", "paused", "cancelled"):
-                return StepResult(events=(), new_state=state)
-            over = self._limit_reached(state)
-            if over is not None:
-                return self._closed(state, failed(state, over, self.config.language), "limit", 0.0)
+        waits = state.status == "waiting_for_human_input" and tool_call is None
+        if waits or state.status in ("paused", "cancelled"):
+            return StepResult(events=(), new_state=state)
+        over = self._limit_reached(state) if tool_call is None else None
+        if over is not None:
+            return self._closed(state, failed(state, over, self.config.language), "limit", 0.0)
         began = time.monotonic()
-        running = state.but(status="running", error=None)
-        kind = "agent"
-        try:
-            async with asyncio.timeout(self._seconds_left(state)):
-                instruction = await self._next(running, tool_call)
-                kind = instruction.type
-                result = await self._executor(kind)(instruction, running)
-        except TimeoutError as error:
-            limit = self._limit_reached(state, time.monotonic() - began)
-            result = failed(running, limit or error, self.config.language)
-        except Exception as error:  # noqa: BLE001  # spec 5, business rules: errors become events
-            result = failed(running, error, self.config.language)
+        kind, result = await self._taken(state.but(status="running", error=None), tool_call)
         return self._closed(state, result, kind, time.monotonic() - began)
+
+    async def _taken(self, state: AgentState, tool_call: ToolCall | None) -> tuple[str, StepResult]:
+        """The kind of the instruction that came next, and what came of it."""
+        kind = "agent"
+        left = asyncio.timeout(self._seconds_left(state))
+        try:
+            async with left:
+                instruction = await self._next(state, tool_call)
+                executor = self._executor(instruction)
+                kind = instruction.type
+                result: object = await executor(instruction, state)
+                if not isinstance(result, StepResult):
+                    raise InvalidInstruction(problem=f"{kind}: {type(result).__name__}")
+                return kind, result
+        except (Exception, asyncio.CancelledError) as error:  # spec 5, business rules: errors become events
+            if isinstance(error, asyncio.CancelledError) and is_cancelling():
+                raise
+            seconds = self.config.limits.seconds
+            if left.expired() and seconds is not None:
+                error = LimitReached(limit="seconds", most=seconds)
+            return kind, failed(state, error, self.config.language)
 
     async def _next(self, state: AgentState, tool_call: ToolCall | None) -> Instruction:
         if tool_call is not None:
             return CallTool(tool_call=tool_call, approved=True)
         if state.approved_tools_calling:
             return CallTool(tool_call=state.approved_tools_calling[0], approved=True)
-        decided = self.agent.runner(state)
+        decided: object = self.agent.runner(state)
         if inspect.isawaitable(decided):
             decided = await decided
         if isinstance(decided, Mapping):
             try:
                 decided = instructions.validate_python(decided)
             except ValidationError as error:
-                first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-                where = ".".join(map(str, first["loc"]))
-                raise InvalidInstruction(problem=f"{where} {first['msg']}".strip()) from error
-        if not hasattr(decided, "type"):
-            raise InvalidInstruction(problem=f"{type(decided).__name__} is not an instruction")
-        return decided
+                raise InvalidInstruction(problem=problem_in(error)) from error
+        if isinstance(decided, CallTool) and decided.approved:
+            # People approve of calls; an agent cannot.
+            decided = decided.model_copy(update={"approved": False})
+        return cast(Instruction, decided)
 
-    def _executor(self, kind: str) -> Executor:
+    def _executor(self, instruction: Instruction) -> Executor:
+        kind = getattr(instruction, "type", None)
+        if not isinstance(kind, str):
+            raise InvalidInstruction(problem=f"{type(instruction).__name__} is not an instruction")
         executor = self.executors.get(kind)
         if executor is None:
-            raise InvalidInstruction(problem=f"{kind}: {', '.join(self.executors)}")
+            raise InvalidInstruction(problem=f"{names.storable(kind, 100)}: {', '.join(self.executors)}")
         return executor
 
-    def _limit_reached(self, state: AgentState, seconds: float = 0.0) -> LimitReached | None:
+    def _limit_reached(self, state: AgentState) -> LimitReached | None:
         limits = self.config.limits
         for name, most, used in (
             ("steps", limits.steps, state.step_count),
             ("tokens", limits.tokens, state.spent.tokens),
-            ("seconds", limits.seconds, state.spent.seconds + seconds),
+            ("seconds", limits.seconds, state.spent.seconds),
             ("errors", limits.errors, state.errors_in_a_row),
         ):
             if most is not None and used >= most:
@@ -113,8 +130,7 @@ class AgentRuntime:
         most = self.config.limits.seconds
         return None if most is None else max(0.0, most - state.spent.seconds)
 
-    @staticmethod
-    def _closed(before: AgentState, result: StepResult, kind: str, seconds: float) -> StepResult:
+    def _closed(self, before: AgentState, result: StepResult, kind: str, seconds: float) -> StepResult:
         """What every step ends with, whichever executor took it: events become history, costs are counted."""
         after = result.new_state
         spent = after.spent.model_copy(
@@ -129,5 +145,8 @@ class AgentRuntime:
             event.model_copy(update={"final_state": final}) if isinstance(event, Done) else event
             for event in result.events
         )
+        for event in events:
+            if not isinstance(event, LlmStart | LlmStream):
+                tell(self.config, event)
         state = counted.but(events=(*before.events, *events))
         return result.model_copy(update={"events": events, "new_state": state, "instruction": kind})

@@ -8,7 +8,6 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import JsonValue
 
-from watchroom.model import HUMAN_PREFIX
 from watchroom.requests import Request
 from watchroom.runtime.events import Done, ErrorInfo, Event
 from watchroom.runtime.messages import AssistantMessage, Frozen, Message, ToolCall, ToolMessage
@@ -107,12 +106,22 @@ def create_initial_state(
     )
 
 
+def call_key(state: AgentState, call: ToolCall) -> str:
+    """A key for ``call`` in ``state``, unique in its session: the same until the call has a result, whatever
+    else happens meanwhile, and never again after that."""
+    if call.id in {each.id for each in state.open_calls}:
+        for at in range(len(state.messages) - 1, -1, -1):
+            message = state.messages[at]
+            if isinstance(message, AssistantMessage):
+                place = [each.id for each in message.tool_calls].index(call.id)
+                return f"{state.session_id}/{at}/{place}"
+    # A call that no model made: how often it was made before tells it from those.
+    made = sum(isinstance(each, ToolMessage) and each.tool_call_id == call.id for each in state.messages)
+    return f"{state.session_id}/-/{call.id}/{made}"
+
+
 def timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def is_person(author: str) -> bool:
-    return author.startswith(HUMAN_PREFIX)
 
 
 Done.model_rebuild(_types_namespace={"AgentState": AgentState})

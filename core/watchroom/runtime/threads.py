@@ -1,0 +1,57 @@
+"""Between the event loop and threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
+from threading import Thread
+from typing import NoReturn, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def in_own_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What ``function`` gives, from a thread of its own: one that hangs holds up no other, nor the end of
+    the program."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Callable[[], T]] = loop.create_future()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            result = context.run(function, *args, **kwargs)
+        except BaseException as error:  # noqa: BLE001  # it is raised where it is waited for
+            call_on(loop, partial(_settle, ended, partial(_raise, error)))
+        else:
+            call_on(loop, partial(_settle, ended, lambda: result))
+
+    Thread(target=run, name="watchroom-tool", daemon=True).start()
+    return (await ended)()
+
+
+def call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+    """Have ``function`` called on ``loop``, unless that has been closed: then nobody waits any more."""
+    try:
+        loop.call_soon_threadsafe(function)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+
+
+def is_cancelling() -> bool:
+    """Whether the task that runs was cancelled: a cancellation that somebody else raised is a mere error."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _settle(ended: asyncio.Future[Callable[[], T]], outcome: Callable[[], T]) -> None:
+    if not ended.done():
+        ended.set_result(outcome)
+
+
+def _raise(error: BaseException) -> NoReturn:
+    # Whatever ends a thread ends no more than that.
+    raise error if isinstance(error, Exception) else RuntimeError(repr(error)) from error
