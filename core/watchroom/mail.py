@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from typing import Final
 
+from watchroom.errors import WatchroomError
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.wake import BACKSTOP_SECONDS, Waker, waker
@@ -13,6 +15,7 @@ from watchroom.wake import BACKSTOP_SECONDS, Waker, waker
 _APART: Final = 0.02
 """At least so many seconds between two looks."""
 _CHUNK: Final = 2000
+_log = logging.getLogger("watchroom")
 
 
 class Mailroom:
@@ -34,7 +37,7 @@ class Mailroom:
 
     def subscribe(self, addresses: tuple[str, ...], take: Callable[[Row], None]) -> Callable[[], None]:
         """Have ``take`` called, on the mailroom's thread, with each row to these addresses that comes from
-        now on. Returns the call that ends it."""
+        now on; with some of them again after a failure. Returns the call that ends it."""
         with self._lock:
             for address in addresses:
                 self._takers.setdefault(address, []).append(take)
@@ -71,18 +74,24 @@ class Mailroom:
 
     def _run(self, woken: Waker) -> None:
         while not self._stopping.is_set():
-            if not self._deliver():
+            try:
+                is_behind = self._deliver()
+            except WatchroomError:
+                # Nobody must become deaf because the journal could not be read once.
+                _log.exception("mail could not be delivered")
+                is_behind = False
+            if not is_behind:
                 woken.wait(BACKSTOP_SECONDS)
             self._stopping.wait(_APART)
 
     def _deliver(self) -> bool:
         rows = self._journal.rows(self._seq, limit=_CHUNK)
         for row in rows:
-            self._seq = row.seq
             address = self._address(row)
             if address is not None:
                 with self._lock:
                     takers = tuple(self._takers.get(address, ()))
                 for take in takers:
                     take(row)
+            self._seq = row.seq
         return bool(rows)
