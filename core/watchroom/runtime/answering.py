@@ -33,7 +33,7 @@ def answered(state: AgentState, answer: Answer, by: str, language: Language = "e
         checked(asked, answer)
     after = _decided(state, asked, answer, by, language) if asked.kind == "approve" else None
     if after is None:
-        after = state.with_messages(_said(asked, answer, by, language))
+        after = state.with_messages(_said(state, asked, answer, by, language))
     is_paused = state.status == "paused"
     after = after.but(
         asked=None,
@@ -121,11 +121,12 @@ def _rejection(decision: Decision, by: str, language: Language) -> str:
     )
 
 
-def _said(asked: Request, answer: Answer, by: str, language: Language) -> Message:
-    """The answer as the model reads it: the result of the call that asked, or a message of its own."""
-    call = asked.metadata.get("tool_call_id")
+def _said(state: AgentState, asked: Request, answer: Answer, by: str, language: Language) -> Message:
+    """The answer as the model reads it: the result of the open call that asked, or a message of its own."""
+    named = asked.metadata.get("tool_call_id")
+    call = next((each.id for each in state.open_calls if each.id == named), None)
     texts = catalogue(language)
-    if isinstance(call, str):
+    if call is not None:
         if answer.expired:
             nobody: Json = {
                 "success": False,

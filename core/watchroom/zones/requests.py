@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from watchroom import names
 from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
 from watchroom.model import ANSWER, ASK, SYSTEM, WITHDRAW, Json, Row, Write
 from watchroom.requests import (
@@ -55,20 +56,22 @@ class Requests:
             ZONE,
             path,
             request_text(request),
-            message=summary_of(request)[:MOST_SUMMARY],
+            message=names.storable(summary_of(request), MOST_SUMMARY),
             expected=0,
             detail=detail,
         )
         known = self._store.journal.version(ZONE, path, 1)
-        return known or self._store.write(draft).row
+        asked = known or self._store.write(draft).row
+        return asked if asked.version else self.ask(actor, path, request)
 
     def answer(self, actor: str, number: int, answer: Answer, message: str = "") -> Row:
-        """Answer the request whose row is ``number``. Raises `RequestNotFound`, `InvalidAnswer`,
+        """Answer the request whose row is ``number``. Raises `RequestNotFound`, `InvalidAnswer`, `NotText`,
         `RequestExpired`; `RequestClosed` where another answer was first, and then this one is kept as a
         refused row."""
         asked = self._row(number)
         request = self.read(asked)
         checked(request, answer)
+        names.text(answer_text(answer))
         if request.expires is not None and time.time_ns() > request.expires:
             raise RequestExpired(request=number)
         return self._close(actor, ANSWER, asked, answer, message, outcome_of(request, answer))
