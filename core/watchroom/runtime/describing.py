@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Final
 
 from watchroom import names
-from watchroom.model import Json
+from watchroom.model import Json, Row
 from watchroom.requests import AskedCall, subject, summary_of
 from watchroom.runtime.events import (
     Cancelled,
@@ -51,8 +51,11 @@ def _said(before: AgentState, after: AgentState, event: Event) -> str:
     return summary_of(after.asked) if after.asked else ""
 
 
-def detail_of(state: AgentState, mail: int | None = None) -> dict[str, Json]:
-    """Where the session stands, in numbers. ``mail``: the row of a person's word that the step took in."""
+def detail_of(
+    state: AgentState, *, mail: int | None = None, heard: int | None = None, waiting: Sequence[int] = ()
+) -> dict[str, Json]:
+    """Where the session stands, in numbers. ``mail``: the row of a person's word that the step took in.
+    ``heard``: the newest of the rows that the session acted on, but for the messages in ``waiting``."""
     spent = state.spent
     detail: dict[str, Json] = {
         "status": state.status,
@@ -65,6 +68,10 @@ def detail_of(state: AgentState, mail: int | None = None) -> dict[str, Json]:
         detail["error"] = state.error.code
     if mail is not None:
         detail["mail"] = mail
+    if heard is not None:
+        detail["heard"] = heard
+    if waiting:
+        detail["waiting"] = list(waiting)
     return detail
 
 
@@ -77,7 +84,10 @@ def _named(call: ToolCall) -> str:
     return f"{asked.name} {subject(asked)}".strip()
 
 
-def mail_of(detail: Mapping[str, Json]) -> int:
-    """The row of a person's word that a step took in, 0 if it was none."""
-    mail = detail.get("mail", 0)
-    return mail if isinstance(mail, int) else 0
+def heard_in(row: Row) -> tuple[int, tuple[int, ...]]:
+    """The newest row that the session had acted on when it made ``row``, and the messages that waited."""
+    heard, waiting = row.detail.get("heard"), row.detail.get("waiting")
+    numbers = waiting if isinstance(waiting, list) else []
+    return heard if isinstance(heard, int) else row.seq, tuple(
+        each for each in numbers if isinstance(each, int)
+    )

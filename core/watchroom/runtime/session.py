@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import insort
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from typing import Final
 
 from watchroom.model import ANSWER, CANCEL, MESSAGE, PAUSE, RESUME, Row
 from watchroom.runtime import answering
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
-from watchroom.runtime.describing import detail_of, mail_of, message_of
+from watchroom.runtime.describing import detail_of, heard_in, message_of
 from watchroom.runtime.events import Event, LlmStream
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.record import step_record
 from watchroom.runtime.runtime import AgentRuntime
-from watchroom.runtime.state import ENDED, AgentState, StepResult
+from watchroom.runtime.state import ENDED, AgentState, StepResult, call_key
+from watchroom.runtime.threads import finished
 from watchroom.zones.requests import Requests
 from watchroom.zones.sessions import Recorded, SessionZone, session_path
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _STREAM_SECONDS: Final = 0.1
 """So often, at most, what a model has said so far is noted."""
@@ -58,9 +56,10 @@ class Session:
         self._state = state
         self._version = last.version or 0
         self._resumed_at = 0
-        self._begun: frozenset[str] = frozenset()
-        self._heard = last.seq
-        self._mail: deque[Recorded] = deque()
+        self._begun: set[str] = set()
+        self._doubtful: frozenset[str] = frozenset()
+        self._heard, _ = heard_in(last)
+        self._mail: list[Recorded] = []
         self._messages: deque[Recorded] = deque()
         self._called = asyncio.Event()
         self._in_tool = False
@@ -93,33 +92,37 @@ class Session:
     async def step(self) -> StepResult:
         """Take one step and make it a row."""
         result = await self._runtime.step(self._state)
-        await self._keep(result)
+        if result.new_state is not self._state:
+            await self._keep(result)
         return result
 
     def takes(self, mail: Recorded) -> None:
-        """Somebody said something to this session, or answered its request."""
-        if mail.row.seq > self._heard:
-            self._heard = mail.row.seq
-            self._mail.append(mail)
+        """Somebody said something to this session, or answered its request. It may be told again, and in
+        another order than that of the rows, until the session runs."""
+        seq = mail.row.seq
+        if seq > self._heard and all(each.row.seq != seq for each in self._mail):
+            insort(self._mail, mail, key=lambda each: each.row.seq)
             self._called.set()
 
-    def was_resumed(self, begun: frozenset[str], heard: int) -> None:
-        """The session was left by another process, after these calls had begun and this row was heard."""
+    def was_resumed(self, begun: Iterable[str], waiting: Iterable[Recorded]) -> None:
+        """The session was left by another process, when these calls had begun and these messages waited."""
         self._resumed_at = self._version
-        self._begun = begun
-        self._heard = heard
+        self._begun.update(begun)
+        self._doubtful = frozenset(call_key(self._state, call) for call in self._state.open_calls)
+        self._messages.extend(waiting)
 
     async def begins(self, call: ToolCall, key: str, tool: Tool) -> bool:
-        """The ledger of the runtime: whether the call may have run before this process took over."""
+        """The ledger of the runtime: whether the call may have run before, here or in another process.
+        Raises `SessionTaken` if one has gone on."""
         self._in_tool = True
-        if isinstance(tool, AgentTool) and tool.recovers:
-            return self._resumed_at == self._version
-        if isinstance(tool, AgentTool) and tool.repeatable:
-            return False
-        if key in self._begun:
-            return True
-        await self._in_thread(self._zone.tool_begins, self.path, key, call.function.name)
-        return False
+        again = key in self._begun
+        self._begun.add(key)
+        if isinstance(tool, AgentTool) and (tool.recovers or tool.repeatable):
+            return again or key in self._doubtful or self._resumed_at == self._version
+        if not again:
+            name = call.function.name
+            await finished(self._threads, self._zone.tool_begins, self.path, self._version, key, name)
+        return again
 
     def _hears(self, event: Event) -> None:
         """An event of the step that is being taken."""
@@ -139,7 +142,7 @@ class Session:
         self._streamed.clear()
         step = asyncio.create_task(self._runtime.step(self._state))
         try:
-            while not step.done() and not (self._is_interrupted() and not self._in_tool):
+            while not step.done() and not self._is_cut_short():
                 called = asyncio.create_task(self._called.wait())
                 await asyncio.wait({step, called}, return_when=asyncio.FIRST_COMPLETED)
                 called.cancel()
@@ -148,19 +151,22 @@ class Session:
             if not step.done():
                 step.cancel()
                 await asyncio.wait({step})
-        if not step.cancelled():
-            await self._keep(step.result())
+            if not step.cancelled():
+                await self._keep(step.result())
 
-    def _is_interrupted(self) -> bool:
-        """What a model is saying is cut short by a pause or an end; a tool's work is not."""
-        return any(mail.row.tool in (PAUSE, CANCEL) for mail in self._mail)
+    def _is_cut_short(self) -> bool:
+        """What a model says is cut short by a pause or an end. A tool's work is not, unless a person wants
+        the end once more: a tool may hang."""
+        said = [mail.row.tool for mail in self._mail]
+        return said.count(CANCEL) > 1 if self._in_tool else PAUSE in said or CANCEL in said
 
     async def _heed(self) -> None:
         """Act on what was said, in order. Messages wait until the calls before them have their results."""
         self._called.clear()
         while self._mail:
-            mail = self._mail.popleft()
+            mail = self._mail.pop(0)
             row = mail.row
+            self._heard = row.seq
             if row.tool == MESSAGE:
                 self._messages.append(mail)
             elif row.tool == PAUSE and self._state.status not in (*ENDED, "paused"):
@@ -178,7 +184,7 @@ class Session:
 
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None:
-            await self._in_thread(self._requests.withdraw, await self._asked())
+            await finished(self._threads, self._requests.withdraw, await self._asked())
         await self._keep(answering.cancelled(self._state, row.actor, reason), row)
 
     async def _wait_for_answer(self) -> None:
@@ -190,21 +196,21 @@ class Session:
         expires = asked.expires if asked is not None else None
         seconds = None if expires is None else max(0.0, (expires - time.time_ns()) / 1e9)
         if not await self._wait(seconds):
-            await self._in_thread(self._requests.expire, self._request_path())
+            await finished(self._threads, self._requests.expire, self._request_path())
             await self._take_answer()
 
     async def _asked(self) -> str:
         """Where the request stands, which is opened if it was not."""
         asked = self._state.asked
         if asked is not None:
-            await self._in_thread(self._requests.ask, self.agent_id, self._request_path(), asked)
+            await finished(self._threads, self._requests.ask, self.agent_id, self._request_path(), asked)
         return self._request_path()
 
     def _request_path(self) -> str:
         return f"{self.path}/{self._state.step_count}"
 
     async def _take_answer(self) -> bool:
-        ended = await self._in_thread(self._requests.ended, self._request_path())
+        ended = await finished(self._threads, self._requests.ended, self._request_path())
         if ended is None or ended.answer is None:
             return False
         language = self._runtime.config.language
@@ -226,27 +232,17 @@ class Session:
 
     async def _keep(self, result: StepResult, mail: Row | None = None) -> None:
         """Make the step a row; from then on it has happened."""
+        await finished(self._threads, self._write, result, mail)
+
+    def _write(self, result: StepResult, mail: Row | None) -> None:
         before, after = self._state, result.new_state
-        row = await self._in_thread(
-            self._zone.step,
-            self.path,
-            self._version,
-            result.instruction,
-            step_record(before, after),
-            message_of(before, result),
-            detail_of(after, mail.seq if mail else None),
+        detail = detail_of(
+            after,
+            mail=mail.seq if mail else None,
+            heard=self._heard,
+            waiting=[each.row.seq for each in self._messages],
         )
+        record, message = step_record(before, after), message_of(before, result)
+        row = self._zone.step(self.path, self._version, result.instruction, record, message, detail)
         self._version = row.version or 0
         self._state = after
-
-    async def _in_thread(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        loop = asyncio.get_running_loop()
-        # A row that is being written is written, whoever stops waiting for it.
-        return await asyncio.shield(
-            loop.run_in_executor(self._threads, partial(function, *arguments, **named))
-        )
-
-
-def heard_in(rows: list[Recorded]) -> int:
-    """The newest row of a person's word that these steps took in; the session's first row if none."""
-    return max(rows[0].row.seq, *(mail_of(recorded.row.detail) for recorded in rows))

@@ -8,18 +8,21 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
+from watchroom import names
 from watchroom.mail import Mailroom
 from watchroom.model import ANSWER, WITHDRAW, Row
 from watchroom.runtime.agent import Agent, RuntimeConfig
-from watchroom.runtime.describing import detail_of
-from watchroom.runtime.messages import Message
+from watchroom.runtime.describing import detail_of, heard_in
+from watchroom.runtime.messages import AssistantMessage, Message
 from watchroom.runtime.record import begun, state_after, state_begun
-from watchroom.runtime.session import Session, heard_in
+from watchroom.runtime.session import Session
 from watchroom.runtime.state import AgentState, Status, create_initial_state
+from watchroom.runtime.threads import call_on, finished
 from watchroom.zones.requests import ZONE as REQUESTS
 from watchroom.zones.requests import Requests
 from watchroom.zones.sessions import ZONE, Recorded, SessionZone, session_path, split_session
@@ -61,13 +64,12 @@ class Sessions:
 
         Raises `UnknownAgent`, `InvalidSession`, `SessionExists`.
         """
-        state = create_initial_state(
-            session_id=session_id or new_session_id(), messages=messages, metadata=metadata
-        )
+        number = new_session_id() if session_id is None else names.session_id(session_id)
+        state = create_initial_state(session_id=number, messages=messages, metadata=metadata)
         said = next((message.content for message in state.messages if message.role == "user"), "")
         first = said.strip().split("\n", 1)[0][:200]
-        row = await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._zone.begin, agent_id, state.session_id, begun(state), first, detail_of(state)
+        row = await finished(
+            self._threads, self._zone.begin, agent_id, number, begun(state), first, detail_of(state)
         )
         async with self._attended(agent_id, agent, config, state, row) as session:
             yield session
@@ -79,19 +81,16 @@ class Sessions:
         """Take up a session that another process left, or this one; run it within the context.
 
         No tool call that has finished runs again. What people said meanwhile is heeded. Raises
-        `SessionNotFound`.
+        `SessionNotFound`, `InvalidAgentId`, `InvalidSession`.
         """
-        path = session_path(agent_id, session_id)
-        loop = asyncio.get_running_loop()
-        rows = await loop.run_in_executor(self._threads, self._zone.history, path)
-        state, last = _replayed(rows), rows[-1].row
+        path = _path(agent_id, session_id)
+        rows = await finished(self._threads, self._zone.history, path)
+        state, since = _replayed(rows)
+        last = rows[-1].row
         async with self._attended(agent_id, agent, config, state, last) as session:
-            calls = await loop.run_in_executor(self._threads, self._zone.begun_calls, path, last.seq)
-            heard = heard_in(rows)
-            session.was_resumed(calls, heard)
-            said = await loop.run_in_executor(self._threads, self._zone.steering, path, heard)
-            for mail in said:
-                session.takes(mail)
+            calls = await finished(self._threads, self._zone.begun_calls, path, since)
+            waiting = await finished(self._threads, self._zone.numbered, heard_in(last)[1])
+            session.was_resumed(calls, waiting)
             yield session
 
     def list(self, agent_id: str = "") -> list[SessionHead]:
@@ -101,8 +100,8 @@ class Sessions:
         ]
 
     def state(self, agent_id: str, session_id: str) -> AgentState:
-        """The state of a session as of its last row. Raises `SessionNotFound`."""
-        return _replayed(self._zone.history(session_path(agent_id, session_id)))
+        """The state of a session as of its last row. Raises as `resume` does."""
+        return _replayed(self._zone.history(_path(agent_id, session_id)))[0]
 
     def close(self) -> None:
         self._mailroom.close()
@@ -120,10 +119,13 @@ class Sessions:
         loop = asyncio.get_running_loop()
 
         def take(row: Row) -> None:
-            loop.call_soon_threadsafe(session.takes, self._zone.recorded(row))
+            call_on(loop, partial(session.takes, self._zone.recorded(row)))
 
         end = self._mailroom.subscribe((agent_id, path), take)
         try:
+            # What was said before somebody listened.
+            for mail in await finished(self._threads, self._zone.steering, path, heard_in(last)[0]):
+                session.takes(mail)
             yield session
         finally:
             end()
@@ -146,8 +148,17 @@ def new_session_id() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(4).hex()}"
 
 
-def _replayed(rows: Sequence[Recorded]) -> AgentState:
-    state = state_begun(rows[0].text)
+def _path(agent_id: str, session_id: str) -> str:
+    return session_path(names.agent_id(agent_id), names.session_id(session_id))
+
+
+def _replayed(rows: Sequence[Recorded]) -> tuple[AgentState, int]:
+    """The state after these rows, and the row that brought the newest answer of a model."""
+    state, since = state_begun(rows[0].text), rows[0].row.seq
     for recorded in rows[1:]:
-        state = state_after(state, recorded.text)
-    return state
+        after = state_after(state, recorded.text)
+        new = after.messages[len(state.messages) :]
+        if any(isinstance(message, AssistantMessage) for message in new):
+            since = recorded.row.seq
+        state = after
+    return state, since

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextvars import copy_context
 from functools import partial
 from threading import Thread
 from typing import NoReturn, ParamSpec, TypeVar
+
+from watchroom.errors import JournalError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,6 +33,21 @@ async def in_own_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwa
 
     Thread(target=run, name="watchroom-tool", daemon=True).start()
     return (await ended)()
+
+
+async def finished(pool: Executor, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What ``function`` gives, from a thread of ``pool``. Once begun it is waited for, even by who is
+    cancelled: what is being written is written. Raises `JournalError` when the pool was shut down."""
+    loop = asyncio.get_running_loop()
+    try:
+        running = loop.run_in_executor(pool, partial(function, *args, **kwargs))
+    except RuntimeError as error:
+        raise JournalError(reason=str(error)) from error
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait({running})
+        raise
 
 
 def call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:

@@ -6,7 +6,7 @@ notes on the same path. People steer an agent with notes on its id, or on one of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from watchroom import names
@@ -19,7 +19,8 @@ ZONE: Final = "session"
 BEGIN: Final = "begin_session"
 STREAM: Final = "llm_stream"
 TOOL_BEGINS: Final = "tool_begins"
-_MOST_AT_ONCE: Final = 1000
+_ALL: Final = 2**62
+"""As many rows as there are."""
 
 
 class Recorded(NamedTuple):
@@ -57,18 +58,25 @@ class SessionZone:
         agent, _ = split_session(path)
         self._store.committer.note(Note(agent, STREAM, ZONE, path, content=text, durable=False))
 
-    def tool_begins(self, path: str, key: str, tool: str) -> None:
-        """Note, durably, that a call begins whose outcome could not be found out later."""
+    def tool_begins(self, path: str, version: int, key: str, tool: str) -> None:
+        """Note, durably, that a call begins whose outcome could not be found out later. Raises
+        `SessionTaken` if the session, which stood at ``version``, was taken, or the call was begun elsewhere:
+        of several processes one alone may go on to run it."""
         agent, _ = split_session(path)
         detail = {"key": key, "tool": names.storable(tool, 100)}
-        self._store.committer.commit(Note(agent, TOOL_BEGINS, ZONE, path, detail=detail))
+        row = self._store.committer.commit(Note(agent, TOOL_BEGINS, ZONE, path, detail=detail)).row
+        head = self._store.journal.head(ZONE, path)
+        if head is None or head.version != version or key in self._begun(path, head.seq, row.seq):
+            raise SessionTaken(session=path)
 
     def begun_calls(self, path: str, after: int) -> frozenset[str]:
         """The keys of the calls that began after row ``after``."""
+        return self._begun(path, after, self._store.journal.last_seq() + 1)
+
+    def _begun(self, path: str, after: int, before: int) -> frozenset[str]:
         agent, _ = split_session(path)
         only = RowFilter(actor=agent, zone=ZONE, tool=TOOL_BEGINS, after=after)
-        last = self._store.journal.last_seq()
-        rows = self._store.journal.rows_before(last + 1, limit=_MOST_AT_ONCE, only=only)
+        rows = self._store.journal.rows_before(before, limit=_ALL, only=only)
         return frozenset(str(row.detail["key"]) for row in rows if row.path == path)
 
     def history(self, path: str) -> list[Recorded]:
@@ -89,7 +97,8 @@ class SessionZone:
         path = agent
         if session is not None:
             path = session_path(agent, names.session_id(session))
-        if not self.heads(agent) or (session and self._store.journal.head(ZONE, path) is None):
+        of_agent = next(self._store.journal.heads(ZONE, f"{agent}/"), None)
+        if of_agent is None or (session is not None and self._store.journal.head(ZONE, path) is None):
             raise SessionNotFound(session=path)
         note = Note(actor, tool, ZONE, path, message=text[:200], content=text or None)
         return self._store.committer.commit(note).row
@@ -101,9 +110,14 @@ class SessionZone:
         found: list[Row] = []
         for tool in CONTROLS:
             only = RowFilter(zone=ZONE, tool=tool, path=agent, after=after)
-            found += self._store.journal.rows_before(last + 1, limit=_MOST_AT_ONCE, only=only)
+            found += self._store.journal.rows_before(last + 1, limit=_ALL, only=only)
         found = sorted((row for row in found if concerns(row, path)), key=lambda row: row.seq)
         return [self.recorded(row) for row in found]
+
+    def numbered(self, numbers: Iterable[int]) -> list[Recorded]:
+        """The rows that have these numbers."""
+        found = (self._store.journal.rows(number - 1, until=number, limit=1) for number in numbers)
+        return [self.recorded(row) for rows in found for row in rows]
 
     def recorded(self, row: Row) -> Recorded:
         return Recorded(row, self._store.content(row))
