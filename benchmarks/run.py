@@ -10,6 +10,7 @@ import dashboard
 import merging
 import models
 import opening
+import sessions
 import sharing
 import storage
 import syncs
@@ -23,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "dashboard": dashboard.measure,
     "merging": merging.measure,
     "models": models.measure,
+    "sessions": sessions.measure,
 }
 
 
