@@ -56,7 +56,7 @@ from watchroom.runtime.instructions import (
     RequestHumanPrompt,
     RequestHumanSelect,
 )
-from watchroom.runtime.messages import AssistantMessage, ToolCall, ToolMessage
+from watchroom.runtime.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from watchroom.runtime.models.accumulate import Answer, chunk_of, without_halves
 from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime, Usage
 from watchroom.runtime.state import AgentState, StepResult, call_key
@@ -73,6 +73,7 @@ class Executors:
     def __init__(self, agent: Agent, config: RuntimeConfig) -> None:
         self._agent = agent
         self._config = config
+        self._call_ids = _CallIds()
 
     def by_kind(self) -> dict[str, Executor]:
         return {
@@ -94,7 +95,7 @@ class Executors:
         )
         events: list[Event] = []
         self._streams(events, LlmStart(model=payload.model, messages=len(payload.messages)))
-        whole = Answer(f"call_{state.step_count}", _CallIds(state))
+        whole = Answer(f"call_{state.step_count}", self._call_ids.of(state))
         used: Usage | None = None
         stream: object = None
         try:
@@ -281,19 +282,23 @@ class Executors:
         return StepResult(events=(Failed(error=info),), new_state=after)
 
 
-class _CallIds(Container[str]):
-    """The ids of all calls of a session, looked for when they are needed."""
+class _CallIds:
+    """Knows which ids the calls of a session have. Of the session that it was asked about last it looks at
+    new messages alone, so that an answer costs no more in a long session."""
 
-    def __init__(self, state: AgentState) -> None:
-        self._state = state
+    def __init__(self) -> None:
+        self._seen: tuple[Message, ...] = ()
+        self._ids: set[str] = set()
 
-    def __contains__(self, call_id: object) -> bool:
-        return any(
-            call.id == call_id
-            for message in self._state.messages
-            if isinstance(message, AssistantMessage)
-            for call in message.tool_calls
-        )
+    def of(self, state: AgentState) -> Container[str]:
+        known = len(self._seen)
+        if state.messages[:known] != self._seen:
+            known, self._ids = 0, set()
+        for message in state.messages[known:]:
+            if isinstance(message, AssistantMessage):
+                self._ids.update(call.id for call in message.tool_calls)
+        self._seen = state.messages
+        return self._ids
 
 
 def tell(config: RuntimeConfig, event: Event) -> None:
