@@ -106,7 +106,7 @@ async def lane(workspace: Workspace, number: int, config: RuntimeConfig, finishi
 
 
 async def work(root: str, *, finishing: bool) -> None:
-    config = RuntimeConfig(on_event=lambda event: print(event.type, flush=True))
+    config = RuntimeConfig(on_event=lambda event: tell(event.type))
     with Workspace.open(root, scan=False) as workspace:
         await asyncio.gather(*(lane(workspace, number, config, finishing) for number in range(LANES)))
 
@@ -115,12 +115,16 @@ def fork_runners(root: str) -> None:
     for line in sys.stdin:
         process = os.fork()
         if process == 0:
-            print(os.getpid(), flush=True)
+            tell(str(os.getpid()))
             asyncio.run(work(root, finishing=line.strip() == "finish"))
-            sys.stdout.flush()
-            os._exit(0)
+            return
         os.waitpid(process, 0)
-        print(DEAD, flush=True)
+        tell(DEAD)
+
+
+def tell(line: str) -> None:
+    """Print a line at one stroke: who is killed leaves no half one."""
+    os.write(1, f"{line}\n".encode())
 
 
 if __name__ == "__main__":
