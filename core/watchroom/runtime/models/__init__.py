@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from watchroom.runtime.models.accumulate import Answer, ModelAnswer, chunk_of
     from watchroom.runtime.models.openai import OpenAICompatible, Timeouts
     from watchroom.runtime.models.retrying import Patience
+    from watchroom.runtime.models.simulated import Reply, SimulatedModel
 
 __all__ = [
     "Answer",
@@ -28,6 +29,8 @@ __all__ = [
     "ModelRuntime",
     "OpenAICompatible",
     "Patience",
+    "Reply",
+    "SimulatedModel",
     "Timeouts",
     "ToolCallDelta",
     "Usage",
@@ -39,6 +42,8 @@ _HOMES = {
     "ModelAnswer": "accumulate",
     "OpenAICompatible": "openai",
     "Patience": "retrying",
+    "Reply": "simulated",
+    "SimulatedModel": "simulated",
     "Timeouts": "openai",
     "chunk_of": "accumulate",
 }

@@ -1,0 +1,96 @@
+"""A model without a provider: a script says what it answers, and that is streamed as models do."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from watchroom.model import Json
+from watchroom.runtime.messages import AssistantMessage, Message
+from watchroom.runtime.models.protocol import FunctionDelta, ModelChunk, ModelPayload, ToolCallDelta, Usage
+
+_LEAST_APART: Final = 0.05
+"""Words that come faster than this come together."""
+
+_CHARACTERS_PER_TOKEN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the model answers: a text, then calls (tool and arguments); without a call its turn is over.
+
+    It is silent for ``thinks`` seconds, and takes ``speaks`` seconds for the text.
+    """
+
+    text: str = ""
+    calls: tuple[tuple[str, Mapping[str, Json]], ...] = ()
+    thinks: float = 0.0
+    speaks: float = 0.0
+
+
+Decide: TypeAlias = Callable[[ModelPayload], "Reply | Awaitable[Reply]"]
+"""Gives the answer to a request. The same request comes again where the answer was cut short."""
+
+
+class SimulatedModel:
+    """A `ModelRuntime` that answers as ``decide`` says, word by word. Tokens are guessed from the lengths."""
+
+    def __init__(self, decide: Decide) -> None:
+        self._decide = decide
+
+    async def __call__(self, payload: ModelPayload) -> AsyncIterator[ModelChunk]:
+        decided = self._decide(payload)
+        reply = await decided if inspect.isawaitable(decided) else decided
+        if reply.thinks > 0:
+            await asyncio.sleep(reply.thinks)
+        rest = reply.text
+        if reply.speaks > 0:
+            pieces = _pieces(reply.text, int(reply.speaks / _LEAST_APART) + 1)
+            rest = ""
+            for piece in pieces:
+                yield ModelChunk(content=piece)
+                await asyncio.sleep(reply.speaks / len(pieces))
+        calls = [(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in reply.calls]
+        yield ModelChunk(
+            content=rest,
+            tool_calls=tuple(
+                ToolCallDelta(index=index, function=FunctionDelta(name=name, arguments=text))
+                for index, (name, text) in enumerate(calls)
+            ),
+            usage=Usage(
+                input_tokens=_tokens(sum(map(_length, payload.messages))),
+                output_tokens=_tokens(len(reply.text) + sum(len(text) for _, text in calls)),
+            ),
+            finish_reason="tool_calls" if calls else "stop",
+        )
+
+
+def _pieces(text: str, most: int) -> Sequence[str]:
+    """The words of ``text``, each with the space before it, put together to at most so many pieces."""
+    words = _words(text)
+    size = -(-len(words) // most)
+    return ["".join(words[at : at + size]) for at in range(0, len(words), size)]
+
+
+def _words(text: str) -> list[str]:
+    first, *others = text.split(" ")
+    words = [first, *(f" {word}" for word in others)]
+    # Chinese has no spaces between its words, which are mostly two characters long.
+    return [
+        piece
+        for word in words
+        for piece in ([word] if word.isascii() else [word[at : at + 2] for at in range(0, len(word), 2)])
+    ]
+
+
+def _length(message: Message) -> int:
+    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+    return len(message.content) + sum(len(call.function.arguments) for call in calls)
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // _CHARACTERS_PER_TOKEN)
