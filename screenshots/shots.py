@@ -52,7 +52,7 @@ def team_at_work() -> Iterator[Workspace]:
     with (
         TemporaryDirectory(prefix="night-train-") as root,
         Workspace.open(root, agents) as workspace,
-        Simulation({agent.id: workspace.tools(agent.id) for agent in agents}, seed=7, speed=STORY_SPEED),
+        Simulation(workspace, agents, seed=7, speed=STORY_SPEED, people=True),
     ):
         Event().wait(STORY_SECONDS)
         yield workspace

@@ -5,51 +5,24 @@ from __future__ import annotations
 import ast
 import csv
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
-from typing import cast
+from threading import Thread
+from typing import Any, NamedTuple, cast
 
 import pytest
+from simulating import PATIENCE, all_rows, open_team, run_for, run_until
 from watchroom import Json, Row, Toolbox, Workspace, names
 from watchroom.merge import merge
 from watchroom.registry import LAYERS
-from watchroom.simulation import Simulation, Summary, growing, roster
+from watchroom.runtime import Sessions
+from watchroom.simulation import Simulation, growing, roster
 from watchroom.simulation.growing import Author
 from watchroom.simulation.material import Document, material
 from watchroom.simulation.reconcile import reconcile
 from watchroom.simulation.steps import Call, Step
 from watchroom.simulation.work import life
-
-PATIENCE = 30.0
-
-
-def open_team(root: Path, count: int) -> tuple[Workspace, dict[str, Toolbox]]:
-    team = roster(count)
-    workspace = Workspace.open(root, agents=team)
-    return workspace, {agent.id: workspace.tools(agent.id) for agent in team}
-
-
-def run_until(workspace: Workspace, simulation: Simulation, reached: Callable[[], bool]) -> Summary:
-    """Runs a simulation until, after some commit, ``reached`` holds."""
-    committed = Event()
-    unsubscribe = workspace.subscribe(committed.set)
-    with simulation:
-        while not reached():
-            assert committed.wait(PATIENCE), f"nothing happens any more: {simulation.summary()}"
-            committed.clear()
-    unsubscribe()
-    workspace.flush()
-    return simulation.summary()
-
-
-def run_for(workspace: Workspace, simulation: Simulation, calls: int) -> Summary:
-    return run_until(workspace, simulation, lambda: simulation.summary().calls >= calls)
-
-
-def all_rows(workspace: Workspace) -> list[Row]:
-    return workspace.journal.rows(limit=1_000_000)
+from watchroom.texts import Language
 
 
 @pytest.mark.parametrize("count", [3, 4, 12, 13, 40, 200])
@@ -80,14 +53,14 @@ def test_a_team_has_at_least_three(count: int) -> None:
 
 
 def test_K_1_is_played_first(root: Path) -> None:
-    workspace, toolboxes = open_team(root, 5)
+    workspace, team = open_team(root, 5)
     with workspace:
 
         def merged() -> bool:
             head = workspace.journal.head("collab", "report.md")
             return head is not None and (head.version or 0) >= 3
 
-        summary = run_until(workspace, Simulation(toolboxes, seed=3, speed=0), merged)
+        summary = run_until(workspace, Simulation(workspace, team, seed=3, speed=0), merged)
         rows = all_rows(workspace)
         written = {
             (row.actor, row.path): row for row in reversed(rows) if row.tool == "handoff_file" and row.version
@@ -118,13 +91,13 @@ def test_K_1_is_played_first(root: Path) -> None:
 
 @pytest.mark.parametrize("speed", [0, 40])
 def test_two_agents_leave_a_conflict_about_two_lines_to_a_person(root: Path, speed: float) -> None:
-    workspace, toolboxes = open_team(root, 5)
+    workspace, team = open_team(root, 5)
     with workspace:
 
         def refused() -> Row | None:
             return next(iter(workspace.journal.refused("collab", "announcement.md")), None)
 
-        run_until(workspace, Simulation(toolboxes, seed=2, speed=speed), lambda: refused() is not None)
+        run_until(workspace, Simulation(workspace, team, seed=2, speed=speed), lambda: refused() is not None)
         row, head = refused(), workspace.journal.head("collab", "announcement.md")
         assert row is not None
         assert head is not None
@@ -138,17 +111,18 @@ def test_two_agents_leave_a_conflict_about_two_lines_to_a_person(root: Path, spe
 
 
 def decisions(root: Path, seed: int, steps: int) -> list[Step]:
-    """What a single agent does, alone with the files, without a thread."""
-    workspace, toolboxes = open_team(root, 5)
+    """What a single agent does, alone with the files, without a runtime."""
+    workspace, team = open_team(root, 5)
     taken: list[Step] = []
     with workspace:
-        script = life("reviewer", list(toolboxes), seed)
+        reviewer = workspace.tools("reviewer")
+        script = life("reviewer", [agent.id for agent in team], seed)
         step = next(script)
         for _ in range(steps):
             taken.append(step)
             result: dict[str, Json] = {}
             if isinstance(step, Call):
-                result = toolboxes["reviewer"].dispatch_tool_call(step.tool, step.arguments)
+                result = reviewer.dispatch_tool_call(step.tool, step.arguments)
             step = script.send(result)
     return taken
 
@@ -162,9 +136,9 @@ def test_the_seed_decides(tmp_path: Path) -> None:
 
 
 def test_eight_agents_at_full_speed_leave_all_in_order(root: Path) -> None:
-    workspace, toolboxes = open_team(root, 8)
+    workspace, team = open_team(root, 8)
     with workspace:
-        simulation = Simulation(toolboxes, seed=5, speed=0)
+        simulation = Simulation(workspace, team, seed=5, speed=0)
         summary = run_until(
             workspace,
             simulation,
@@ -187,9 +161,9 @@ def test_eight_agents_at_full_speed_leave_all_in_order(root: Path) -> None:
 
 
 def test_stop_does_not_wait_for_pauses(root: Path) -> None:
-    workspace, toolboxes = open_team(root, 3)
+    workspace, team = open_team(root, 3)
     with workspace:
-        simulation = Simulation(toolboxes, speed=1e-9)
+        simulation = Simulation(workspace, team, speed=1e-9)
         simulation.start()
         stopping = Thread(target=simulation.stop)
         stopping.start()
@@ -202,31 +176,55 @@ def test_stop_does_not_wait_for_pauses(root: Path) -> None:
 
 def test_the_scene_is_not_played_twice(root: Path) -> None:
     for session in range(2):
-        workspace, toolboxes = open_team(root, 3)
+        workspace, team = open_team(root, 3)
         with workspace:
-            run_for(workspace, Simulation(toolboxes, seed=session, speed=0), 200)
+            run_for(workspace, Simulation(workspace, team, seed=session, speed=0), 200)
             rows = all_rows(workspace)
             assert len([row for row in rows if row.path == "researcher/survey.md" and row.version]) == 1
             assert len([row for row in rows if row.path == "report.md" and row.version == 1]) == 1
 
 
-class Broken:
-    def dispatch_tool_call(self, tool_name: str, arguments: object) -> dict[str, Json]:
+class Haunted(NamedTuple):
+    """A workspace in which the tools of one agent are out of order."""
+
+    workspace: Workspace
+    broken: str
+
+    @property
+    def sessions(self) -> Sessions:
+        return self.workspace.sessions
+
+    def tools(self, agent: str) -> Toolbox:
+        toolbox = self.workspace.tools(agent)
+        return cast("Toolbox", Broken(toolbox)) if agent == self.broken else toolbox
+
+
+class Broken(NamedTuple):
+    toolbox: Toolbox
+    language: Language = "en"
+
+    def get_tool_definitions(self, *given: Any, **named: Any) -> object:
+        return self.toolbox.get_tool_definitions(*given, **named)
+
+    def system_prompt(self) -> str:
+        return self.toolbox.system_prompt()
+
+    def dispatch_tool_call(self, tool_name: str, arguments: object, **origin: object) -> dict[str, Json]:
         raise LookupError("out of order")
 
 
 def test_an_agent_that_breaks_is_told_of_and_the_others_go_on(root: Path) -> None:
-    workspace, toolboxes = open_team(root, 4)
+    workspace, team = open_team(root, 4)
     with workspace:
-        toolboxes["reviewer"] = cast("Toolbox", Broken())
-        simulation = Simulation(toolboxes, speed=0)
+        simulation = Simulation(Haunted(workspace, "reviewer"), team, speed=0)
         summary = run_until(
             workspace,
             simulation,
             lambda: bool(simulation.summary().errors) and simulation.summary().calls >= 50,
         )
     (error,) = summary.errors
-    assert error.startswith("reviewer: LookupError: out of order")
+    assert error.startswith("reviewer: ToolBroke: ")
+    assert "LookupError: out of order" in error
 
 
 @pytest.mark.parametrize("document", [*material().documents, *material().notes], ids=lambda each: each.path)

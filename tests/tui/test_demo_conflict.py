@@ -26,8 +26,7 @@ def demo(root: Path) -> Iterator[Workspace]:
     with Workspace.open(root, agents=team) as workspace:
         happened = Event()
         unsubscribe = workspace.subscribe(happened.set)
-        boxes = {agent.id: workspace.tools(agent.id) for agent in team}
-        with Simulation(boxes, seed=5, speed=0):
+        with Simulation(workspace, team, seed=5, speed=0):
             while not workspace.journal.refused("collab", PATH):
                 assert happened.wait(PATIENCE), "the agents agree"
                 happened.clear()

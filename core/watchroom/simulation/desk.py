@@ -88,6 +88,9 @@ class Desk:
         slot = "zh_thanks" if self.role == "translator" else "thanks"
         return str(self.author.filling()[slot])
 
+    def listed(self, words: Sequence[str]) -> str:
+        return ("、" if self.role == "translator" else ", ").join(words)
+
     def place(self, document: Document) -> str:
         """The path of a document: numbered squads mostly study a line of their own, in its folder."""
         common = not self._folder or self.chance(_IN_COMMON / (1 + len(self.others)))

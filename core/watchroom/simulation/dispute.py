@@ -10,11 +10,13 @@ from typing import Final
 from watchroom.simulation import shared
 from watchroom.simulation.desk import Desk
 from watchroom.simulation.growing import Change
-from watchroom.simulation.steps import GaveUp, Pause, Script, entries_in, number_in, text_in
+from watchroom.simulation.steps import GaveUp, Pause, Script, Task, entries_in, number_in, text_in
 from watchroom.simulation.story import Piece, piece
 
 _PATIENCE: Final = 200
 """So many looks at the list of files, and the other one is not coming."""
+
+_LOOKS_A_TASK: Final = 8
 
 _BRISK_STEPS: Final = 10
 
@@ -30,6 +32,7 @@ def _announce(desk: Desk) -> Script[None]:
     """Write the announcement, and change it once more from the first version, whatever came between."""
     draft, mine = piece("announcement"), piece("announcement_analyst")
     path = draft.filename
+    yield Task("announce")
     if (yield from _version(desk, path)):
         return
     desk.rhythm.hurry(_BRISK_STEPS)
@@ -51,6 +54,7 @@ def _rewrite(desk: Desk) -> Script[None]:
     """Change the announcement as soon as it is there."""
     mine = piece("announcement_writer")
     path = piece("announcement").filename
+    yield Task("rewrite")
     if (yield from _version(desk, path)) > 1 or not (yield from _await_version(desk, path, 1)):
         return
     desk.rhythm.hurry(_BRISK_STEPS)
@@ -61,9 +65,11 @@ def _rewrite(desk: Desk) -> Script[None]:
 
 
 def _await_version(desk: Desk, path: str, wanted: int) -> Script[bool]:
-    for _ in range(_PATIENCE):
+    for look in range(1, _PATIENCE + 1):
         if (yield from _version(desk, path)) >= wanted:
             return True
+        if look % _LOOKS_A_TASK == 0:
+            yield Task("await_file", path)
         yield Pause(0.5, waiting=True)
     return False
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from watchroom.simulation import growing
 from watchroom.simulation.desk import Desk
-from watchroom.simulation.private import recall, save
+from watchroom.simulation.private import log_down, recall
 from watchroom.simulation.steps import Result, Script, entries_in, text_in
 
 _AT_ONCE = 3
-_LOG = "log.md"
 
 
 def deliver(desk: Desk) -> Script[None]:
@@ -63,8 +61,5 @@ def confirm(desk: Desk, entry: Result, message: str) -> Script[Result]:
 
 def _follow_up(desk: Desk, sender: str) -> Script[None]:
     """Note in one's own log what is to be done about it."""
-    log = next(note for note in desk.material.notes if note.path == _LOG)
-    text = (yield from recall(desk, _LOG)) or growing.start(log, desk.author).content
     line = desk.author.filling(sender=sender)(desk.material.said.follow_up)
-    change = growing.note_down(log, text, line, f"Note a follow-up for {sender}", desk.author)
-    yield from save(desk, _LOG, change)
+    yield from log_down(desk, line, f"Note a follow-up for {sender}")

@@ -8,6 +8,7 @@ from watchroom.simulation.growing import Change
 from watchroom.simulation.steps import Script, names_in, succeeded, text_in
 
 SCRATCH = "scratch/"
+LOG = "log.md"
 
 
 def settle_in(desk: Desk) -> Script[None]:
@@ -35,6 +36,13 @@ def recall(desk: Desk, filename: str) -> Script[str]:
         return known or ""
     found = yield from desk.call("read_from_workspace", agent_id=desk.me, filename=filename)
     return text_in(found, "content")
+
+
+def log_down(desk: Desk, line: str, message: str) -> Script[None]:
+    """Put a line into one's own log."""
+    log = next(note for note in desk.material.notes if note.path == LOG)
+    text = (yield from recall(desk, LOG)) or growing.start(log, desk.author).content
+    yield from save(desk, LOG, growing.note_down(log, text, line, message, desk.author))
 
 
 def grow_note(desk: Desk) -> Script[None]:

@@ -1,56 +1,75 @@
-"""Runs the scripts: one thread an agent, its own toolbox, pauses that end when the simulation does."""
+"""Runs the agents: each through sessions of its own, all on one event loop in a thread of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from threading import Event, Thread
+import asyncio
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock, Thread
 from traceback import extract_tb
 from types import TracebackType
 from typing import Final, Self
 
-from watchroom.simulation.steps import Call, GaveUp, Pause, Result, Script
+from watchroom.registry import Agent
+from watchroom.simulation.player import Player, Stage, Workplace
 from watchroom.simulation.tally import Summary, Tally
-from watchroom.simulation.work import life
-from watchroom.toolbox import Toolbox
+from watchroom.simulation.turns import Turns
 
-_LEAST_WAIT: Final = 0.01
-"""Who waits for another agent must not keep it from running, not even at full speed."""
+_MOST_THREADS: Final = 64
+_GOODBYE: Final = 2.0
+"""So many seconds at most are left to the calls that are in flight at the end."""
 
-_NOTHING: Final[Result] = {}
+_FULL_SPEED: Final = 60.0
+"""Where agents never pause, they still ask people no more often than at this speed."""
 
 
 class Simulation:
     """A team at work, until it is stopped. Public methods may be called from any thread.
 
-    ``speed`` divides all pauses: at 1 an agent acts about once a second or two, at 0 it never pauses.
+    ``agents``, at least one, are registered in ``workspace``. ``speed`` divides all pauses: at 1 an agent
+    acts about once a second or two, at 0 it never pauses. With ``people`` the agents ask people now and then:
+    they wait for the answer, but not for ever.
     """
 
-    def __init__(self, toolboxes: Mapping[str, Toolbox], *, seed: int = 0, speed: float = 1.0) -> None:
+    def __init__(
+        self,
+        workspace: Workplace,
+        agents: Iterable[Agent],
+        *,
+        seed: int = 0,
+        speed: float = 1.0,
+        people: bool = False,
+    ) -> None:
         if speed < 0:
             raise ValueError(f"speed is 0 (no pauses) or more, not {speed}")
-        self._toolboxes = dict(toolboxes)
+        self._workspace = workspace
+        self._agents = [(agent, workspace.tools(agent.id)) for agent in agents]
         self._seed = seed
         self._speed = speed
-        self._stopping = Event()
+        self._people = people
         self._tally = Tally()
-        self._threads: list[Thread] = []
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._is_stopped = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._over: asyncio.Event | None = None
 
     def start(self) -> None:
         """Let the agents begin. A simulation runs once."""
-        if self._threads or self._stopping.is_set():
-            raise RuntimeError("a simulation can be started only once")
-        self._threads = [
-            Thread(target=self._run, args=(agent,), name=f"agent-{agent}", daemon=True)
-            for agent in self._toolboxes
-        ]
-        for thread in self._threads:
-            thread.start()
+        with self._lock:
+            if self._thread is not None or self._is_stopped:
+                raise RuntimeError("a simulation can be started only once")
+            self._thread = Thread(target=self._run, name="watchroom-simulation", daemon=True)
+            self._thread.start()
 
     def stop(self) -> None:
-        """Let each agent finish the call that it is in, and wait for that."""
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join()
+        """Let each agent finish the call that it is in, and wait for that. Its session can be resumed."""
+        with self._lock:
+            self._is_stopped = True
+            if self._loop is not None and self._over is not None:
+                self._loop.call_soon_threadsafe(self._over.set)
+        if self._thread is not None:
+            self._thread.join()
 
     def summary(self) -> Summary:
         """What has happened so far."""
@@ -65,33 +84,48 @@ class Simulation:
     ) -> None:
         self.stop()
 
-    def _run(self, agent: str) -> None:
+    def _run(self) -> None:
+        with asyncio.Runner() as runner:
+            runner.run(self._play())
+            with self._lock:
+                self._loop = None
+
+    async def _play(self) -> None:
+        loop = asyncio.get_running_loop()
+        threads = max(1, min(len(self._agents), _MOST_THREADS))
+        loop.set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="watchroom-agent"))
+        over = asyncio.Event()
+        with self._lock:
+            self._loop, self._over = loop, over
+            if self._is_stopped:
+                over.set()
+        began = loop.time()
+        turns = Turns(lambda: (loop.time() - began) * (self._speed or _FULL_SPEED)) if self._people else None
+        team = [agent.id for agent, _ in self._agents]
+        stage = Stage(
+            self._workspace,
+            team,
+            self._seed,
+            self._speed,
+            self._tally,
+            over,
+            turns,
+        )
+        players = [Player(stage, agent, toolbox) for agent, toolbox in self._agents]
+        tasks = [asyncio.create_task(self._watch(player)) for player in players]
+        await over.wait()
+        await asyncio.wait(
+            [asyncio.create_task(player.comes_to_rest()) for player in players], timeout=_GOODBYE
+        )
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+    async def _watch(self, player: Player) -> None:
         try:
-            self._follow(life(agent, list(self._toolboxes), self._seed), self._toolboxes[agent])
+            await player.live()
         except Exception as error:  # noqa: BLE001 - whatever it is, it must be seen
             where = extract_tb(error.__traceback__)[-1]
-            self._tally.failed(f"{agent}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})")
-
-    def _follow(self, script: Script[None], toolbox: Toolbox) -> None:
-        result: Result | None = None
-        while not self._stopping.is_set():
-            step = next(script) if result is None else script.send(result)
-            result = self._take(step, toolbox)
-
-    def _take(self, step: Call | Pause | GaveUp, toolbox: Toolbox) -> Result:
-        if isinstance(step, Call):
-            result = toolbox.dispatch_tool_call(step.tool, step.arguments)
-            self._tally.called(step, result)
-            return result
-        if isinstance(step, GaveUp):
-            self._tally.gave_up()
-        else:
-            self._rest(step)
-        return _NOTHING
-
-    def _rest(self, pause: Pause) -> None:
-        seconds = pause.seconds / self._speed if self._speed else 0.0
-        if pause.waiting:
-            seconds = max(seconds, _LEAST_WAIT)
-        if seconds > 0:
-            self._stopping.wait(seconds)
+            self._tally.failed(
+                f"{player.id}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+            )

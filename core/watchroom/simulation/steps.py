@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from watchroom.model import Json
 
@@ -36,9 +36,43 @@ class GaveUp:
     path: str
 
 
-Step: TypeAlias = Call | Pause | GaveUp
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What follows is another task, of this kind: it has a session of its own, unless it calls no tool.
+    Calls of the tools in ``asks`` wait for a person's approval. ``about`` says more, for its first message.
+    """
+
+    kind: str
+    about: str = ""
+    asks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What the agent says next is about people: a sentence of this kind, with these slots."""
+
+    kind: str
+    slots: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The agent is free. The result has as ``asks`` what it may ask of a person now (one of ``kinds``), and
+    as ``said`` what people told it since."""
+
+    kinds: tuple[str, ...] = ()
+
+
+class Dropped(Exception):
+    """Thrown into a script: its task was ended by a person."""
+
+
+Step: TypeAlias = Call | Pause | GaveUp | Task | Remark | Turn
 T = TypeVar("T")
 Script: TypeAlias = Generator[Step, Result, T]
+
+
+NOTHING: Final[Result] = {}
 
 
 def succeeded(result: Result) -> bool:

@@ -14,11 +14,13 @@ from watchroom.simulation.handoffs import confirm, take
 from watchroom.simulation.material import load
 from watchroom.simulation.private import save
 from watchroom.simulation.shared import REPORT
-from watchroom.simulation.steps import Pause, Result, Script, entries_in, number_in, text_in
+from watchroom.simulation.steps import Pause, Result, Script, Task, entries_in, number_in, text_in
 
 _BRISK_STEPS: Final = 25
 _PATIENCE: Final = 100
 """So many looks into the inbox, and the scene is off: someone has left, or the folder is of another day."""
+
+_LOOKS_A_TASK: Final = 8
 
 
 class Piece(BaseModel):
@@ -55,6 +57,7 @@ def scene(desk: Desk) -> Script[None]:
     if desk.story_is_told or desk.me not in parts:
         return
     desk.rhythm.hurry(_BRISK_STEPS)
+    yield Task("browse")
     found = yield from shared.survey(desk)
     versions = {
         text_in(entry, "filepath"): number_in(entry, "version") for entry in entries_in(found, "files")
@@ -68,6 +71,7 @@ def scene(desk: Desk) -> Script[None]:
 
 def _research(desk: Desk) -> Script[None]:
     survey = piece("research")
+    yield Task("research")
     yield from save(desk, survey.filename, Change(survey.content, survey.note))
     yield from _hand(desk, "analyst", survey)
 
@@ -76,6 +80,7 @@ def _analyse(desk: Desk) -> Script[None]:
     entry = yield from _await(desk, "researcher", piece("research").filename)
     if entry is None:
         return
+    yield Task("analyse")
     yield from take(desk, entry)
     analysis = piece("analysis")
     yield from confirm(desk, entry, analysis.taken)
@@ -99,6 +104,7 @@ def _write(desk: Desk) -> Script[None]:
     entry = yield from _await(desk, "analyst", piece("brief").filename)
     if entry is None:
         return
+    yield Task("polish")
     yield from take(desk, entry)
     polish = piece("polish")
     yield from confirm(desk, entry, polish.taken)
@@ -125,6 +131,8 @@ def _hand(desk: Desk, receiver: str, what: Piece) -> Script[None]:
 def _await(desk: Desk, sender: str, filename: str) -> Script[Result | None]:
     """Look into the inbox until a delivery is there, doing small things meanwhile."""
     for look in range(_PATIENCE):
+        if look % _LOOKS_A_TASK == 0:
+            yield Task("await", sender)
         found = yield from desk.call("check_my_handoffs")
         for entry in entries_in(found, "handoffs"):
             if (text_in(entry, "from"), text_in(entry, "filename")) == (sender, filename):

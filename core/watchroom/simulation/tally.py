@@ -22,7 +22,8 @@ class Summary:
     A conflict is a write that met a newer version when it was first tried; it ends as a recovery (merged
     and committed), or abandoned. ``conflict_rate`` is conflicts among all such first tries,
     ``recovery_rate`` the share of ended conflicts that were recovered within two tries. ``refused`` are
-    the calls that failed otherwise. ``errors`` name the agents that had to be stopped, and why.
+    the calls that failed otherwise. ``sessions`` have come to an end, and used so many ``tokens``.
+    ``errors`` name the agents that had to be stopped, and why.
     """
 
     calls: int
@@ -35,6 +36,8 @@ class Summary:
     handoffs_sent: int
     handoffs_acknowledged: int
     refused: int
+    sessions: int
+    tokens: int
     errors: tuple[str, ...]
 
     @property
@@ -81,6 +84,11 @@ class Tally:
         with self._lock:
             self._counts["abandoned"] += 1
 
+    def ended_session(self, tokens: int) -> None:
+        with self._lock:
+            self._counts["sessions"] += 1
+            self._counts["tokens"] += tokens
+
     def failed(self, error: str) -> None:
         """An agent came to an unexpected end."""
         with self._lock:
@@ -100,5 +108,7 @@ class Tally:
                 handoffs_sent=counts["handoff_file"],
                 handoffs_acknowledged=counts["acknowledge_handoff"],
                 refused=counts["refused"],
+                sessions=counts["sessions"],
+                tokens=counts["tokens"],
                 errors=tuple(self._errors),
             )

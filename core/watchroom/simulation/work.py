@@ -3,37 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from watchroom.simulation import handoffs, mistakes, private, shared
+from watchroom.simulation import handoffs, mistakes, people, private, shared
 from watchroom.simulation.desk import Desk
 from watchroom.simulation.dispute import dispute
-from watchroom.simulation.steps import Pause, Script
+from watchroom.simulation.steps import Dropped, Pause, Script, Task, Turn, entries_in, text_in
 from watchroom.simulation.story import scene
 
-_ACTS: Final[tuple[tuple[Callable[[Desk], Script[None]], float], ...]] = (
-    (shared.update, 36),
-    (private.grow_note, 17),
-    (handoffs.inbox, 14),
-    (handoffs.deliver, 8),
-    (private.look_around, 8),
-    (shared.browse, 5),
-    (private.scratch, 6),
-    (shared.roll_back, 1.5),
-    (mistakes.make_one, 1.8),
+
+class _Act(NamedTuple):
+    """What an agent may do next, under the name of its task, so often."""
+
+    script: Callable[[Desk], Script[None]]
+    task: str
+    weight: float
+
+
+_ROLL_BACK: Final = _Act(shared.roll_back, "roll_back", 1.5)
+_ACTS: Final = (
+    _Act(shared.update, "update", 36),
+    _Act(private.grow_note, "note", 17),
+    _Act(handoffs.inbox, "inbox", 14),
+    _Act(handoffs.deliver, "deliver", 8),
+    _Act(private.look_around, "look_around", 8),
+    _Act(shared.browse, "browse", 5),
+    _Act(private.scratch, "scratch", 6),
+    _ROLL_BACK,
+    _Act(mistakes.make_one, "tidy", 1.8),
 )
 
 
-def life(me: str, team: Sequence[str], seed: int) -> Script[None]:
-    """The script of agent ``me`` in ``team``. The same seed and the same results give the same steps."""
+def life(me: str, team: Sequence[str], seed: int, *, people_help: bool = False) -> Script[None]:
+    """The script of agent ``me`` in ``team``. The same seed and the same results give the same steps.
+
+    With ``people_help`` it asks people when it is its turn to, and takes nothing back without them.
+    """
     desk = Desk(me, team, seed)
-    acts = [act for act, _ in _ACTS]
-    weights = [weight / desk.crowding if act is shared.update else weight for act, weight in _ACTS]
+    yield Task("settle")
     # So that a large team does not start in step.
     yield Pause(desk.rng.uniform(0.0, 1.5))
-    yield from private.settle_in(desk)
-    yield from scene(desk)
-    yield from dispute(desk)
+    yield from _until_dropped(private.settle_in(desk))
+    yield from _until_dropped(scene(desk))
+    yield from _until_dropped(dispute(desk))
+    acts = [act for act in _ACTS if not (people_help and act is _ROLL_BACK)]
+    weights = [act.weight / desk.crowding if act.task == "update" else act.weight for act in acts]
+    kinds = people.kinds_for(desk) if people_help else ()
     while True:
+        news = yield Turn(kinds)
+        for said in entries_in(news, "said"):
+            yield from _until_dropped(people.heed(desk, text_in(said, "by"), text_in(said, "text")))
+        wanted = text_in(news, "asks")
+        if wanted:
+            yield from _until_dropped(people.ask(desk, wanted))
+            continue
         desk.turn += 1
-        yield from desk.rng.choices(acts, weights)[0](desk)
+        act = desk.rng.choices(acts, weights)[0]
+        yield Task(act.task)
+        yield from _until_dropped(act.script(desk))
+
+
+def _until_dropped(script: Script[None]) -> Script[None]:
+    try:
+        yield from script
+    except Dropped:
+        return

@@ -85,7 +85,7 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
         agents = roster(given.agents)
         workspace = stack.enter_context(Workspace.open(root, agents, language=given.language))
         simulation = Simulation(
-            {agent.id: workspace.tools(agent.id) for agent in agents}, seed=given.seed, speed=given.speed
+            workspace, agents, seed=given.seed, speed=given.speed, people=not given.headless
         )
         if not given.headless:
             with simulation:
