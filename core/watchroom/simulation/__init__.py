@@ -1,7 +1,7 @@
 """Simulated agents at work: what the demo shows, and a load for tests. Nobody is asked for a key.
 
-Each agent works through its own toolbox, from its own thread. What it decides depends on the seed, on its
-id and on what it sees, on nothing else.
+Each agent works through its own toolbox and the runtime, in sessions of its own; its script speaks through a
+simulated model. What it decides depends on the seed, on its id and on what it sees, on nothing else.
 """
 
 from watchroom.simulation.roster import roster

@@ -160,10 +160,13 @@ class Mind:
         return {"said": said, "asks": chance.kind}
 
     def _spoken(self, text: str, calls: tuple[tuple[str, Mapping[str, Json]], ...]) -> Reply:
-        """The words, over the time of the pauses that were due; before a long one the agent is silent."""
-        seconds, self._seconds = self._seconds, 0.0
+        """The words, over the time of the pauses that were due; before a long one the agent is silent. Its
+        last words take time of the pause that comes after them."""
         words = max(text.count(" ") + 1, len(text) // 6)
-        speaks = min(seconds, words * _WORD_SECONDS / self._speed) if self._speed else 0.0
+        at_ease = words * _WORD_SECONDS / self._speed if self._speed else 0.0
+        ahead = 0.0 if calls else at_ease / 2
+        seconds, self._seconds = max(0.0, self._seconds + ahead), -ahead
+        speaks = min(seconds, at_ease)
         return Reply(text, calls, thinks=seconds - speaks, speaks=speaks)
 
     def _note(self, messages: Sequence[Message], heard: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -39,6 +40,9 @@ _RESTS: Final = frozenset(
     {"llm_start", "human_approve_required", "human_prompt_required", "human_select_required"}
 )
 """With these events an agent begins to wait, for its model or for a person."""
+
+_MOST_SOONER: Final = 0.1
+"""So many seconds of what its steps took are made good in an agent's next pause: they set no pace."""
 
 _MODEL: Final = "simulated"
 
@@ -84,6 +88,7 @@ class Player:
         self._rests.set()
         self._session: Session | None = None
         self._failure: Exception | None = None
+        self._answered = 0.0
         script = life(agent.id, stage.team, stage.seed, people_help=stage.turns is not None)
         self._mind = Mind(agent.id, script, self._voice, stage.tally, speed=stage.speed, turns=stage.turns)
 
@@ -167,6 +172,7 @@ class Player:
             self._rests.set()
         elif event.type == "llm_result":
             self._rests.clear()
+            self._answered = time.monotonic()
 
     def _counted(self, tool: AgentTool) -> AgentTool:
         def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Json | Awaitable[Json]:
@@ -181,12 +187,20 @@ class Player:
     async def _decide(self, payload: ModelPayload) -> Reply:
         await self._stage.goes_on()
         try:
-            return self._mind.reply(payload.messages[1:])
+            reply = self._mind.reply(payload.messages[1:])
         except Exception as error:
             self._failure = error
             raise
+        return _sooner(reply, min(_MOST_SOONER, time.monotonic() - self._answered))
 
     async def _excuse(self, payload: ModelPayload) -> Reply:
         """The last word in a session that was cut off."""
         await self._stage.goes_on()
         return Reply(self._voice.say("people", "interrupted"))
+
+
+def _sooner(reply: Reply, seconds: float) -> Reply:
+    """The reply, so many seconds earlier, as far as it pauses."""
+    thinks = max(0.0, reply.thinks - seconds)
+    speaks = max(0.0, reply.speaks - (seconds - (reply.thinks - thinks)))
+    return replace(reply, thinks=thinks, speaks=speaks)
