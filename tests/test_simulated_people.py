@@ -223,6 +223,15 @@ class TestTurns:
         now[0] = 9.0
         assert turns.take("analyst", ("choose", "write")) is not None
 
+    def test_a_chance_that_nobody_takes_makes_way_for_others(self) -> None:
+        now = [30.0]
+        turns = Turns(lambda: now[0])
+        now[0] = 400.0
+        assert turns.take("analyst", ("several",)) is None
+        kinds = ("choose", "write", "publish", "several", "roll_back")
+        now[0] = 470.0
+        assert turns.take("analyst", kinds) is not None
+
     def test_three_at_once_and_then_one_a_minute(self) -> None:
         now = [100.0]
         turns = Turns(lambda: now[0])

@@ -14,6 +14,8 @@ PATIENCE: Final = 90.0
 
 _EVERY: Final = 60.0
 _LATER: Final = 5.0
+_STALE: Final = 180.0
+"""Whoever could have taken a chance for so long is busy with something else: another comes instead."""
 
 
 class Chance(NamedTuple):
@@ -47,6 +49,7 @@ class Turns:
     def take(self, agent: str, kinds: Collection[str]) -> Chance | None:
         """What ``agent`` may ask for now, if it is something of these kinds."""
         now = self._clock()
+        self._coming = [chance for chance in self._coming if now - chance.due < _STALE]
         if not self._coming:
             self._coming.append(Chance(next(self._kinds), now + _EVERY))
         if len(self._taken) >= MOST_OPEN:
