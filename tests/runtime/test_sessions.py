@@ -1060,12 +1060,14 @@ class TestRaces:
         await asyncio.to_thread(loop.run_until_complete, leave_behind())
         loop.close()
         say(workspace, "cancel_agent", agent_id="alice")
-        async with workspace.sessions.begin("bob", chat(SAYS)) as session:
-            async with at_work(session, stay=True) as run:
-                await status_is(session, "done")
-                say(workspace, "cancel_agent", agent_id="bob")
-                async with asyncio.timeout(20):
-                    assert (await run).status == "cancelled"
+        async with (
+            workspace.sessions.begin("bob", chat(SAYS)) as session,
+            at_work(session, stay=True) as run,
+        ):
+            await status_is(session, "done")
+            say(workspace, "cancel_agent", agent_id="bob")
+            async with asyncio.timeout(20):
+                assert (await run).status == "cancelled"
 
     @pytest.mark.parametrize("at", ["model", "tool", "person", "paused"])
     async def test_a_workspace_that_is_closed_ends_its_sessions_with_an_error(

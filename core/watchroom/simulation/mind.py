@@ -10,7 +10,6 @@ from typing import Final
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.runtime import ASK_PERSON, Message, ToolMessage, UserMessage
 from watchroom.runtime.models import Reply
-from watchroom.runtime.state import is_person
 from watchroom.simulation.steps import (
     NOTHING,
     Call,
@@ -173,7 +172,7 @@ class Mind:
         """What people said since the agent spoke last is kept, and answered."""
         answers = []
         for at, message in enumerate(messages[heard:], heard):
-            if isinstance(message, UserMessage) and is_person(message.author):
+            if isinstance(message, UserMessage) and message.author.startswith(HUMAN_PREFIX):
                 text = " ".join(message.content.split())[:_LONGEST]
                 who = message.author.removeprefix(HUMAN_PREFIX)
                 answers.append(self._voice.say("people", "heard", who=who, text=text))
