@@ -28,7 +28,7 @@ from watchroom.runtime.threads import finished
 from watchroom.zones.requests import Requests
 from watchroom.zones.sessions import Recorded, SessionZone, session_path
 
-_STREAM_SECONDS: Final = 0.1
+_STREAM_SECONDS: Final = 0.2
 """So often, at most, what a model has said so far is noted."""
 
 

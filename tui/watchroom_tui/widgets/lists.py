@@ -151,6 +151,16 @@ class NeedList(LineList[Need]):
     def line(self, item: Need, width: int) -> Line:
         words = words_of(self)
         kind = describe.need_kind(item, words)
+        if item.kind == "request":
+            text_width = max(10, width - 32)
+            return [
+                Span(" "),
+                describe.NEED_MARKS[item.kind],
+                Span(" " + fit(kind, 10), "strong"),
+                Span(fit(safe(item.row.actor), 11) + " ", agent_class(item.row.actor)),
+                Span(fit(describe.subject(item, words), text_width)),
+                Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
+            ]
         path_width = max(10, (width - 22) * 2 // 5)
         text_width = max(0, width - 20 - path_width)
         return [

@@ -31,7 +31,9 @@ class RequestList(LineList[Asked]):
         now = now_of(self)
         if item.ended is not None:
             return age(item.ended.time, now)
-        return f"−{age(now, item.expires)}" if item.expires is not None else age(item.row.time, now)
+        if item.expires is None or item.expires < now:
+            return age(item.row.time, now)
+        return words_of(self)("request.left", time=age(now, item.expires))
 
     def line(self, item: Asked, width: int) -> Line:
         words = words_of(self)
@@ -40,7 +42,8 @@ class RequestList(LineList[Asked]):
         kind = words(f"request.kind.{item.kind}") if is_open else describe.request_outcome(item, words)
         kind_width = 9
         name_width = 11
-        rest = max(8, width - name_width - kind_width - 13)
+        time_width = 9
+        rest = max(8, width - name_width - kind_width - time_width - 6)
         style = "" if is_open else "dim"
         return [
             Span(" "),
@@ -48,7 +51,9 @@ class RequestList(LineList[Asked]):
             Span(" " + fit(safe(item.agent), name_width), agent_class(item.agent)),
             Span(" " + fit(kind, kind_width) + " ", "strong" if is_open else "dim"),
             Span(fit(describe.request_text(item, words), rest), style),
-            Span(fit(self._time(item), 7, "right"), "warning" if is_open and item.expires else "dim"),
+            Span(
+                fit(self._time(item), time_width, "right"), "warning" if is_open and item.expires else "dim"
+            ),
         ]
 
     def copied(self, item: Asked) -> str:
