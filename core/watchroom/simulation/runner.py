@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from threading import Lock, Thread
 from traceback import extract_tb
 from types import TracebackType
@@ -15,7 +14,6 @@ from watchroom.simulation.player import Player, Stage, Workplace
 from watchroom.simulation.tally import Summary, Tally
 from watchroom.simulation.turns import Turns
 
-_MOST_THREADS: Final = 64
 _GOODBYE: Final = 2.0
 """So many seconds at most are left to the calls that are in flight at the end."""
 
@@ -92,8 +90,6 @@ class Simulation:
 
     async def _play(self) -> None:
         loop = asyncio.get_running_loop()
-        threads = max(1, min(len(self._agents), _MOST_THREADS))
-        loop.set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="watchroom-agent"))
         over = asyncio.Event()
         with self._lock:
             self._loop, self._over = loop, over
