@@ -972,8 +972,12 @@ class TestCounting:
         config = RuntimeConfig(on_event=lambda event: heard.append(event.type))
         agent = ChatAgent(model_runtime=speaker)
         async with workspace.sessions.begin("alice", agent, config) as session, at_work(session):
+            told = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            end = workspace.subscribe(lambda: loop.call_soon_threadsafe(told.set) and None)
             await speaker.speaks.wait()
-            workspace.flush()
+            await asyncio.wait_for(told.wait(), 20)
+            end()
             rows = workspace.journal.rows()
             assert [workspace.journal.content(row.seq) for row in rows if row.tool == "llm_stream"] == [
                 "Once upon a time"

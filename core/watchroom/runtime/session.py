@@ -64,7 +64,7 @@ class Session:
         self._called = asyncio.Event()
         self._in_tool = False
         self._streamed: list[str] = []
-        self._streamed_at = 0.0
+        self._telling: asyncio.TimerHandle | None = None
 
     @property
     def state(self) -> AgentState:
@@ -91,7 +91,10 @@ class Session:
 
     async def step(self) -> StepResult:
         """Take one step and make it a row."""
-        result = await self._runtime.step(self._state)
+        try:
+            result = await self._runtime.step(self._state)
+        finally:
+            self._stop_telling()
         if result.new_state is not self._state:
             await self._keep(result)
         return result
@@ -131,15 +134,22 @@ class Session:
         if not isinstance(event, LlmStream) or not event.chunk.content:
             return
         self._streamed.append(event.chunk.content)
-        now = time.monotonic()
-        if now - self._streamed_at >= _STREAM_SECONDS:
-            self._streamed_at = now
-            self._zone.streams(self.path, "".join(self._streamed))
-            self._streamed.clear()
+        if len(self._streamed) == 1:
+            self._telling = asyncio.get_running_loop().call_later(_STREAM_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        """Note what the model has said since the last time."""
+        self._zone.streams(self.path, "".join(self._streamed))
+        self._streamed.clear()
+
+    def _stop_telling(self) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
+            self._telling = None
+        self._streamed.clear()
 
     async def _step(self) -> None:
         self._in_tool = False
-        self._streamed.clear()
         step = asyncio.create_task(self._runtime.step(self._state))
         try:
             while not step.done() and not self._is_cut_short():
@@ -151,6 +161,7 @@ class Session:
             if not step.done():
                 step.cancel()
                 await asyncio.wait({step})
+            self._stop_telling()
             if not step.cancelled():
                 await self._keep(step.result())
 
