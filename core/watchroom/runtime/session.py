@@ -12,6 +12,7 @@ from bisect import insort
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -234,12 +235,9 @@ class Session:
 
     async def _wait(self, seconds: float | None = None) -> bool:
         """Until something is said; False if nothing was for so long."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._called.wait()
-        except TimeoutError:
-            return False
-        return True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._called.wait(), seconds)
+        return self._called.is_set()
 
     async def _keep(self, result: StepResult, mail: Row | None = None) -> None:
         """Make the step a row; from then on it has happened."""

@@ -55,8 +55,8 @@ def call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> 
     try:
         loop.call_soon_threadsafe(function)
     except RuntimeError:
-        if not loop.is_closed():
-            raise
+        # It was closed.
+        return
 
 
 def is_cancelling() -> bool:

@@ -113,10 +113,7 @@ class Requests:
         try:
             row = self._close(SYSTEM, WITHDRAW, asked, answer, "", outcome)
         except RequestClosed:
-            ended = self.ended(path)
-            if ended is None:
-                raise
-            return ended
+            return self.ended(path) or self._end(path, answer, outcome)
         return Answered(answer, row)
 
     def _close(
