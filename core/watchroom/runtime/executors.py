@@ -74,6 +74,9 @@ class Executors:
         self._agent = agent
         self._config = config
         self._call_ids = _CallIds()
+        # Asked once: a protocol that is checked as the program runs is slow to check.
+        self._with_model = agent if isinstance(agent, WithModel) else None
+        self._with_policies = agent if isinstance(agent, WithPolicies) else config
 
     def by_kind(self) -> dict[str, Executor]:
         return {
@@ -221,7 +224,7 @@ class Executors:
         return StepResult(events=(required,), new_state=_waiting(state, asked))
 
     def _model(self) -> ModelRuntime:
-        own = self._agent.model_runtime if isinstance(self._agent, WithModel) else None
+        own = self._with_model.model_runtime if self._with_model is not None else None
         model = own or self._config.model_runtime
         if model is None:
             raise LlmProviderRequired()
@@ -237,12 +240,7 @@ class Executors:
 
     def _policy(self, tool: str) -> Policy:
         """The stricter one of the agent's and the configuration's."""
-        policy = self._config.policies.of(tool)
-        return (
-            stricter(policy, self._agent.policies.of(tool))
-            if isinstance(self._agent, WithPolicies)
-            else policy
-        )
+        return stricter(self._config.policies.of(tool), self._with_policies.policies.of(tool))
 
     def _expires(self, timeout: float | None) -> int | None:
         seconds = self._config.ask_timeout if timeout is None else timeout
