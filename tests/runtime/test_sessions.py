@@ -1140,3 +1140,19 @@ class TestToolboxTools:
             state = await session.run()
         assert results(state)["call_1"]["delivery"] == 1
         assert workspace.journal.version("handoff", "alice_to_bob/a.md", 2) is None
+
+    async def test_it_is_found_however_much_the_agent_has_done_since(self, workspace: Workspace) -> None:
+        box = workspace.tools("alice")
+        wanted = call("handoff_file", to_agent="bob", filename="a.md", content="x", message="m")
+        async with workspace.sessions.begin("alice", chat(calling(wanted)), session_id="s1") as session:
+            await session.step()
+            key = call_key(session.state, wanted)
+        arguments = json.loads(wanted.function.arguments)
+        box.dispatch_tool_call("handoff_file", arguments, call=key)
+        for n in range(250):
+            box.dispatch_tool_call("handoff_file", {**arguments, "filename": f"{n}.md"})
+        agent = ChatAgent(agent_tools(box), model_runtime=Model(SAYS))
+        async with workspace.sessions.resume("alice", "s1", agent) as session:
+            state = await session.run()
+        assert results(state)["call_1"]["delivery"] == 1
+        assert workspace.journal.version("handoff", "alice_to_bob/a.md", 2) is None

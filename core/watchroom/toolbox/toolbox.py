@@ -46,8 +46,8 @@ from watchroom.zones import (
 
 ToolResult = dict[str, Json]
 
-_LOOK_BACK: Final = 200
-"""Among so many of its newest rows of a tool, an agent's last call is found."""
+_PAGE: Final = 200
+"""An agent's last call is mostly among so many of its newest rows of a tool."""
 _ARGUMENT_PROBLEMS = frozenset(
     {
         "missing",
@@ -152,9 +152,13 @@ class Toolbox:
             return None
         journal = self._store.journal
         only = RowFilter(actor=self.actor, zone=tool.zone, tool=tool.name)
-        rows = journal.rows_before(journal.last_seq() + 1, limit=_LOOK_BACK, only=only)
-        made = (row for row in rows if row.outcome in ("ok", "conflict"))
-        return next((row for row in made if row.detail.get(CALL) == call), None)
+        before = journal.last_seq() + 1
+        while rows := journal.rows_before(before, limit=_PAGE, only=only):
+            for row in rows:
+                if row.outcome in ("ok", "conflict") and row.detail.get(CALL) == call:
+                    return row
+            before = rows[-1].seq
+        return None
 
     def _retold(self, tool: Tool, args: Arguments, made: Row) -> Result:
         journal = self._store.journal
