@@ -647,3 +647,29 @@ print(result.new_state.error.code)
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout.strip() == "limit_reached"
+
+
+def test_tools_run_in_a_process_that_was_forked_too() -> None:
+    program = """
+import asyncio, os
+from watchroom.runtime import *
+
+class One:
+    tools = {"tool": lambda arguments: "ran"}
+    def runner(self, state):
+        return CallTool(tool_call=ToolCall(id="c", function=Function(name="tool", arguments="")))
+
+def run():
+    result = asyncio.run(AgentRuntime(One()).step(create_initial_state(session_id="s")))
+    os.write(1, f"{result.new_state.messages[-1].content}\\n".encode())
+
+run()
+child = os.fork()
+run()
+if child:
+    os.waitpid(child, 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout.split() == ['"ran"'] * 3

@@ -3,17 +3,55 @@
 from __future__ import annotations
 
 import asyncio
-from _thread import start_new_thread
+import os
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextvars import copy_context
 from functools import partial
-from typing import NoReturn, ParamSpec, TypeVar
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Final, NoReturn, ParamSpec, TypeVar
 
 from watchroom.errors import JournalError
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_MOST_IDLE: Final = 32
+
+
+class _Workers:
+    """Threads as many as are needed, which work again: the start of one keeps the event loop waiting."""
+
+    def __init__(self) -> None:
+        self._begin()
+        if hasattr(os, "register_at_fork"):
+            # Threads do not live on in a process that was forked.
+            os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self._lock = Lock()
+        self._idle: list[SimpleQueue[Callable[[], None]]] = []
+
+    def do(self, job: Callable[[], None]) -> None:
+        with self._lock:
+            worker = self._idle.pop() if self._idle else None
+        if worker is None:
+            worker = SimpleQueue()
+            Thread(target=self._work, args=(worker,), name="watchroom-tool", daemon=True).start()
+        worker.put(job)
+
+    def _work(self, worker: SimpleQueue[Callable[[], None]]) -> None:
+        is_idle = True
+        while is_idle:
+            worker.get()()
+            with self._lock:
+                is_idle = len(self._idle) < _MOST_IDLE
+                if is_idle:
+                    self._idle.append(worker)
+
+
+_workers: Final = _Workers()
 
 
 async def in_own_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -31,8 +69,7 @@ async def in_own_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwa
         else:
             call_on(loop, partial(_settle, ended, lambda: result))
 
-    # Not `threading.Thread`, whose start waits for the thread: the loop stood still for a third of its time.
-    start_new_thread(run, ())
+    _workers.do(run)
     return (await ended)()
 
 
