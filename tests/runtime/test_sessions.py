@@ -974,7 +974,11 @@ class TestCounting:
         async with workspace.sessions.begin("alice", agent, config) as session, at_work(session):
             told = asyncio.Event()
             loop = asyncio.get_running_loop()
-            end = workspace.subscribe(lambda: loop.call_soon_threadsafe(told.set) and None)
+
+            def tell() -> None:
+                loop.call_soon_threadsafe(told.set)
+
+            end = workspace.subscribe(tell)
             await speaker.speaks.wait()
             await asyncio.wait_for(told.wait(), 20)
             end()

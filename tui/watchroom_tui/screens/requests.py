@@ -57,7 +57,9 @@ class RequestsRoom(Room):
             yield RequestList(title="pane.requests", empty="empty.requests", id="requests", classes="pane")
             with Vertical(id="right", classes="group"):
                 yield TextView(title="pane.request", empty="empty.request", id="request", classes="pane")
-                yield ChoiceList(title="pane.choices", empty="empty.choices", id="choices", classes="pane -away")
+                yield ChoiceList(
+                    title="pane.choices", empty="empty.choices", id="choices", classes="pane -away"
+                )
 
     def show_model(self, model: Model) -> None:
         now = self.watchroom.now()
