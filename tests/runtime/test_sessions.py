@@ -375,7 +375,7 @@ class TestExpiring:
     @pytest.mark.parametrize(
         ("agent", "last"),
         [
-            (lambda: chat(calling(call("tool")), SAYS, tools={"tool": Calls()}, policies=ASK), "rejected"),
+            (lambda: chat(calling(call("tool")), SAYS, tools={"tool": Calls()}, policies=ASK), "no_answer"),
             (lambda: chat(calling(call(ASK_PERSON, question="?")), SAYS, asks=True), "no_answer"),
             (lambda: Scripted(RequestHumanPrompt(prompt="?"), Finish()), None),
             (lambda: Scripted(RequestHumanSelect(options=OPTIONS), Finish()), None),
@@ -987,6 +987,40 @@ class TestCounting:
                 "Once upon a time"
             ]
         assert heard == ["llm_start", "llm_stream"]
+
+
+class TestTheNextSession:
+    async def test_what_is_said_between_two_sessions_is_heard_by_the_next(self, workspace: Workspace) -> None:
+        async with workspace.sessions.begin("alice", chat(SAYS)) as session:
+            await session.run()
+        say(workspace, "send_message", to_agent="alice", content="And now in French.")
+        say(workspace, "pause_agent", agent_id="alice")
+        say(workspace, "cancel_agent", agent_id="alice")
+        async with workspace.sessions.begin("alice", chat(SAYS, SAYS)) as session:
+            state = await session.run()
+        assert state.status == "done", "who held or ended the agent then did not mean this session"
+        assert "And now in French." in [message.content for message in state.messages]
+        async with workspace.sessions.begin("alice", chat(SAYS)) as session:
+            state = await session.run()
+        assert "And now in French." not in [message.content for message in state.messages]
+
+    async def test_what_one_session_has_still_to_hear_is_not_for_another(self, workspace: Workspace) -> None:
+        speaker = Speaker("Hello")
+        async with (
+            workspace.sessions.begin("alice", ChatAgent(model_runtime=speaker)) as first,
+            at_work(first),
+        ):
+            await speaker.speaks.wait()
+            say(
+                workspace,
+                "send_message",
+                to_agent="alice",
+                session_id=first.state.session_id,
+                content="Hush.",
+            )
+            async with workspace.sessions.begin("alice", chat(SAYS)) as second:
+                state = await second.run()
+        assert "Hush." not in [message.content for message in state.messages]
 
 
 class TestRaces:

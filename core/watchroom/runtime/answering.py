@@ -98,7 +98,8 @@ def _decided(state: AgentState, asked: Request, answer: Answer, by: str, languag
         if decision.approved:
             approved.append(_with_arguments(call, decision))
         else:
-            refusals.append(ToolMessage(tool_call_id=call.id, content=_rejection(decision, by, language)))
+            told_why = _nobody(language) if answer.expired else _rejection(decision, by, language)
+            refusals.append(ToolMessage(tool_call_id=call.id, content=_json(told_why)))
     return state.with_messages(*refusals).but(approved_tools_calling=tuple(approved))
 
 
@@ -108,17 +109,21 @@ def _with_arguments(call: ToolCall, decision: Decision) -> ToolCall:
     return ToolCall(id=call.id, function=Function(name=call.function.name, arguments=decision.arguments))
 
 
-def _rejection(decision: Decision, by: str, language: Language) -> str:
+def _rejection(decision: Decision, by: str, language: Language) -> Json:
     texts = catalogue(language)
     reason = texts("request.because", reason=decision.reason) if decision.reason else ""
-    return _json(
-        {
-            "success": False,
-            "error": "rejected",
-            "message": texts("request.rejected", by=by, reason=reason),
-            "suggestion": texts("request.rejected_suggestion"),
-        }
-    )
+    return {
+        "success": False,
+        "error": "rejected",
+        "message": texts("request.rejected", by=by, reason=reason),
+        "suggestion": texts("request.rejected_suggestion"),
+        "by": by,
+        "reason": decision.reason,
+    }
+
+
+def _nobody(language: Language) -> Json:
+    return {"success": False, "error": "no_answer", "message": catalogue(language)("request.nobody_answered")}
 
 
 def _said(state: AgentState, asked: Request, answer: Answer, by: str, language: Language) -> Message:
@@ -128,12 +133,7 @@ def _said(state: AgentState, asked: Request, answer: Answer, by: str, language: 
     texts = catalogue(language)
     if call is not None:
         if answer.expired:
-            nobody: Json = {
-                "success": False,
-                "error": "no_answer",
-                "message": texts("request.nobody_answered"),
-            }
-            return ToolMessage(tool_call_id=call, content=_json(nobody))
+            return ToolMessage(tool_call_id=call, content=_json(_nobody(language)))
         given: Json = list(answer.values) if asked.kind == "select" else answer.text
         return ToolMessage(tool_call_id=call, content=_json({"success": True, "answer": given, "by": by}))
     if answer.expired:

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from watchroom import names
 from watchroom.mail import Mailroom
-from watchroom.model import ANSWER, WITHDRAW, Row
+from watchroom.model import ANSWER, MESSAGE, WITHDRAW, Row
 from watchroom.runtime.agent import Agent, RuntimeConfig
 from watchroom.runtime.describing import detail_of, heard_in
 from watchroom.runtime.messages import AssistantMessage, Message
@@ -68,11 +68,16 @@ class Sessions:
         state = create_initial_state(session_id=number, messages=messages, metadata=metadata)
         said = next((message.content for message in state.messages if message.role == "user"), "")
         first = said.strip().split("\n", 1)[0][:200]
-        row = await finished(
-            self._threads, self._zone.begin, agent_id, number, begun(state), first, detail_of(state)
-        )
-        async with self._attended(agent_id, agent, config, state, row) as session:
+        row = await finished(self._threads, self._begin, agent_id, state, first)
+        async with self._attended(agent_id, agent, config, state, row, row) as session:
             yield session
+
+    def _begin(self, agent_id: str, state: AgentState, title: str) -> Row:
+        """The first row. What was said to the agent since its last session was done is for this one."""
+        last = self._zone.newest_step(names.agent_id(agent_id))
+        is_done = last is not None and status_in(last) == "done"
+        detail = detail_of(state, heard=heard_in(last)[0] if last is not None and is_done else None)
+        return self._zone.begin(agent_id, state.session_id, begun(state), title, detail)
 
     @asynccontextmanager
     async def resume(
@@ -87,7 +92,7 @@ class Sessions:
         rows = await finished(self._threads, self._zone.history, path)
         state, since = _replayed(rows)
         last = rows[-1].row
-        async with self._attended(agent_id, agent, config, state, last) as session:
+        async with self._attended(agent_id, agent, config, state, rows[0].row, last) as session:
             calls = await finished(self._threads, self._zone.begun_calls, path, since)
             waiting = await finished(self._threads, self._zone.numbered, heard_in(last)[1])
             session.was_resumed(calls, waiting)
@@ -109,9 +114,16 @@ class Sessions:
 
     @asynccontextmanager
     async def _attended(
-        self, agent_id: str, agent: Agent, config: RuntimeConfig | None, state: AgentState, last: Row
+        self,
+        agent_id: str,
+        agent: Agent,
+        config: RuntimeConfig | None,
+        state: AgentState,
+        first: Row,
+        last: Row,
     ) -> AsyncIterator[Session]:
-        """The session, hearing what is said to it."""
+        """The session, hearing what is said to it. Of what was said before its ``first`` row only messages
+        are for it: who held or ended the agent then, did not mean this session."""
         path = session_path(agent_id, state.session_id)
         session = Session(
             self._zone, self._requests, self._threads, agent_id, agent, config or RuntimeConfig(), state, last
@@ -125,7 +137,8 @@ class Sessions:
         try:
             # What was said before somebody listened.
             for mail in await finished(self._threads, self._zone.steering, path, heard_in(last)[0]):
-                session.takes(mail)
+                if mail.row.seq > first.seq or mail.row.tool == MESSAGE:
+                    session.takes(mail)
             yield session
         finally:
             end()

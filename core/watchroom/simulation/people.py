@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from watchroom.model import HUMAN_PREFIX, SYSTEM, Json
+from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.runtime import ASK_PERSON
 from watchroom.simulation import shared
 from watchroom.simulation.desk import Desk
@@ -210,11 +210,10 @@ def _take_back(desk: Desk) -> Script[None]:
 def _take_in(desk: Desk, path: str, result: Result) -> Script[None]:
     """What became of an act that a person had to approve."""
     answers = needs().answers
-    if result.get("error") == "rejected":
+    if result.get("error") == "no_answer":
+        yield Remark("expired", {"file": path})
+    elif result.get("error") == "rejected":
         reason = text_in(result, "message").replace(HUMAN_PREFIX, "")
-        if reason.startswith(f"{SYSTEM} "):
-            yield Remark("expired", {"file": path})
-            return
         yield Remark("rejected", {"file": path, "problem": reason})
         line = answers.note.format(file=path, reason=reason)
         yield from log_down(desk, line, answers.note_message.format(file=path))

@@ -20,6 +20,7 @@ BEGIN: Final = "begin_session"
 STREAM: Final = "llm_stream"
 TOOL_BEGINS: Final = "tool_begins"
 _ALL: Final = 2**62
+_PAGE: Final = 50
 """As many rows as there are."""
 
 
@@ -85,6 +86,19 @@ class SessionZone:
         if not rows:
             raise SessionNotFound(session=path)
         return [Recorded(row, self._store.content(row)) for row in rows]
+
+    def newest_step(self, agent: str) -> Row | None:
+        """The newest step of any session of the agent, None if it has none."""
+        if next(self._store.journal.heads(ZONE, f"{agent}/"), None) is None:
+            return None
+        before = self._store.journal.last_seq() + 1
+        only = RowFilter(actor=agent, zone=ZONE, outcome="ok")
+        while rows := self._store.journal.rows_before(before, limit=_PAGE, only=only):
+            step = next((row for row in rows if row.version is not None), None)
+            if step is not None:
+                return step
+            before = rows[-1].seq
+        return None
 
     def heads(self, agent: str = "") -> list[Row]:
         """The newest step of each session, of all agents or of one."""
