@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from textual.app import App
 from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
 from watchroom import Workspace
 from watchroom.model import Row
 from watchroom.simulation import Simulation, roster
@@ -81,9 +82,10 @@ WAITING = ("workspace", "settle")
 
 async def _settled(pilot: Pilot[Any]) -> None:
     """Wait until what workers had to read and compare has come."""
-    busy = [worker for worker in pilot.app.workers if worker.group not in WAITING]
-    if busy:
-        await pilot.app.workers.wait_for_complete(busy)
+    for worker in [each for each in pilot.app.workers if each.group not in WAITING]:
+        # One that is no longer wanted has been cancelled for the next, which is waited for as well.
+        with suppress(WorkerCancelled):
+            await worker.wait()
     await pilot.pause(0.3)
 
 
@@ -117,6 +119,32 @@ async def _in_its_file(app: WatchroomApp, row: Row) -> None:
         app.room.go_to(row)
 
 
+async def _at_an_approval(pilot: Pilot[Any]) -> None:
+    """Have what an agent wants to do shown; the newest, so that there is time left to look."""
+    app = pilot.app
+    assert isinstance(app, WatchroomApp)
+    await _settled(pilot)
+    asked = next(each for each in app.model.requests if each.kind == "approve")
+    await app.action_room("requests")
+    if app.room:
+        app.room.go_to(asked.row)
+    await _settled(pilot)
+
+
+async def _at_a_session(pilot: Pilot[Any]) -> None:
+    """Have a session shown that a person has answered, or that waits for one."""
+    app = pilot.app
+    assert isinstance(app, WatchroomApp)
+    await _settled(pilot)
+    longest = max(
+        (view for view in app.model.agents if view.session is not None),
+        key=lambda view: (view.asked is not None, view.session.last.version if view.session else 0),
+    )
+    await app.guide.to_agent(longest.agent.id)
+    await pilot.press("enter", "up", "up", "enter")
+    await _settled(pilot)
+
+
 async def _merging(app: WatchroomApp, row: Row) -> None:
     await app.guide.to_merge(row)
 
@@ -128,6 +156,8 @@ SHOTS: tuple[Shot, ...] = (
     Shot("overview-light", MIDDLE, _rooms(), ("t",), act=_settled),
     Shot("overview-chinese", MIDDLE, _rooms("zh"), act=_settled),
     Shot("agents", MIDDLE, _rooms(), ("2", "down", "tab", "down"), act=_settled),
+    Shot("session", MIDDLE, _rooms(), ("2",), act=_at_a_session),
+    Shot("requests", MIDDLE, _rooms(), act=_at_an_approval),
     Shot("handoffs", MIDDLE, _rooms(), ("3", "down"), act=_settled),
     Shot("files", MIDDLE, _rooms(), ("4", "end"), act=_settled),
     Shot("files-narrow", NARROW, _rooms(), ("4", "end", "tab"), act=_settled),

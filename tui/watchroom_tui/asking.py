@@ -112,7 +112,8 @@ def _proposal_lines(would: Proposal, changed: Sequence[DiffLine], words: Catalog
         number = line.new if line.kind != "removed" else line.old
         shown = f"{number:>5} " if line.kind != "hunk" else "      "
         text = "⋯" if line.kind == "hunk" else safe(line.text)
-        lines.append([Span(f" {shown}", "number"), Span(f"{sign} ", style), Span(text, style)])
+        gutter = Span(f" {shown}{sign} ", style if line.kind in ("added", "removed") else "number")
+        lines.append([gutter, Span(text, style)])
     if len(changed) > MOST_LINES:
         lines.append([Span("   "), Span(words("request.more", count=len(changed) - MOST_LINES), "dim")])
     return lines

@@ -152,7 +152,7 @@ class NeedList(LineList[Need]):
         words = words_of(self)
         kind = describe.need_kind(item, words)
         if item.kind == "request":
-            text_width = max(10, width - 32)
+            text_width = max(10, width - 31)
             return [
                 Span(" "),
                 describe.NEED_MARKS[item.kind],
