@@ -32,11 +32,13 @@ class Scripted:
         model_runtime: ModelRuntime | None = None,
     ) -> None:
         self.decisions = list(decisions)
+        self.seen: list[AgentState] = []
         self.tools = tools or {}
         self.executors = executors or {}
         self.model_runtime = model_runtime
 
     async def runner(self, state: AgentState) -> Instruction:
+        self.seen.append(state)
         decision = self.decisions.pop(0)
         if isinstance(decision, BaseException):
             raise decision

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from runtime.scripted import Scripted
 from runtime.weather import ANSWER, QUESTION, Calls, Model, call, calling, weather_agent, weather_model
 from watchroom.requests import Option, approvals
 from watchroom.runtime import (
@@ -14,40 +14,14 @@ from watchroom.runtime import (
     CallLlm,
     Finish,
     Instruction,
-    ModelRuntime,
     RequestHumanApprove,
     RequestHumanPrompt,
     RequestHumanSelect,
     RuntimeConfig,
     StepResult,
-    Tool,
 )
 from watchroom.runtime.answering import answered
 from watchroom.runtime.events import Event
-
-
-class Deciding:
-    """An agent that decides as it is told."""
-
-    def __init__(
-        self,
-        *decisions: object,
-        tools: Mapping[str, Tool] | None = None,
-        executors: Mapping[str, Any] | None = None,
-        model_runtime: ModelRuntime | None = None,
-    ) -> None:
-        self.decisions = list(decisions)
-        self.seen: list[AgentState] = []
-        self.tools = tools or {}
-        self.executors = executors or {}
-        self.model_runtime = model_runtime
-
-    async def runner(self, state: AgentState) -> Instruction:
-        self.seen.append(state)
-        decision = self.decisions.pop(0)
-        if isinstance(decision, Exception):
-            raise decision
-        return decision  # type: ignore[return-value]  # mappings are understood, too
 
 
 def initial(**given: Any) -> AgentState:
@@ -63,7 +37,7 @@ def kinds(result: StepResult) -> list[str]:
 
 
 def test_a_runtime_without_a_configuration_has_all_built_in_executors() -> None:
-    runtime = AgentRuntime(Deciding())
+    runtime = AgentRuntime(Scripted())
     assert set(runtime.executors) == {
         "call_llm",
         "call_tool",
@@ -75,7 +49,7 @@ def test_a_runtime_without_a_configuration_has_all_built_in_executors() -> None:
 
 
 def test_executors_of_the_configuration_replace_built_in_ones() -> None:
-    runtime = AgentRuntime(Deciding(), RuntimeConfig(executors={"finish": nothing}))
+    runtime = AgentRuntime(Scripted(), RuntimeConfig(executors={"finish": nothing}))
     assert runtime.executors["finish"] is nothing
     assert runtime.executors["call_llm"] is not nothing
     assert len(runtime.executors) == 6
@@ -85,14 +59,14 @@ def test_executors_of_the_agent_come_before_those_of_the_configuration() -> None
     async def of_the_agent(instruction: Instruction, state: AgentState) -> StepResult:
         return StepResult(events=(), new_state=state)
 
-    agent = Deciding(executors={"finish": of_the_agent})
+    agent = Scripted(executors={"finish": of_the_agent})
     runtime = AgentRuntime(agent, RuntimeConfig(executors={"finish": nothing}))
     assert runtime.executors["finish"] is of_the_agent
 
 
 async def test_an_approved_tool_call_is_run_at_once() -> None:
     tool = Calls({"result": "success"})
-    agent = Deciding(tools={"test_tool": tool})
+    agent = Scripted(tools={"test_tool": tool})
     result = await AgentRuntime(agent).step(initial(), call("test_tool", "call_123", input="test"))
     (event,) = result.events
     assert event.type == "tool_result"
@@ -103,14 +77,14 @@ async def test_an_approved_tool_call_is_run_at_once() -> None:
 
 
 async def test_an_agent_decides_and_an_executor_carries_it_out() -> None:
-    agent = Deciding(Finish(reason="nothing to do"))
+    agent = Scripted(Finish(reason="nothing to do"))
     result = await AgentRuntime(agent).step(initial())
     assert len(agent.seen) == len(result.events) == 1
     assert result.events[0] in result.new_state.events
 
 
 async def test_an_error_of_the_agent_becomes_an_event() -> None:
-    agent = Deciding(ValueError("Agent error"))
+    agent = Scripted(ValueError("Agent error"))
     result = await AgentRuntime(agent).step(initial())
     (event,) = result.events
     assert event.type == "error"
@@ -120,7 +94,7 @@ async def test_an_error_of_the_agent_becomes_an_event() -> None:
 
 
 async def test_a_model_is_required() -> None:
-    result = await AgentRuntime(Deciding(CallLlm())).step(initial())
+    result = await AgentRuntime(Scripted(CallLlm())).step(initial())
     (event,) = result.events
     assert event.type == "error"
     assert "LLM provider is required" in event.error.message
@@ -128,7 +102,7 @@ async def test_a_model_is_required() -> None:
 
 async def test_a_streamed_answer_gives_an_event_for_each_piece() -> None:
     model = Model([{"content": "Hello"}, {"content": " world"}, {"content": "!"}])
-    result = await AgentRuntime(Deciding(CallLlm()), RuntimeConfig(model_runtime=model)).step(initial())
+    result = await AgentRuntime(Scripted(CallLlm()), RuntimeConfig(model_runtime=model)).step(initial())
     assert kinds(result) == ["llm_start", "llm_stream", "llm_stream", "llm_stream", "llm_result"]
     last = result.events[-1]
     assert last.type == "llm_result"
@@ -139,7 +113,7 @@ async def test_a_streamed_answer_gives_an_event_for_each_piece() -> None:
 async def test_tool_calls_in_an_answer_are_understood() -> None:
     wanted = call("test_tool", "call_123")
     model = Model(calling(wanted, content="I need to use a tool"))
-    result = await AgentRuntime(Deciding(CallLlm()), RuntimeConfig(model_runtime=model)).step(initial())
+    result = await AgentRuntime(Scripted(CallLlm()), RuntimeConfig(model_runtime=model)).step(initial())
     last = result.events[-1]
     assert last.type == "llm_result"
     assert last.result.content == "I need to use a tool"
@@ -148,7 +122,7 @@ async def test_tool_calls_in_an_answer_are_understood() -> None:
 
 async def test_the_result_of_a_tool_goes_into_the_messages() -> None:
     calculator = Calls({"result": 42})
-    agent = Deciding(tools={"calculator": calculator})
+    agent = Scripted(tools={"calculator": calculator})
     result = await AgentRuntime(agent).step(initial(), call("calculator", "call_123", expression="2+2"))
     assert calculator.given == [{"expression": "2+2"}]
     (event,) = result.events
@@ -162,7 +136,7 @@ async def test_the_result_of_a_tool_goes_into_the_messages() -> None:
 
 
 async def test_an_unknown_tool_is_an_error_event() -> None:
-    result = await AgentRuntime(Deciding()).step(initial(), call("unknown_tool", "call_123"))
+    result = await AgentRuntime(Scripted()).step(initial(), call("unknown_tool", "call_123"))
     (event,) = result.events
     assert event.type == "error"
     assert "Tool not found: unknown_tool" in event.error.message
@@ -170,7 +144,7 @@ async def test_an_unknown_tool_is_an_error_event() -> None:
 
 async def test_a_request_for_approval_waits_for_a_person() -> None:
     asked = call("test_tool", "call_123")
-    agent = Deciding(RequestHumanApprove(pending_tools_calling=(asked,)))
+    agent = Scripted(RequestHumanApprove(pending_tools_calling=(asked,)))
     result = await AgentRuntime(agent).step(initial())
     required, pending = result.events
     assert required.type == "human_approve_required"
@@ -182,7 +156,7 @@ async def test_a_request_for_approval_waits_for_a_person() -> None:
 
 
 async def test_a_request_for_a_text_waits_for_a_person() -> None:
-    agent = Deciding(RequestHumanPrompt(prompt="Please provide input", metadata={"key": "value"}))
+    agent = Scripted(RequestHumanPrompt(prompt="Please provide input", metadata={"key": "value"}))
     result = await AgentRuntime(agent).step(initial())
     (event,) = result.events
     assert event.type == "human_prompt_required"
@@ -193,7 +167,7 @@ async def test_a_request_for_a_text_waits_for_a_person() -> None:
 
 async def test_a_request_for_a_choice_waits_for_a_person() -> None:
     options = (Option("Option 1", "opt1"), Option("Option 2", "opt2"))
-    agent = Deciding(RequestHumanSelect(prompt="Choose an option", options=options, multi=False))
+    agent = Scripted(RequestHumanSelect(prompt="Choose an option", options=options, multi=False))
     result = await AgentRuntime(agent).step(initial())
     (event,) = result.events
     assert event.type == "human_select_required"
@@ -203,7 +177,7 @@ async def test_a_request_for_a_choice_waits_for_a_person() -> None:
 
 
 async def test_finishing_ends_the_session() -> None:
-    result = await AgentRuntime(Deciding(Finish(reason="Task completed"))).step(initial())
+    result = await AgentRuntime(Scripted(Finish(reason="Task completed"))).step(initial())
     (event,) = result.events
     assert event.type == "done"
     assert (event.reason, event.final_state.status) == ("Task completed", "done")
@@ -277,17 +251,17 @@ class TestRules:
             return StepResult(events=(), new_state=state.but(metadata={"by": "configuration"}))
 
         config = RuntimeConfig(executors={"finish": of_the_configuration, "call_llm": of_the_configuration})
-        agent = Deciding(Finish(), CallLlm(), executors={"finish": of_the_agent})
+        agent = Scripted(Finish(), CallLlm(), executors={"finish": of_the_agent})
         runtime = AgentRuntime(agent, config)
         assert (await runtime.step(initial())).new_state.metadata == {"by": "agent"}
         assert (await runtime.step(initial())).new_state.metadata == {"by": "configuration"}
 
     async def test_events_are_kept_whatever_executor_made_them(self) -> None:
         async def forgetful(instruction: Instruction, state: AgentState) -> StepResult:
-            told = await AgentRuntime(Deciding(Finish())).executors["finish"](instruction, state)
+            told = await AgentRuntime(Scripted(Finish())).executors["finish"](instruction, state)
             return StepResult(events=told.events, new_state=state.but(events=()))
 
-        agent = Deciding(ValueError("one"), Finish(), Finish(), executors={"finish": forgetful})
+        agent = Scripted(ValueError("one"), Finish(), Finish(), executors={"finish": forgetful})
         runtime = AgentRuntime(agent, RuntimeConfig())
         state = initial()
         seen: list[Event] = []
@@ -314,7 +288,7 @@ class TestRules:
         async def broken(instruction: Instruction, state: AgentState) -> StepResult:
             raise RuntimeError("no such luck")
 
-        agent = Deciding(Finish(), executors={"finish": broken})
+        agent = Scripted(Finish(), executors={"finish": broken})
         result = await AgentRuntime(agent).step(initial())
         assert kinds(result) == ["error"]
         assert result.new_state.error is not None
@@ -322,7 +296,7 @@ class TestRules:
 
     async def test_sessions_share_nothing(self) -> None:
         model = Model([{"content": "one"}], [{"content": "two"}])
-        runtime = AgentRuntime(Deciding(CallLlm(), CallLlm()), RuntimeConfig(model_runtime=model))
+        runtime = AgentRuntime(Scripted(CallLlm(), CallLlm()), RuntimeConfig(model_runtime=model))
         one, two = initial(session_id="one"), initial(session_id="two")
         after_one = (await runtime.step(one)).new_state
         after_two = (await runtime.step(two)).new_state

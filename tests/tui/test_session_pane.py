@@ -152,6 +152,25 @@ async def test_earlier_sessions_can_be_read(workspace: Workspace) -> None:
         await desk.sees("The second answer.")
 
 
+async def test_a_session_that_is_being_read_stays_when_the_agent_begins_another(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        async with running(workspace, "bob", says("One.\nTwo.\nThree."), task="Count.") as bob:
+            await bob.ended()
+        await sees_agent(desk, "bob")
+        await desk.sees("Three.")
+        await desk.press("enter", "up", "up")
+        async with running(workspace, "bob", says("Four."), task="Count on.") as bob:
+            await bob.ended()
+        await desk.has_taken_in(workspace)
+        await desk.sees("Three.", "] newer")
+        await desk.press("right_square_bracket")
+        await desk.sees("Four.")
+        assert not desk.shows("] newer")
+        async with running(workspace, "bob", says("Five."), task="And on.") as bob:
+            await bob.ended()
+        await desk.sees("Five.")
+
+
 async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await sees_agent(desk, "charlie")

@@ -53,6 +53,10 @@ class SessionPane:
                 self._shown = None
                 self._view.clear()
             return
+        shown = self._shown[0] if self._shown else session.path
+        if self._chosen is None and shown != session.path and self._view.is_being_read:
+            # The agent has begun another one, but nothing is taken from under a reader's eyes.
+            self._chosen = shown
         path = self._chosen or session.path
         is_newest = path == session.path
         wanted = (path, session.last, session.streams) if is_newest else (path, None, None)
@@ -116,7 +120,7 @@ class SessionPane:
             words("session.tokens", count=describe.amount(used)),
         ]
         if self._chosen:
-            parts.append(safe(reading.path.partition("/")[2]))
+            parts.insert(0, words("session.earlier", id=safe(reading.path[-describe.SESSION_WIDTH :])))
         return " · ".join(parts)
 
     def write_message(self) -> None:

@@ -41,6 +41,11 @@ class SessionTranscript(DrawingView):
         self._path, self._entries, self._folded = "", (), None
         super().clear()
 
+    @property
+    def is_being_read(self) -> bool:
+        """Whether a person is somewhere in the middle of it."""
+        return self.has_focus and not self._is_at_end()
+
     def _is_at_end(self) -> bool:
         return self._drawing is None or self._cursor is None or self._cursor >= len(self._drawing) - 1
 
