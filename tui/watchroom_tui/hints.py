@@ -7,6 +7,7 @@ a lot, their own writes give most of the hints, so only so many are looked into 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
@@ -41,18 +42,18 @@ class Hints:
 
     def _run(self) -> None:
         pending: set[str] = set()
-        ticks = 0
+        # What was written between the scan at open and the first hint gave none.
+        next_scan = time.monotonic()
         for touched in self._touched():
             pending |= touched | {os.path.join(self._workspace.root, CONTROL, CONFIG_PATH)}
             now, later = set(list(pending)[:_MOST_AT_ONCE]), set(list(pending)[_MOST_AT_ONCE:])
             if now:
                 self._workspace.check(now)
             pending = later
-            ticks += 1
-            if ticks * _PAUSE >= _SCAN_SECONDS and not touched:
-                # The queue of hints may have overflowed without a word.
+            if not touched and time.monotonic() >= next_scan:
+                # Later on, the queue of hints may have overflowed without a word.
                 self._workspace.scan()
-                ticks = 0
+                next_scan = time.monotonic() + _SCAN_SECONDS
             if pending and self._stopping.wait(_PAUSE):
                 return
 
