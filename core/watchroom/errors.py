@@ -256,6 +256,18 @@ class ToolFailed(WatchroomError):
     code = "tool_failed"
 
 
+class ToolForbidden(WatchroomError):
+    """The policy does not let a tool be called. Values: tool."""
+
+    code = "tool_forbidden"
+
+
+class ToolInterrupted(WatchroomError):
+    """The end of a process cut a call off, and what it had done cannot be found out. Values: tool."""
+
+    code = "tool_interrupted"
+
+
 class InvalidInstruction(WatchroomError):
     """An agent decided on something that cannot be carried out. Values: problem."""
 

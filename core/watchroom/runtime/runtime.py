@@ -14,8 +14,10 @@ from watchroom import names
 from watchroom.errors import InvalidInstruction, LimitReached
 from watchroom.runtime.agent import Agent, Executor, RuntimeConfig, WithExecutors
 from watchroom.runtime.events import Done, LlmStart, LlmStream
-from watchroom.runtime.executors import Executors, failed, tell
+from watchroom.runtime.executors import built_in_executors
+from watchroom.runtime.failures import failed
 from watchroom.runtime.instructions import CallTool, Instruction, instructions
+from watchroom.runtime.listening import tell
 from watchroom.runtime.messages import Message, ToolCall
 from watchroom.runtime.models.accumulate import problem_in
 from watchroom.runtime.state import AgentState, StepResult, create_initial_state, timestamp
@@ -33,7 +35,7 @@ class AgentRuntime:
         self.config = config or RuntimeConfig()
         own = agent.executors if isinstance(agent, WithExecutors) else {}
         self.executors: Mapping[str, Executor] = {
-            **Executors(agent, self.config).by_kind(),
+            **built_in_executors(agent, self.config),
             **self.config.executors,
             **(own or {}),
         }

@@ -1,0 +1,19 @@
+"""Whether a tool may be called, where the agent and the configuration both have a say."""
+
+from __future__ import annotations
+
+from watchroom.requests import Policy, stricter
+from watchroom.runtime.agent import Agent, RuntimeConfig, WithPolicies
+
+
+class ToolPolicies:
+    """The policies of ``agent`` and of ``config`` together."""
+
+    def __init__(self, agent: Agent, config: RuntimeConfig) -> None:
+        self._config = config
+        # Asked once: a protocol that is checked as the program runs is slow to check.
+        self._with_policies = agent if isinstance(agent, WithPolicies) else config
+
+    def of(self, tool: str) -> Policy:
+        """The stricter one of the two."""
+        return stricter(self._config.policies.of(tool), self._with_policies.policies.of(tool))

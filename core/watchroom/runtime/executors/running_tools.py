@@ -1,0 +1,112 @@
+"""Running tools: one call a step, if the policy lets it, and once only."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from watchroom import names
+from watchroom.errors import InvalidToolArguments, ToolInterrupted, ToolNotFound
+from watchroom.model import Json
+from watchroom.requests import parsed
+from watchroom.runtime.agent import Agent, AgentTool, CallOrigin, RuntimeConfig, Tool
+from watchroom.runtime.executors.asking_people import PeopleAsker
+from watchroom.runtime.executors.policies import ToolPolicies
+from watchroom.runtime.executors.tool_results import broke, forbidden, gave, refused
+from watchroom.runtime.failures import tool_error
+from watchroom.runtime.instructions import CallTool, Instruction, RequestHumanApprove
+from watchroom.runtime.messages import ToolCall
+from watchroom.runtime.state import AgentState, StepResult, call_key
+from watchroom.runtime.threads import in_own_thread, is_cancelling
+
+
+class ToolRunner:
+    """Runs the tools of ``agent``; ``people`` are asked where a policy wants it."""
+
+    def __init__(
+        self, agent: Agent, config: RuntimeConfig, policies: ToolPolicies, people: PeopleAsker
+    ) -> None:
+        self._agent = agent
+        self._config = config
+        self._policies = policies
+        self._people = people
+
+    async def call_tool(self, instruction: Instruction, state: AgentState) -> StepResult:
+        """Run a call, if the policy lets it, and take the result into the messages.
+
+        What goes wrong in a tool is an event, and the model is told, so that it can try otherwise.
+        """
+        if not isinstance(instruction, CallTool):
+            raise TypeError(instruction.type)
+        call = instruction.tool_call
+        name = call.function.name
+        language = self._config.language
+        policy = self._policies.of(name)
+        if policy == "ask" and not instruction.approved:
+            approve = RequestHumanApprove(pending_tools_calling=(call,))
+            return await self._people.request_human_approve(approve, state)
+        before, state = state, _taken_off(state, call)
+        if policy == "never":
+            return forbidden(state, call, language)
+        tool = self._agent.tools.get(name)
+        if tool is None:
+            return broke(state, call, ToolNotFound(tool=names.storable(name, 100)), language)
+        try:
+            arguments = _arguments(call)
+        except InvalidToolArguments as error:
+            return broke(state, call, error, language)
+        key = call_key(before, call)
+        again = self._config.ledger is not None and await self._config.ledger.begins(call, key, tool)
+        if again and not (isinstance(tool, AgentTool) and (tool.repeatable or tool.recovers)):
+            return refused(state, call, ToolInterrupted(tool=name), language)
+        try:
+            result = await _run(tool, arguments, CallOrigin(key, again))
+            return gave(state, call, result)
+        except (Exception, asyncio.CancelledError) as error:  # a tool may raise anything: the session goes on
+            if isinstance(error, asyncio.CancelledError) and is_cancelling():
+                raise
+            return broke(state, call, tool_error(name, error), language)
+
+
+def _taken_off(state: AgentState, call: ToolCall) -> AgentState:
+    """The state without ``call`` among those that wait; the request is over when none waits any more."""
+    if call.id not in {each.id for each in (*state.pending_tools_calling, *state.approved_tools_calling)}:
+        return state
+    pending = tuple(each for each in state.pending_tools_calling if each.id != call.id)
+    approved = tuple(each for each in state.approved_tools_calling if each.id != call.id)
+    asked = state.asked
+    if asked is not None:
+        asked = replace(asked, calls=tuple(each for each in asked.calls if each.id != call.id))
+    return state.but(
+        pending_tools_calling=pending,
+        approved_tools_calling=approved,
+        asked=asked if pending else None,
+        status="waiting_for_human_input" if pending else state.status,
+    )
+
+
+def _arguments(call: ToolCall) -> Mapping[str, Json]:
+    text = call.function.arguments.strip() or "{}"
+    try:
+        arguments = parsed(text)
+    except (ValueError, RecursionError) as error:
+        problem = names.storable(str(error), 200)
+        raise InvalidToolArguments(tool=call.function.name, problem=problem) from error
+    if not isinstance(arguments, dict):
+        raise InvalidToolArguments(tool=call.function.name, problem=f"not an object: {text[:50]}")
+    return cast("Mapping[str, Json]", arguments)
+
+
+async def _run(tool: Tool, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+    if isinstance(tool, AgentTool):
+        if inspect.iscoroutinefunction(tool.run):
+            return cast(Json, await tool.run(arguments, origin))
+        result = await in_own_thread(tool.run, arguments, origin)
+    elif inspect.iscoroutinefunction(tool):
+        return cast(Json, await tool(arguments))
+    else:
+        result = await in_own_thread(tool, arguments)
+    return await result if inspect.isawaitable(result) else result

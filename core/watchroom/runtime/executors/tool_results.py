@@ -1,0 +1,66 @@
+"""What came of a tool call, as the session and its model learn of it. Pure."""
+
+from __future__ import annotations
+
+import json
+
+from watchroom import names
+from watchroom.errors import TooLarge, ToolForbidden, WatchroomError
+from watchroom.model import MAX_TEXT_BYTES, Json
+from watchroom.runtime.events import Failed, ToolResult
+from watchroom.runtime.failures import error_info
+from watchroom.runtime.messages import ToolCall, ToolMessage
+from watchroom.runtime.models.accumulate import without_halves
+from watchroom.runtime.state import AgentState, StepResult
+from watchroom.texts import Language
+
+
+def gave(state: AgentState, call: ToolCall, result: Json) -> StepResult:
+    """The step in which ``call`` gave ``result``. Raises `TooLarge`, or ValueError or TypeError where it is
+    no JSON."""
+    content = _told(result)
+    event = ToolResult(id=call.id, result=json.loads(content))
+    after = _with_result(state, call, content).but(errors_in_a_row=0)
+    return StepResult(events=(event,), new_state=after)
+
+
+def broke(state: AgentState, call: ToolCall, error: WatchroomError, language: Language) -> StepResult:
+    """The step in which ``call`` ended with ``error``: one more in a row."""
+    content = _told(_failure(error, language))
+    after = _with_result(state, call, content).but(errors_in_a_row=state.errors_in_a_row + 1)
+    return StepResult(events=(Failed(error=error_info(error, language)),), new_state=after)
+
+
+def refused(state: AgentState, call: ToolCall, error: WatchroomError, language: Language) -> StepResult:
+    """The step in which ``call`` was not run, for the reason that ``error`` tells. It is a result like
+    others: nothing broke."""
+    return gave(state, call, _failure(error, language))
+
+
+def forbidden(state: AgentState, call: ToolCall, language: Language) -> StepResult:
+    """The step in which ``call`` was refused because of its tool's policy."""
+    return refused(state, call, ToolForbidden(tool=names.storable(call.function.name, 100)), language)
+
+
+def _failure(error: WatchroomError, language: Language) -> Json:
+    info = error_info(error, language)
+    return {"success": False, "error": info.code, "message": info.message, "suggestion": info.suggestion}
+
+
+def _with_result(state: AgentState, call: ToolCall, content: str) -> AgentState:
+    """The state with what came of a call; where a person changed its arguments, the model is told."""
+    asked = next((each for each in state.open_calls if each.id == call.id), call)
+    if asked.function.arguments != call.function.arguments:
+        content = f'{{"edited_arguments":{call.function.arguments.strip()},"result":{content}}}'
+    return state.with_messages(ToolMessage(tool_call_id=call.id, content=content))
+
+
+def _told(result: Json) -> str:
+    """A result as its model reads it."""
+    text = json.dumps(result, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    if not names.is_unicode(text):
+        text = without_halves(text)
+    size = len(text.encode())
+    if size > MAX_TEXT_BYTES:
+        raise TooLarge(size=size, limit=MAX_TEXT_BYTES)
+    return text
