@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from simulating import all_rows, open_team, run_for, run_until
 from watchroom import Workspace
+from watchroom.model import ENDED
 from watchroom.runtime import AgentState, AssistantMessage, Message, ToolMessage, UserMessage
-from watchroom.runtime.state import ENDED
 from watchroom.simulation import Simulation
 from watchroom.simulation.mind import Mind
 from watchroom.simulation.steps import Call, Pause, Script, Task, Turn

@@ -22,6 +22,8 @@ SessionStatus: TypeAlias = Literal[
     "idle", "running", "waiting_for_human_input", "paused", "done", "error", "cancelled"
 ]
 """How far an agent's session is (spec 5)."""
+ENDED: Final[frozenset[SessionStatus]] = frozenset({"done", "error", "cancelled"})
+"""A session that stands so takes no further step of itself."""
 
 OUTCOMES: Final[tuple[Outcome, ...]] = ("ok", "conflict", "denied", "failed")
 UNCHECKED: Final = -1

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
-from watchroom.model import ANSWER, Json, Row, SessionStatus
+from watchroom.model import ANSWER, ENDED, Json, Row, SessionStatus
 from watchroom.requests import RequestKind
 
 KEPT: Final = 100
@@ -44,7 +44,7 @@ class SessionView(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        return self.status in ("done", "error", "cancelled")
+        return self.status in ENDED
 
 
 class Asked(NamedTuple):

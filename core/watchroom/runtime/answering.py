@@ -16,7 +16,7 @@ from watchroom.runtime.events import (
     Resumed,
 )
 from watchroom.runtime.messages import Function, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-from watchroom.runtime.state import AgentState, StepResult, timestamp
+from watchroom.runtime.state import AgentState, StepResult, now
 from watchroom.texts import Language, catalogue
 
 
@@ -151,5 +151,5 @@ def _json(value: Json) -> str:
 
 
 def _result(before: AgentState, after: AgentState, kind: str, event: Event) -> StepResult:
-    state = after.but(events=(*before.events, event), last_modified=timestamp())
+    state = after.but(events=(*before.events, event), last_modified=now())
     return StepResult(events=(event,), new_state=state, instruction=kind)

@@ -20,7 +20,7 @@ from watchroom.runtime.instructions import CallTool, Instruction, instructions
 from watchroom.runtime.listening import tell
 from watchroom.runtime.messages import Message, ToolCall
 from watchroom.runtime.models.accumulate import problem_in
-from watchroom.runtime.state import AgentState, StepResult, create_initial_state, timestamp
+from watchroom.runtime.state import AgentState, StepResult, create_initial_state, now
 from watchroom.runtime.threads import is_cancelling
 
 
@@ -141,7 +141,7 @@ class AgentRuntime:
                 "tool_calls": before.spent.tool_calls + (kind == "call_tool"),
             }
         )
-        counted = after.but(step_count=before.step_count + 1, spent=spent, last_modified=timestamp())
+        counted = after.but(step_count=before.step_count + 1, spent=spent, last_modified=now())
         final = counted.but(events=())
         events = tuple(
             event.model_copy(update={"final_state": final}) if isinstance(event, Done) else event

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from watchroom.model import ANSWER, CANCEL, MESSAGE, PAUSE, RESUME, Row
+from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Row
 from watchroom.runtime import answering
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
 from watchroom.runtime.describing import detail_of, heard_in, message_of
@@ -24,7 +24,7 @@ from watchroom.runtime.events import Event, LlmStream
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.record import step_record
 from watchroom.runtime.runtime import AgentRuntime
-from watchroom.runtime.state import ENDED, AgentState, StepResult, call_key
+from watchroom.runtime.state import AgentState, StepResult, call_key
 from watchroom.runtime.threads import finished
 from watchroom.zones.requests import Requests
 from watchroom.zones.sessions import Recorded, SessionZone, session_path

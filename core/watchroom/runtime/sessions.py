@@ -15,13 +15,13 @@ from pydantic import JsonValue
 
 from watchroom import names
 from watchroom.mail import Mailroom
-from watchroom.model import ANSWER, MESSAGE, WITHDRAW, Row
+from watchroom.model import ANSWER, MESSAGE, WITHDRAW, Row, SessionStatus
 from watchroom.runtime.agent import Agent, RuntimeConfig
 from watchroom.runtime.describing import detail_of, heard_in
 from watchroom.runtime.messages import AssistantMessage, Message
 from watchroom.runtime.record import begun, state_after, state_begun
 from watchroom.runtime.session import Session
-from watchroom.runtime.state import AgentState, Status, create_initial_state
+from watchroom.runtime.state import AgentState, create_initial_state
 from watchroom.runtime.threads import call_on, finished
 from watchroom.zones.requests import ZONE as REQUESTS
 from watchroom.zones.requests import Requests
@@ -36,7 +36,7 @@ class SessionHead(NamedTuple):
 
     agent: str
     id: str
-    status: Status
+    status: SessionStatus
     row: Row
 
 
@@ -151,7 +151,7 @@ def address(row: Row) -> str | None:
     return row.path if row.zone == ZONE and row.version is None and row.kind == "human" else None
 
 
-def status_in(row: Row) -> Status:
+def status_in(row: Row) -> SessionStatus:
     """The status of a session that a row of its steps tells."""
     return row.detail["status"]  # type: ignore[return-value]  # as `detail_of` wrote it
 

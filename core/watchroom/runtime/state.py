@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Literal, Self, TypeAlias
+from typing import Self
 
 from pydantic import JsonValue
 
+from watchroom.model import SessionStatus, timestamp
 from watchroom.requests import Request
 from watchroom.runtime.events import Done, ErrorInfo, Event
 from watchroom.runtime.messages import AssistantMessage, Frozen, Message, ToolCall, ToolMessage
-
-Status: TypeAlias = Literal[
-    "idle", "running", "waiting_for_human_input", "paused", "done", "error", "cancelled"
-]
-ENDED: frozenset[Status] = frozenset({"done", "error", "cancelled"})
 
 
 class Spent(Frozen):
@@ -40,13 +36,13 @@ class AgentState(Frozen):
     """
 
     session_id: str
-    status: Status = "idle"
+    status: SessionStatus = "idle"
     messages: tuple[Message, ...] = ()
     events: tuple[Event, ...] = ()
     pending_tools_calling: tuple[ToolCall, ...] = ()
     approved_tools_calling: tuple[ToolCall, ...] = ()
     asked: Request | None = None
-    paused_from: Status | None = None
+    paused_from: SessionStatus | None = None
     step_count: int = 0
     errors_in_a_row: int = 0
     spent: Spent = Spent()
@@ -94,13 +90,13 @@ def create_initial_state(
     metadata: Mapping[str, JsonValue] | None = None,
 ) -> AgentState:
     """A state in which nothing has happened yet. ``messages`` may be mappings with a role and a content."""
-    now = timestamp()
+    began = now()
     return AgentState.model_validate(
         {
             "session_id": session_id,
             "messages": tuple(messages),
-            "created_at": now,
-            "last_modified": now,
+            "created_at": began,
+            "last_modified": began,
             "metadata": metadata or {},
         }
     )
@@ -120,8 +116,9 @@ def call_key(state: AgentState, call: ToolCall) -> str:
     return f"{state.session_id}/-/{call.id}/{made}"
 
 
-def timestamp() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def now() -> str:
+    """The time as a state keeps it: ISO 8601 in UTC, to the millisecond."""
+    return timestamp(time.time_ns())
 
 
 Done.model_rebuild(_types_namespace={"AgentState": AgentState})

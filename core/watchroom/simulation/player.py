@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from watchroom.model import Json
+from watchroom.model import ENDED, Json
 from watchroom.registry import Agent
 from watchroom.requests import Policy
 from watchroom.runtime import (
@@ -25,7 +25,6 @@ from watchroom.runtime import (
 )
 from watchroom.runtime.events import Event
 from watchroom.runtime.models import Reply, SimulatedModel
-from watchroom.runtime.state import ENDED
 from watchroom.simulation.mind import Mind
 from watchroom.simulation.tally import Tally
 from watchroom.simulation.turns import Turns
