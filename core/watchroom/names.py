@@ -168,6 +168,11 @@ def storable(given: str, limit: int = 500) -> str:
     return cut.encode("utf-8", "backslashreplace").decode()
 
 
+def without_halves(given: str) -> str:
+    """``given`` with U+FFFD for halves of surrogate pairs, which nothing stores; some models cut emoji."""
+    return given.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def is_unicode(given: str) -> bool:
     """Whether ``given`` can be stored at all. File names on POSIX may be any bytes."""
     try:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
+from watchroom import names
 from watchroom.errors import InvalidAnswer
 from watchroom.model import Json
 
@@ -204,8 +205,7 @@ def arguments_of(text: str) -> Mapping[str, Json]:
     arguments = json.loads(text)
     if "\\u" in text:
         # Models write halves of characters, too.
-        whole = json.dumps(arguments, ensure_ascii=False).encode("utf-16", "surrogatepass")
-        arguments = json.loads(whole.decode("utf-16", "replace"))
+        arguments = json.loads(names.without_halves(json.dumps(arguments, ensure_ascii=False)))
     return cast("Mapping[str, Json]", arguments)
 
 

@@ -10,7 +10,6 @@ from watchroom.model import MAX_TEXT_BYTES, Json
 from watchroom.runtime.events import Failed, ToolResult
 from watchroom.runtime.failures import error_info
 from watchroom.runtime.messages import ToolCall, ToolMessage
-from watchroom.runtime.models.accumulate import without_halves
 from watchroom.runtime.state import AgentState, StepResult
 from watchroom.texts import Language
 
@@ -59,7 +58,7 @@ def _told(result: Json) -> str:
     """A result as its model reads it."""
     text = json.dumps(result, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     if not names.is_unicode(text):
-        text = without_halves(text)
+        text = names.without_halves(text)
     size = len(text.encode())
     if size > MAX_TEXT_BYTES:
         raise TooLarge(size=size, limit=MAX_TEXT_BYTES)

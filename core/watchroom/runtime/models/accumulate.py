@@ -133,7 +133,7 @@ def chunk_of(given: ModelChunk | Mapping[str, object]) -> ModelChunk:
     if all(names.is_unicode(text) for text in _texts(chunk)):
         return chunk
     text = json.dumps(chunk.model_dump(), ensure_ascii=False)
-    return ModelChunk.model_validate_json(without_halves(text))
+    return ModelChunk.model_validate_json(names.without_halves(text))
 
 
 def _texts(chunk: ModelChunk) -> Iterator[str]:
@@ -149,11 +149,6 @@ def _without_nones(given: object, depth: int) -> object:
     if depth and isinstance(given, list | tuple):
         return [_without_nones(value, depth - 1) for value in given]
     return given
-
-
-def without_halves(text: str) -> str:
-    """``text`` with U+FFFD for halves of surrogate pairs, which nothing stores; some servers cut emoji."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def problem_in(error: ValidationError) -> str:

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from watchroom import names
 from watchroom.errors import ModelFailed
-from watchroom.runtime.models.accumulate import problem_in, without_halves
+from watchroom.runtime.models.accumulate import problem_in
 from watchroom.runtime.models.protocol import FunctionDelta, ModelChunk, ModelPayload, ToolCallDelta, Usage
 from watchroom.runtime.models.sse import Event, EventParser
 
@@ -43,7 +43,7 @@ def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> b
     try:
         return to_json(body, inf_nan_mode="null")
     except PydanticSerializationError:
-        whole = without_halves(json.dumps(body, ensure_ascii=False))
+        whole = names.without_halves(json.dumps(body, ensure_ascii=False))
         return to_json(from_json(whole), inf_nan_mode="null")
 
 
@@ -263,4 +263,4 @@ def _parsed(text: str) -> _Piece:
         except (ValueError, RecursionError):
             raise error from None
         # What only the stricter parser refuses are halves of surrogate pairs.
-        return _Piece.model_validate_json(without_halves(json.dumps(given, ensure_ascii=False)))
+        return _Piece.model_validate_json(names.without_halves(json.dumps(given, ensure_ascii=False)))
