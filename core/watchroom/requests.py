@@ -1,7 +1,7 @@
 """What agents ask of people, and what people answer. Pure; the shapes are plain: looking costs little.
 
 An agent asks to approve tool calls, for a text (``prompt``), or for a choice (``select``): spec 5, human
-interaction. Each answer is checked against what was asked, once, by `checked`.
+interaction. Each answer is checked against what was asked, once, by `check_answer`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ RequestKind: TypeAlias = Literal["approve", "prompt", "select"]
 Policy: TypeAlias = Literal["always", "never", "ask"]
 """Whether a tool may be called: always, never, or only when a person approves of the call."""
 
-LONGEST_TEXT: Final = 100_000
+_LONGEST_TEXT: Final = 100_000
+"""Characters."""
 _STRICTNESS: Final[Sequence[Policy]] = ("always", "ask", "never")
 
 
@@ -73,13 +74,12 @@ class Answer:
     expired: bool = False
 
 
-def checked(request: Request, answer: Answer) -> Answer:
-    """``answer``, if it answers ``request``; else `InvalidAnswer`, which names the rule."""
+def check_answer(request: Request, answer: Answer) -> None:
+    """Raises `InvalidAnswer`, which names the rule, unless ``answer`` answers ``request``."""
     problem = {"approve": _approval_problem, "prompt": _reply_problem, "select": _choice_problem}
     broken = problem[request.kind](request, answer)
     if broken:
         raise InvalidAnswer(rule=broken)
-    return answer
 
 
 def _approval_problem(request: Request, answer: Answer) -> str | None:
@@ -99,7 +99,7 @@ def _reply_problem(request: Request, answer: Answer) -> str | None:
         return "answer_prompt"
     if not answer.text.strip():
         return "answer_empty"
-    return "answer_length" if len(answer.text) > LONGEST_TEXT else None
+    return "answer_length" if len(answer.text) > _LONGEST_TEXT else None
 
 
 def _choice_problem(request: Request, answer: Answer) -> str | None:
@@ -184,7 +184,12 @@ def summary_of(request: Request) -> str:
     """One line for lists: what is asked."""
     if request.prompt:
         return request.prompt.strip().split("\n", 1)[0]
-    return ", ".join(f"{call.name} {subject(call)}".strip() for call in request.calls)
+    return ", ".join(call_line(call) for call in request.calls)
+
+
+def call_line(call: AskedCall) -> str:
+    """A call in short, for lists: its tool, and what it is about."""
+    return f"{call.name} {subject(call)}".strip()
 
 
 _SUBJECTS: Final = ("filepath", "filename", "path", "command", "to_agent", "city", "url", "query")

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from watchroom.journal import Journal, RowFilter
-from watchroom.model import Row
+from watchroom.model import STREAM, Row
 
 from watchroom_tui.transcript import Step, step_of
 
@@ -51,7 +51,7 @@ class SessionReader:
         if not self._steps:
             return ""
         last = self._steps[-1].row
-        only = RowFilter(actor=last.actor, zone="session", tool="llm_stream", after=last.seq)
+        only = RowFilter(actor=last.actor, zone="session", tool=STREAM, after=last.seq)
         rows = self._journal.rows_before(as_of + 1, limit=MOST_PIECES, only=only)
         pieces = [self._journal.content(row.seq) or "" for row in reversed(rows) if row.path == path]
         return "".join(pieces)

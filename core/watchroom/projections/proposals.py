@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from watchroom.journal import Journal
-from watchroom.model import Json, Row, Zone
+from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.tree.layout import handoff_path
 
 
@@ -25,7 +25,7 @@ class Proposal(NamedTuple):
     def is_stale(self) -> bool:
         """Whether the call would be refused: it starts from another version than the current one."""
         current = (self.head.version or 0) if self.head else 0
-        return self.expected is not None and self.expected not in (-1, current)
+        return self.expected is not None and self.expected not in (UNCHECKED, current)
 
 
 def proposal(journal: Journal, agent: str, tool: str, arguments: Mapping[str, Json]) -> Proposal | None:

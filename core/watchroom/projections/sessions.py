@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
-from watchroom.model import ANSWER, ENDED, Json, Row, SessionStatus
+from watchroom.model import ANSWER, ENDED, STREAM, Json, Row, SessionStatus
 from watchroom.requests import RequestKind
 
-KEPT: Final = 100
+_KEPT: Final = 100
 """So many requests are remembered when they have ended."""
 
 
@@ -117,7 +117,7 @@ class Sessions:
         elif row.version is not None:
             is_known = known is not None and known.path == row.path
             view = SessionView(known.begun if known and is_known else row, row)
-        elif known is not None and known.path == row.path and row.tool == "llm_stream":
+        elif known is not None and known.path == row.path and row.tool == STREAM:
             view = known._replace(streams=row)
         else:
             return None
@@ -131,7 +131,7 @@ class Requests:
     def __init__(self) -> None:
         # In the order of asking, so that the newest first needs no sorting.
         self._open: dict[str, Asked] = {}
-        self._ended: deque[Asked] = deque(maxlen=KEPT)
+        self._ended: deque[Asked] = deque(maxlen=_KEPT)
         self._current: tuple[tuple[Asked, ...], tuple[Asked, ...]] = ((), ())
         self._changed = False
 

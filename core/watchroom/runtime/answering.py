@@ -6,7 +6,7 @@ import json
 
 from watchroom.errors import NotWaiting
 from watchroom.model import SYSTEM, Json
-from watchroom.requests import Answer, Decision, Option, Request, approvals, checked
+from watchroom.requests import Answer, Decision, Option, Request, approvals, check_answer
 from watchroom.runtime.events import (
     Cancelled,
     Event,
@@ -30,7 +30,7 @@ def answered(state: AgentState, answer: Answer, by: str, language: Language = "e
     if asked is None or state.status not in ("waiting_for_human_input", "paused"):
         raise NotWaiting(session=state.session_id)
     if not answer.expired:
-        checked(asked, answer)
+        check_answer(asked, answer)
     after = _decided(state, asked, answer, by, language) if asked.kind == "approve" else None
     if after is None:
         after = state.with_messages(_said(state, asked, answer, by, language))

@@ -7,7 +7,7 @@ from typing import Final
 
 from watchroom import names
 from watchroom.model import Json, Row
-from watchroom.requests import AskedCall, subject, summary_of
+from watchroom.requests import AskedCall, call_line, summary_of
 from watchroom.runtime.events import (
     Cancelled,
     Done,
@@ -21,7 +21,8 @@ from watchroom.runtime.events import (
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.state import AgentState, StepResult
 
-LONGEST: Final = 200
+_LONGEST: Final = 200
+"""Characters."""
 
 
 def message_of(before: AgentState, result: StepResult) -> str:
@@ -29,7 +30,7 @@ def message_of(before: AgentState, result: StepResult) -> str:
     for event in reversed(result.events):
         text = _said(before, result.new_state, event)
         if text:
-            return names.storable(text.strip().split("\n", 1)[0], LONGEST)
+            return names.storable(text.strip().split("\n", 1)[0], _LONGEST)
     return ""
 
 
@@ -80,8 +81,7 @@ def _calls(state: AgentState) -> tuple[ToolCall, ...]:
 
 
 def _named(call: ToolCall) -> str:
-    asked = AskedCall(call.id, call.function.name, call.function.arguments)
-    return f"{asked.name} {subject(asked)}".strip()
+    return call_line(AskedCall(call.id, call.function.name, call.function.arguments))
 
 
 def heard_in(row: Row) -> tuple[int, tuple[int, ...]]:

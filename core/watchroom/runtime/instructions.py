@@ -64,15 +64,6 @@ Instruction: TypeAlias = (
     CallLlm | CallTool | Finish | RequestHumanApprove | RequestHumanPrompt | RequestHumanSelect
 )
 
-InstructionKind: TypeAlias = Literal[
-    "call_llm",
-    "call_tool",
-    "finish",
-    "request_human_approve",
-    "request_human_prompt",
-    "request_human_select",
-]
-
 instructions: Final[TypeAdapter[Instruction]] = TypeAdapter(
     Annotated[Instruction, Field(discriminator="type")]
 )

@@ -59,10 +59,10 @@ def state_after(before: AgentState, text: str) -> AgentState:
         messages=(*messages, *_messages.validate_python(record["messages"])),
         **{name: getattr(changed, name) for name in record["state"]},
     )
-    return after.but(events=(*before.events, *events_in(record["events"], after)))
+    return after.but(events=(*before.events, *_unpacked(record["events"], after)))
 
 
-def events_in(packed: Iterable[Mapping[str, Any]], after: AgentState) -> list[Event]:
+def _unpacked(packed: Iterable[Mapping[str, Any]], after: AgentState) -> list[Event]:
     """The events of a record; ``after`` is the state that they led to."""
     events: list[Event] = []
     for each in packed:

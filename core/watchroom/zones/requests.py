@@ -17,7 +17,7 @@ from watchroom.requests import (
     Request,
     answer_of,
     answer_text,
-    checked,
+    check_answer,
     outcome_of,
     request_of,
     request_text,
@@ -27,7 +27,8 @@ from watchroom.requests import (
 from watchroom.zones.store import Store
 
 ZONE: Final = "request"
-MOST_SUMMARY: Final = 200
+_MOST_SUMMARY: Final = 200
+"""Characters."""
 
 
 class Answered(NamedTuple):
@@ -56,7 +57,7 @@ class Requests:
             ZONE,
             path,
             request_text(request),
-            message=names.storable(summary_of(request), MOST_SUMMARY),
+            message=names.storable(summary_of(request), _MOST_SUMMARY),
             expected=0,
             detail=detail,
         )
@@ -70,7 +71,7 @@ class Requests:
         refused row."""
         asked = self._row(number)
         request = self.read(asked)
-        checked(request, answer)
+        check_answer(request, answer)
         names.text(answer_text(answer))
         if request.expires is not None and time.time_ns() > request.expires:
             raise RequestExpired(request=number)

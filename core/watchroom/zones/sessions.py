@@ -12,16 +12,16 @@ from typing import Final, NamedTuple
 from watchroom import names
 from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
 from watchroom.journal import RowFilter
-from watchroom.model import CONTROLS, Json, Note, Row, Write
+from watchroom.model import CONTROLS, STREAM, Json, Note, Row, Write
 from watchroom.zones.store import Store
 
 ZONE: Final = "session"
 BEGIN: Final = "begin_session"
-STREAM: Final = "llm_stream"
 TOOL_BEGINS: Final = "tool_begins"
 _ALL: Final = 2**62
-_PAGE: Final = 50
 """As many rows as there are."""
+_PAGE: Final = 50
+"""So many rows are looked through at a time."""
 
 
 class Recorded(NamedTuple):
