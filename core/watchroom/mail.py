@@ -15,6 +15,7 @@ from watchroom.wake import BACKSTOP_SECONDS, Waker, waker
 _APART: Final = 0.02
 """At least so many seconds between two looks."""
 _CHUNK: Final = 2000
+"""Rows that are read at a time."""
 _log = logging.getLogger("watchroom")
 
 

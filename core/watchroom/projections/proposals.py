@@ -12,7 +12,8 @@ from watchroom.tree.layout import handoff_path
 
 class Proposal(NamedTuple):
     """A text that a call would put at ``path``. ``head`` is the version that stands there, None if none
-    does. ``expected`` is the version that the call starts from, None if it did not say."""
+    does. ``before`` is empty where none does, ``after`` where the call deletes. ``expected`` is the version
+    that the call starts from, None if it did not say."""
 
     zone: Zone
     path: str

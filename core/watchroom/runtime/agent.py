@@ -111,6 +111,7 @@ class Policies:
     tools: Mapping[str, Policy] = field(default_factory=dict)
 
     def of(self, tool: str) -> Policy:
+        """The policy for the tool of that name."""
         return self.tools.get(tool, self.default)
 
 
@@ -124,7 +125,8 @@ class RuntimeConfig:
 
     ``on_event`` hears of each event: of a model's words as they come, of the others as their step ends. (An
     executor of your own tells of what it streams itself.) ``ask_timeout``: seconds that a person has to
-    answer, where the agent sets none.
+    answer, where the agent sets none; None: as long as it takes. ``language`` is that of what models are
+    told. ``ledger`` is for steps without a `Session`: a session brings its own.
     """
 
     executors: Mapping[str, Executor] = field(default_factory=dict)

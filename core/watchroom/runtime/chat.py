@@ -32,7 +32,8 @@ class ChatAgent:
     """Asks its model, runs the calls that the model wants, and so on, until it answers without a call.
 
     Calls whose policy is ``ask`` wait for a person, all of one turn together, after those that may run.
-    With ``asks`` the model has the tool `ASK_PERSON` as well.
+    With ``asks`` the model has the tool `ASK_PERSON` as well. ``system`` is said before the session's
+    messages, and is not one of them. ``model`` and ``options`` go along as in `ModelPayload`.
     """
 
     def __init__(

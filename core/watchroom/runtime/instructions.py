@@ -20,7 +20,7 @@ class CallLlm(Frozen):
 
 
 class CallTool(Frozen):
-    """Run one tool call. ``approved``: a person has agreed to it."""
+    """Run one tool call. ``approved``: a person has agreed to it; an agent that says so is not believed."""
 
     type: Literal["call_tool"] = "call_tool"
     tool_call: ToolCall
@@ -33,7 +33,8 @@ class Finish(Frozen):
 
 
 class RequestHumanApprove(Frozen):
-    """Have a person approve or reject these calls. ``timeout``: seconds, None to wait for ever."""
+    """Have a person approve or reject these calls. ``timeout``: seconds; None for the configuration's
+    ``ask_timeout``."""
 
     type: Literal["request_human_approve"] = "request_human_approve"
     pending_tools_calling: Annotated[tuple[ToolCall, ...], Field(min_length=1)]
@@ -41,7 +42,8 @@ class RequestHumanApprove(Frozen):
 
 
 class RequestHumanPrompt(Frozen):
-    """Ask a person for a text. A ``tool_call_id`` in ``metadata`` makes the answer that call's result."""
+    """Ask a person for a text. A ``tool_call_id`` in ``metadata`` makes the answer that call's result. For
+    ``timeout`` see `RequestHumanApprove`."""
 
     type: Literal["request_human_prompt"] = "request_human_prompt"
     prompt: str
@@ -50,7 +52,7 @@ class RequestHumanPrompt(Frozen):
 
 
 class RequestHumanSelect(Frozen):
-    """Have a person choose; several options with ``multi``. For ``metadata`` see `RequestHumanPrompt`."""
+    """Have a person choose; several options with ``multi``. For the rest see `RequestHumanPrompt`."""
 
     type: Literal["request_human_select"] = "request_human_select"
     prompt: str = ""

@@ -47,7 +47,8 @@ class AgentRuntime:
         messages: Sequence[Message | Mapping[str, object]] = (),
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> AgentState:
-        """A state in which nothing has happened yet (spec 5, state creation)."""
+        """A state in which nothing has happened yet (spec 5, state creation). For the rest see
+        `watchroom.runtime.create_initial_state`."""
         return create_initial_state(session_id=session_id, messages=messages, metadata=metadata)
 
     async def step(self, state: AgentState, tool_call: ToolCall | None = None) -> StepResult:

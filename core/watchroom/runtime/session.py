@@ -91,7 +91,7 @@ class Session:
                 await self._step()
 
     async def step(self) -> StepResult:
-        """Take one step and make it a row."""
+        """Take one step and make it a row. What people say is left to `run`. Raises `SessionTaken`."""
         try:
             result = await self._runtime.step(self._state)
         finally:

@@ -62,7 +62,8 @@ class Sessions:
     ) -> AsyncIterator[Session]:
         """A new session of a registered agent, to be run within the context.
 
-        Raises `UnknownAgent`, `InvalidSession`, `SessionExists`.
+        Raises `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionExists`, and as
+        `create_initial_state` does.
         """
         number = new_session_id() if session_id is None else names.session_id(session_id)
         state = create_initial_state(session_id=number, messages=messages, metadata=metadata)

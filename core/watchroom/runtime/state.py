@@ -89,7 +89,10 @@ def create_initial_state(
     messages: Sequence[Message | Mapping[str, object]] = (),
     metadata: Mapping[str, JsonValue] | None = None,
 ) -> AgentState:
-    """A state in which nothing has happened yet. ``messages`` may be mappings with a role and a content."""
+    """A state in which nothing has happened yet. ``messages`` may be mappings with a role and a content.
+
+    Raises pydantic's `ValidationError` where a message or the metadata has another shape.
+    """
     began = now()
     return AgentState.model_validate(
         {

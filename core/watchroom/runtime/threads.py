@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
@@ -18,6 +19,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MOST_IDLE: Final = 32
+"""So many threads at most wait for another job."""
 
 
 class _Workers:
@@ -90,11 +92,8 @@ async def finished(pool: Executor, function: Callable[P, T], *args: P.args, **kw
 
 def call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
     """Have ``function`` called on ``loop``, unless that has been closed: then nobody waits any more."""
-    try:
+    with suppress(RuntimeError):
         loop.call_soon_threadsafe(function)
-    except RuntimeError:
-        # It was closed.
-        return
 
 
 def is_cancelling() -> bool:

@@ -78,11 +78,13 @@ class Requests:
         return self._close(actor, ANSWER, asked, answer, message, outcome_of(request, answer))
 
     def expire(self, path: str) -> Answered:
-        """End a request that nobody answered in time; gives the answer that was first, if one was."""
+        """End a request that nobody answered in time; gives the answer that was first, if one was. Raises
+        `RequestNotFound`."""
         return self._end(path, Answer(expired=True), "expired")
 
     def withdraw(self, path: str) -> Answered:
-        """End a request that nobody needs to answer any more."""
+        """End a request that nobody needs to answer any more; gives what `expire` gives, and raises as it
+        does."""
         return self._end(path, None, "withdrawn")
 
     def ended(self, path: str) -> Answered | None:

@@ -105,7 +105,8 @@ class SessionZone:
         return list(self._store.journal.heads(ZONE, f"{agent}/" if agent else ""))
 
     def steer(self, actor: str, tool: str, agent: str, session: str | None, text: str) -> Row:
-        """A person's word to an agent's sessions, or to one. Raises `UnknownAgent`, `SessionNotFound`."""
+        """A person's word to an agent's sessions, or to one. Raises `InvalidAgentId`, `UnknownAgent`,
+        `InvalidSession`, `SessionNotFound`."""
         if self._store.registry.current().agents.get(names.agent_id(agent)) is None:
             raise UnknownAgent(agent=agent, known=", ".join(self._store.registry.current().agents) or "-")
         path = agent
