@@ -86,7 +86,6 @@ async def test_an_agents_newest_session_says_how_it_stands(workspace: Workspace)
         session = view(workspace, "bob").session
         assert session is not None
         assert (session.path, session.title, session.status) == (bob.session.path, "The second task.", "done")
-        assert session.has_ended
     bob_view = view(workspace, "bob")
     assert bob_view.status(bob_view.heard) == "running"
     assert bob_view.status(bob_view.heard + 60 * 1_000_000_000) == "done"

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
-from watchroom.model import ANSWER, ENDED, STREAM, Json, Row, SessionStatus
+from watchroom.model import ANSWER, STREAM, Json, Row, SessionStatus
 from watchroom.requests import RequestKind
 
 _KEPT: Final = 100
@@ -41,10 +41,6 @@ class SessionView(NamedTuple):
     def title(self) -> str:
         """What it is about: the beginning of the first message."""
         return self.begun.message
-
-    @property
-    def has_ended(self) -> bool:
-        return self.status in ENDED
 
 
 class Asked(NamedTuple):

@@ -31,8 +31,9 @@ def answered(state: AgentState, answer: Answer, by: str, language: Language = "e
         raise NotWaiting(session=state.session_id)
     if not answer.expired:
         check_answer(asked, answer)
-    after = _decided(state, asked, answer, by, language) if asked.kind == "approve" else None
-    if after is None:
+    if asked.kind == "approve":
+        after = _decided(state, answer, by, language)
+    else:
         after = state.with_messages(_said(state, asked, answer, by, language))
     is_paused = state.status == "paused"
     after = after.but(
@@ -89,7 +90,7 @@ def cancelled(state: AgentState, by: str, reason: str = "") -> StepResult:
     return _result(state, after, "cancel", Cancelled(by=by, reason=reason))
 
 
-def _decided(state: AgentState, asked: Request, answer: Answer, by: str, language: Language) -> AgentState:
+def _decided(state: AgentState, answer: Answer, by: str, language: Language) -> AgentState:
     calls = {call.id: call for call in state.pending_tools_calling}
     approved: list[ToolCall] = []
     refusals: list[Message] = []
