@@ -399,6 +399,9 @@ class TestExpiring:
         row = workspace.requests.ask("alice", "alice/s1/1", Request("prompt", "?", expires=1))
         told = say(workspace, "answer_request", request=row.seq, text="Köln")
         assert told["error"] == "request_expired"
+        (kept,) = [row for row in workspace.journal.rows() if row.tool == "answer_request"]
+        assert (kept.outcome, kept.error) == ("failed", "request_expired")
+        assert "Köln" in (workspace.journal.content(kept.seq) or "")
         assert workspace.requests.expire("alice/s1/1").answer == Answer(expired=True)
         assert workspace.requests.expire("alice/s1/1").answer == Answer(expired=True)
 

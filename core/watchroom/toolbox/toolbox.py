@@ -20,6 +20,7 @@ from watchroom.errors import (
     PeopleOnly,
     PermissionDenied,
     RequestClosed,
+    RequestExpired,
     TooLarge,
     UnknownTool,
     WatchroomError,
@@ -137,7 +138,7 @@ class Toolbox:
             result = self._retold(tool, validated, made) if made else tool.run(self._caller, validated)
         except Conflict as conflict:
             return self._conflict(conflict)
-        except (PathBlocked, RequestClosed) as error:
+        except (PathBlocked, RequestClosed, RequestExpired) as error:
             return self._failure(error)
         except WatchroomError as error:
             return self._refusal(tool_name, given, error)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
-from watchroom.model import ANSWER, ASK, SYSTEM, WITHDRAW, Json, Row, Write
+from watchroom.model import ANSWER, ASK, SYSTEM, WITHDRAW, Json, Note, Row, Write
 from watchroom.requests import (
     Answer,
     Request,
@@ -66,16 +66,32 @@ class Requests:
         return asked if asked.version else self.ask(actor, path, request)
 
     def answer(self, actor: str, number: int, answer: Answer, message: str = "") -> Row:
-        """Answer the request whose row is ``number``. Raises `RequestNotFound`, `InvalidAnswer`, `NotText`,
-        `RequestExpired`; `RequestClosed` where another answer was first, and then this one is kept as a
-        refused row."""
+        """Answer the request whose row is ``number``. Raises `RequestNotFound`, `InvalidAnswer`, `NotText`;
+        `RequestExpired` where it comes too late, `RequestClosed` where another was first; then this one is
+        kept as a refused row."""
         asked = self._row(number)
         request = self.read(asked)
         check_answer(request, answer)
         names.text(answer_text(answer))
         if request.expires is not None and time.time_ns() > request.expires:
+            self._keep_late(actor, asked, answer, message)
             raise RequestExpired(request=number)
         return self._close(actor, ANSWER, asked, answer, message, outcome_of(request, answer))
+
+    def _keep_late(self, actor: str, asked: Row, answer: Answer, message: str) -> None:
+        """What a person wrote is kept, although it came too late to count."""
+        refused = Note(
+            actor,
+            ANSWER,
+            ZONE,
+            asked.path,
+            RequestExpired.outcome,
+            RequestExpired.code,
+            message,
+            answer_text(answer),
+            detail={"request": asked.seq},
+        )
+        self._store.committer.commit(refused)
 
     def expire(self, path: str) -> Answered:
         """End a request that nobody answered in time; gives the answer that was first, if one was. Raises
