@@ -32,7 +32,7 @@ class Running:
 async def running(
     workspace: Workspace,
     agent: str,
-    *answers: Sequence[Chunk],
+    *answers: Sequence[Chunk] | Exception,
     task: str = "Do your work.",
     ask: Sequence[str] = (),
     stay: bool = False,

@@ -217,6 +217,9 @@ def look_around(terminal: Terminal) -> None:
             press(terminal, key)
             if number == 0:
                 terminal.wait_for_text(ARRIVED[room], timeout=30)
+            if (room, key) == ("requests", "e"):
+                # It waits until the workspace is open; what comes before would be typed elsewhere.
+                terminal.wait_for_text("with other arguments", timeout=30)
         terminal.settle(0.2, timeout=5)
 
 

@@ -12,6 +12,7 @@ from tui.sessions import asks, running, says
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
 from watchroom.runtime import Session, ToolMessage
+from watchroom_tui.screens.writing import WritingScreen
 
 
 async def sees_request(desk: Desk, *texts: str) -> None:
@@ -138,6 +139,18 @@ async def test_a_question_is_answered_with_a_text(workspace: Workspace) -> None:
         assert told(bob.session) == {"success": True, "answer": "October\n2", "by": "human:dana"}
 
 
+async def test_going_back_before_there_is_anything_to_write_in_does_no_harm(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        answers: list[str | None] = []
+        screen = WritingScreen("Answer", "Which month?", "October")
+        pushed = desk.app.push_screen(screen, answers.append)
+        # As a key does that was pressed before the screen was put together.
+        screen.action_back()
+        await pushed
+        await desk.until(lambda: answers == [None], "the way back")
+        assert (desk.place, screen.draft) == ("overview", "October")
+
+
 async def test_one_of_several_options_is_chosen(workspace: Workspace) -> None:
     async with (
         dashboard(workspace) as desk,
@@ -227,6 +240,20 @@ async def test_where_there_is_little_space_nothing_is_approved_unseen(workspace:
         await desk.sees("filename: x.md")
         await desk.press("a")
         assert (await bob.ended()).status == "done"
+
+
+async def test_the_list_is_back_when_the_choices_are_answered_in_a_little_space(workspace: Workspace) -> None:
+    question = asks("Which?", "tea", "coffee")
+    async with (
+        dashboard(workspace, size=NARROW) as desk,
+        running(workspace, "bob", question, says("Thanks.")) as bob,
+    ):
+        await sees_request(desk, "Which?")
+        await desk.press("enter", "enter")
+        await bob.ended()
+        await desk.sees("chosen")
+        assert desk.shown_panes() == ["requests"]
+        assert desk.pane == "requests"
 
 
 async def test_in_the_past_nothing_is_answered(workspace: Workspace) -> None:

@@ -171,6 +171,45 @@ async def test_a_session_that_is_being_read_stays_when_the_agent_begins_another(
         await desk.sees("Five.")
 
 
+async def test_a_session_that_an_error_stopped_needs_a_person(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        async with running(workspace, "bob", ValueError("no such model"), task="Think.") as bob:
+            assert (await bob.ended()).status == "error"
+        await desk.sees("✖ failed", "ValueError: no such", "⚑ 1 need you")
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.place == "agents", "the agents")
+        await desk.sees("Think.", "stopped by an error")
+        await desk.press("S")
+        await desk.is_asked("bob")
+        await desk.press("y")
+        await desk.sees("✓ all well")
+
+
+async def test_a_message_that_is_being_written_is_not_lost_by_quitting(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk, running(workspace, "bob", says("Hello."), stay=True):
+        await sees_agent(desk, "bob")
+        await desk.sees("Hello.")
+        await desk.press("m")
+        await desk.type("wait")
+        await desk.press("ctrl+q")
+        await desk.is_asked("What you have written is not sent")
+        await desk.press("n", "exclamation_mark", "enter")
+        await desk.is_told("bob reads it")
+        await desk.sees("wait!")
+
+
+async def test_every_key_to_earlier_sessions_counts(workspace: Workspace) -> None:
+    for number in range(5):
+        async with running(workspace, "bob", says(f"Answer {number}."), task=f"Task {number}.") as bob:
+            await bob.ended()
+    async with dashboard(workspace) as desk:
+        await sees_agent(desk, "bob")
+        await desk.sees("Answer 4.")
+        for _ in range(3):
+            desk.app.screen.action_session(1)  # type: ignore[attr-defined]  # as three keys in one burst do
+        await desk.sees("Answer 1.")
+
+
 async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await sees_agent(desk, "charlie")

@@ -48,9 +48,12 @@ class Answering:
     def choose(self, full: AskedInFull, values: Sequence[str]) -> None:
         """Answer with these values."""
         if values:
-            self._start(partial(self._send, full, {"values": list(values)}))
+            self._start(partial(self._choose, full, values))
         else:
             self._app.tell(self._app.words("request.tick_first"), "warning")
+
+    async def _choose(self, full: AskedInFull, values: Sequence[str]) -> None:
+        await self._send(full, {"values": list(values)})
 
     def _start(self, work: Callable[[], Awaitable[None]]) -> None:
         self._app.run_worker(work, group="answer")
@@ -67,14 +70,14 @@ class Answering:
         title = words("request.reject_title", agent=safe(full.asked.agent))
         hint = words("request.reject_hint")
         reason = await self._written(full, "reason", title, hint, "", may_be_empty=True)
-        if reason is not None:
-            await self._send(full, {"approved": False, "reason": reason})
+        if reason is not None and not await self._send(full, {"approved": False, "reason": reason}):
+            self._drafts[full.asked.id, "reason"] = reason
 
     async def _write(self, full: AskedInFull) -> None:
         title = self._app.words("request.answer_title", agent=safe(full.asked.agent))
         text = await self._written(full, "answer", title, safe(full.request.prompt), "")
-        if text is not None:
-            await self._send(full, {"text": text})
+        if text is not None and not await self._send(full, {"text": text}):
+            self._drafts[full.asked.id, "answer"] = text
 
     async def _edit(self, full: AskedInFull, call_id: str, ticked: Sequence[str]) -> None:
         words = self._app.words
@@ -113,11 +116,12 @@ class Answering:
             self._drafts[key] = screen.draft
         return written
 
-    async def _send(self, full: AskedInFull, answer: Mapping[str, Json]) -> None:
+    async def _send(self, full: AskedInFull, answer: Mapping[str, Json]) -> bool:
+        """Whether the answer was taken."""
         app = self._app
         workspace = await app.opened_workspace()
         if workspace is None:
-            return
+            return False
         tools = workspace.tools_for_human(app.person)
         arguments = {"request": full.asked.id, **answer}
         result = await asyncio.to_thread(tools.dispatch_tool_call, ANSWER, arguments)
@@ -126,6 +130,7 @@ class Answering:
             app.tell(app.words("request.done", agent=safe(full.asked.agent), outcome=outcome))
         else:
             app.tell(f"{result['message']} {result['suggestion']}", "error")
+        return bool(result["success"])
 
 
 def _problem(text: str) -> str | None:

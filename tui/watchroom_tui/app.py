@@ -241,18 +241,20 @@ class WatchroomApp(App[None]):
         await self.guide.to_the_most_urgent()
 
     async def action_quit(self) -> None:
-        """Leave; but what was begun to be merged and is not committed would go with it, so ask first."""
+        """Leave; but what was begun and is neither committed nor sent would go with it, so ask first."""
         conflicts = self.model.conflicts
         begun = [each for each in self.merges.values() if each.has_decisions_about(conflicts)]
-        if not begun:
+        if begun:
+            paths = ", ".join(safe(each.sides.incoming.path) for each in begun)
+            text = self.words("merge.quit_question", path=paths)
+        elif getattr(self.screen, "has_words", False):
+            text = self.words("writing.quit_question")
+        else:
             self.exit()
             return
         from watchroom_tui.screens.question import QuestionScreen
 
-        paths = ", ".join(safe(each.sides.incoming.path) for each in begun)
-        question = QuestionScreen(
-            self.words("merge.quit_title"), self.words("merge.quit_question", path=paths)
-        )
+        question = QuestionScreen(self.words("merge.quit_title"), text)
         await self.push_screen(question, lambda leaves: self.exit() if leaves else None)
 
     def action_mark_as_seen(self) -> None:

@@ -74,6 +74,9 @@ def request_lines(
     if request.prompt:
         lines += [[Span(" "), Span(line, "strong")] for line in safe_lines(request.prompt)]
         lines.append([])
+    if request.options:
+        lines += [[Span("  · ", "dim"), Span(safe(option.label))] for option in request.options]
+        lines.append([])
     for call, would, changed in zip(request.calls, full.proposals, changes, strict=True):
         lines += _call_lines(call, would, changed, words)
     if full.asked.ended is not None:
@@ -107,7 +110,7 @@ def _proposal_lines(would: Proposal, changed: Sequence[DiffLine], words: Catalog
         lines.append([Span("   "), Span(text, "warning")])
     if not changed:
         lines.append([Span("   "), Span(words("request.no_changes"), "dim")])
-    for line in changed[:MOST_LINES]:
+    for line in _without_start(changed)[:MOST_LINES]:
         sign, style = _LINE_STYLES[line.kind]
         number = line.new if line.kind != "removed" else line.old
         shown = f"{number:>5} " if line.kind != "hunk" else "      "
@@ -151,3 +154,9 @@ def _without_text(call: AskedCall, would: Proposal | None) -> Mapping[str, Json]
 
 def pretty_lines(arguments: Mapping[str, Json]) -> list[str]:
     return pretty(json.dumps(arguments, ensure_ascii=False)).split("\n") if arguments else []
+
+
+def _without_start(changed: Sequence[DiffLine]) -> Sequence[DiffLine]:
+    """Without the mark that lines are left out, where none are: at the start."""
+    starts = changed and changed[0].kind == "hunk" and max(changed[0].old, changed[0].new) <= 1
+    return changed[1:] if starts else changed

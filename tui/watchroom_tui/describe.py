@@ -33,6 +33,7 @@ SESSION_MARKS: Final[dict[SessionStatus, Span]] = {
 NEED_MARKS: Final[dict[str, Span]] = {
     "conflict": Span("⚔", "error"),
     "request": Span("◐", "accent"),
+    "failed": Span("✖", "error"),
     "outside": Span("✎", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),
@@ -98,6 +99,8 @@ def subject(need: Need, words: Catalogue) -> str:
     """What a need is about: of a handoff, the file; of a request, what is asked."""
     if need.kind == "request":
         return request_text(Asked(need.row), words)
+    if need.kind == "failed":
+        return need.row.actor
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else need.row.path
 
 
@@ -113,6 +116,8 @@ def need_text(need: Need, words: Catalogue) -> str:
         return words("need.config")
     if need.kind == "outside" and need.row.sha256 is None:
         return words("need.deleted")
+    if need.kind == "failed":
+        return safe(need.row.message)
     who = safe(need.row.actor)
     if need.kind == "conflict" and not need.against:
         return words("need.conflict_with_nothing", who=who)

@@ -44,6 +44,9 @@ class Guide:
         app = self._app
         if need.closes_by_a_look and app.feed.is_live:
             app.tell(app.words("seen.hint"))
+        if need.kind == "failed":
+            await self.to_session(need.row.path)
+            return
         if need.kind in ("denied", "stalled"):
             await self.to_agent(need.key, what_it_did=True)
             return

@@ -33,6 +33,7 @@ class SessionPane:
         self._agent: AgentView | None = None
         self._as_of = 0
         self._chosen: str | None = None
+        self._steps_asked = 0
         self._shown: tuple[str, Row | None, Row | None] | None = None
         self._entries: tuple[object, list[Entry]] = (None, [])
         self._drafts: dict[str, str] = {}
@@ -67,9 +68,11 @@ class SessionPane:
     def step(self, older: int) -> None:
         """Go to the session before this one, or with a negative number to the one after it."""
         if self._agent is not None and self._agent.session is not None:
-            self._start(partial(self._step, self._agent.agent.id, older), "session-step", exclusive=True)
+            # Keys that come while the sessions are looked up count, too.
+            self._steps_asked += older
+            self._start(partial(self._step, self._agent.agent.id), "session-step", exclusive=True)
 
-    async def _step(self, agent: str, older: int) -> None:
+    async def _step(self, agent: str) -> None:
         journal, as_of = self._app.journal, self._as_of
 
         def found() -> list[Row]:
@@ -82,7 +85,8 @@ class SessionPane:
             return
         now = self._shown[0] if self._shown else paths[-1]
         at = paths.index(now) if now in paths else len(paths) - 1
-        at = max(0, min(len(paths) - 1, at - older))
+        at = max(0, min(len(paths) - 1, at - self._steps_asked))
+        self._steps_asked = 0
         self.choose(None if at == len(paths) - 1 else paths[at])
         self.show(self._agent, self._as_of)
 

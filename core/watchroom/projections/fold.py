@@ -60,6 +60,7 @@ class Fold:
             self._newest.append(row)
             if is_step(row):
                 self._apply_to_session(row)
+                self._needs.apply_step(row)
                 continue
             self._recent.append(row)
             self._count(self._activity, row.time)

@@ -12,11 +12,14 @@ from watchroom.projections.sessions import Asked, SessionView
 from watchroom.registry import Agent
 
 Status: TypeAlias = Literal["running", "waiting", "paused", "idle", "done", "error"]
-NeedKind: TypeAlias = Literal["conflict", "request", "outside", "unchecked", "denied", "stalled", "handoff"]
+NeedKind: TypeAlias = Literal[
+    "conflict", "request", "failed", "outside", "unchecked", "denied", "stalled", "handoff"
+]
 
 URGENCY: Final[tuple[NeedKind, ...]] = (
     "conflict",
     "request",
+    "failed",
     "outside",
     "unchecked",
     "denied",
@@ -137,6 +140,8 @@ class Model(NamedTuple):
 
 HANDOFF_PATIENCE: Final = 120.0
 """So many seconds a handoff may wait for its receiver before a person should know."""
+SOON: Final = 30.0
+"""A request that expires within so many seconds goes before everything else."""
 STALLED_AFTER: Final = 300.0
 """So many seconds an agent may do nothing about what waits for it before a person should know."""
 
@@ -154,6 +159,9 @@ def pressing(model: Model, now: int) -> tuple[Need, ...]:
         for need in model.needs
         if need.kind != "handoff" and not (need.kind == "request" and need.key in too_late)
     ]
+    # What can soon not be answered any more comes before what waits.
+    soon = {asked.row.path for asked in model.requests if asked.has_expired(now + int(SOON * 1e9))}
+    urgent.sort(key=lambda need: not (need.kind == "request" and need.key in soon))
     late = [need for need in model.needs if need.kind == "handoff" and need.row.time <= horizon]
     return (*urgent, *_stalled(model, now), *late)
 

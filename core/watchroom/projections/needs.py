@@ -10,6 +10,8 @@ from watchroom.projections.model import URGENCY, Need, NeedKind
 from watchroom.projections.sessions import Asked
 from watchroom.tree.layout import split_handoff
 
+STOPPED: Final = '"status": "error"'
+"""In the detail of a step. Looked for as text: there are many steps, and few fail."""
 STUBBORN: Final = 3
 """So many refusals in a row mean that an agent does not get it."""
 
@@ -42,6 +44,15 @@ class Needs:
             self._close("outside", f"config {row.path}")
         if _is_outside_edit(row) and row.zone != "collab":
             self._add(Need("outside", f"{row.zone} {row.path}", row))
+
+    def apply_step(self, row: Row) -> None:
+        """Take in a step of a session: an agent that an error stopped needs a person, until it goes on."""
+        if row.version is None:
+            return
+        if STOPPED in row.detail_json:
+            self._add(Need("failed", row.actor, row))
+        else:
+            self._close("failed", row.actor)
 
     def current(self, conflicts: tuple[Conflict, ...], requests: tuple[Asked, ...]) -> tuple[Need, ...]:
         """All open needs, the most urgent first, then the newest; the same object if none changed."""
@@ -86,6 +97,11 @@ class Needs:
     def _apply_look(self, row: Row) -> None:
         """A person has looked: what came after what they saw stays open, and a stubborn agent starts anew."""
         kind, seen, actor = row.detail["need"], row.detail["row"], str(row.detail["actor"])
+        if kind == "failed":
+            stopped = self._open["failed"].get(actor)
+            if stopped is not None and stopped.row.seq <= cast("int", seen):
+                self._close("failed", actor)
+            return
         if kind == "denied":
             known = self._open["denied"].get(actor)
             if known is not None and known.since <= cast("int", seen):

@@ -115,6 +115,10 @@ class Session:
         self._doubtful = frozenset(call_key(self._state, call) for call in self._state.open_calls)
         self._messages.extend(waiting)
 
+    async def try_again(self) -> None:
+        """Go on from an error."""
+        await self._keep(answering.resumed(self._state, self.agent_id))
+
     async def begins(self, call: ToolCall, key: str, tool: Tool) -> bool:
         """The ledger of the runtime: whether the call may have run before, here or in another process.
         Raises `SessionTaken` if one has gone on."""

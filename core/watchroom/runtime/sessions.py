@@ -86,7 +86,8 @@ class Sessions:
     ) -> AsyncIterator[Session]:
         """Take up a session that another process left, or this one; run it within the context.
 
-        No tool call that has finished runs again. What people said meanwhile is heeded. Raises
+        No tool call that has finished runs again. What people said meanwhile is heeded, and a session that an
+        error stopped tries again. Raises
         `SessionNotFound`, `InvalidAgentId`, `InvalidSession`.
         """
         path = _path(agent_id, session_id)
@@ -97,6 +98,8 @@ class Sessions:
             calls = await finished(self._threads, self._zone.begun_calls, path, since)
             waiting = await finished(self._threads, self._zone.numbered, heard_in(last)[1])
             session.was_resumed(calls, waiting)
+            if state.status == "error":
+                await session.try_again()
             yield session
 
     def list(self, agent_id: str = "") -> list[SessionHead]:

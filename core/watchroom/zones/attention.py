@@ -40,6 +40,8 @@ def _need(row: Row) -> str:
         return "denied"
     if row.version is None:
         return ""
+    if row.zone == "session":
+        return "failed" if row.detail.get("status") == "error" else ""
     if row.zone == "handoff":
         return "handoff"
     return "unchecked" if row.zone == "collab" and row.base == UNCHECKED else ""

@@ -21,6 +21,7 @@ TOOL_BEGINS: Final = "tool_begins"
 _ALL: Final = 2**62
 """As many rows as there are."""
 _PAGE: Final = 50
+_LONGEST_LINE: Final = 200
 """So many rows are looked through at a time."""
 
 
@@ -57,7 +58,9 @@ class SessionZone:
     def streams(self, path: str, text: str) -> None:
         """Note a piece of a model's answer, soon: the whole answer comes with the step."""
         agent, _ = split_session(path)
-        self._store.committer.note(Note(agent, STREAM, ZONE, path, content=text, durable=False))
+        self._store.committer.note(
+            Note(agent, STREAM, ZONE, path, message=_line(text), content=text, durable=False)
+        )
 
     def tool_begins(self, path: str, version: int, key: str, tool: str) -> None:
         """Note, durably, that a call begins whose outcome could not be found out later. Raises
@@ -156,3 +159,8 @@ def concerns(row: Row, path: str) -> bool:
         and row.outcome == "ok"
         and row.path in (path, split_session(path)[0])
     )
+
+
+def _line(text: str) -> str:
+    """A text in a line, for lists."""
+    return names.storable(text.replace("\n", " ").strip(), _LONGEST_LINE)

@@ -83,5 +83,3 @@ def _print(workspace: Workspace, number: int, words: Catalogue) -> None:
     ]
     for line in request_lines(full, changes, words):
         print("".join(span.text for span in line).rstrip())
-    for option in full.request.options:
-        print(f"   {option.value}")

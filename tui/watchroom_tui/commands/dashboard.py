@@ -51,8 +51,7 @@ def run_open(given: Namespace, words: Catalogue) -> int:
 
             return stack.enter_context(Workspace.open(given.dir, create=False))
 
-        _run(journal, given.dir, given, opened, until=until)
-    return 0
+        return _run(journal, given.dir, given, opened, until=until)
 
 
 def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
@@ -89,10 +88,10 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
         )
         if not given.headless:
             with simulation:
-                _run(workspace.journal, root, given, lambda: workspace)
+                status = _run(workspace.journal, root, given, lambda: workspace)
             if given.dir:
                 print(words("cli.demo.kept", root=root))
-            return 0
+            return status
         with simulation:
             Event().wait(HEADLESS_SECONDS if given.seconds is None else given.seconds)
         workspace.flush()
@@ -124,12 +123,13 @@ def _run(
     open_workspace: Callable[[], Workspace],
     *,
     until: int | None = None,
-) -> None:
+) -> int:
+    """Returns the exit status: not 0 if the dashboard broke."""
     # Nothing of what is made until the first paint is garbage; the app turns the collector on again.
     gc.disable()
     from watchroom_tui.app import WatchroomApp
 
-    WatchroomApp(
+    app = WatchroomApp(
         journal,
         place=os.path.basename(os.path.abspath(root)) + "/",
         language=given.language,
@@ -139,7 +139,9 @@ def _run(
         open_workspace=open_workspace,
         end_after=getattr(given, "seconds", None),
         alerts=given.alerts,
-    ).run()
+    )
+    app.run()
+    return app.return_code or 0
 
 
 def _is_foreign(root: str) -> bool:

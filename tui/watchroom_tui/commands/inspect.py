@@ -37,6 +37,7 @@ def declare_log(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("--zone", choices=get_args(Zone))
     parser.add_argument("--path", help=words("cli.argument.path"))
     parser.add_argument("--tool")
+    parser.add_argument("--steps", action="store_true", help=words("cli.argument.steps"))
     parser.add_argument("--outcome", choices=OUTCOMES)
     parser.add_argument("--since", metavar="TIME", help=words("cli.argument.since"))
 
@@ -52,6 +53,7 @@ def run_log(given: Namespace, words: Catalogue) -> int:
             path=given.path,
             tool=given.tool,
             outcome=given.outcome,
+            steps=given.steps or given.zone == "session" or given.tool is not None,
             since=nanoseconds(given.since, words) if given.since else None,
         )
         last = journal.last_seq()

@@ -153,7 +153,7 @@ class RequestsRoom(Room):
         app, full = self.watchroom, self._full
         if await app.opened_workspace() is None:
             app.tell(app.words("files.in_the_past"), "warning")
-        elif full is None or full.asked.ended is not None:
+        elif full is None or full.asked.ended is not None or full.asked.has_expired(app.now()):
             app.tell(app.words("request.none"), "warning")
         elif kind is not None and full.request.kind != kind:
             app.tell(app.words(f"request.how.{full.request.kind}"), "warning")
@@ -216,8 +216,10 @@ class RequestsRoom(Room):
         offered.set_class(not choices, "-away")
         is_select = self._full is not None and self._full.request.kind == "select"
         self.query_one("#right").set_class(is_select and bool(choices), "-select")
-        if not choices and offered.has_focus:
-            self.front(self.query_one("#requests", RequestList))
+        if not choices and (offered.has_focus or offered.has_class("-front")):
+            self._put_in_front(self.query_one("#requests", RequestList))
+            if offered.has_focus:
+                self.query_one("#requests", RequestList).focus()
         prompt = self._full.request.prompt.strip() if self._full else ""
         offered.offer(choices, safe(prompt.split("\n", 1)[0]))
         self.recount()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -35,23 +35,32 @@ class WritingScreen(ModalScreen[str | None]):
         self._hint = hint
         self._many_lines = many_lines
         self._may_be_empty = may_be_empty
+        self._writer = Writer(enter_sends=not many_lines, id="text")
+        self._is_open = False
 
     def compose(self) -> ComposeResult:
         words = cast("WatchroomApp", self.app).words
         with Vertical(id="writing", classes="-tall" if self._many_lines else ""):
-            yield Static(Content(self._hint), id="hint", markup=False)
-            writer = Writer(enter_sends=not self._many_lines, id="text")
-            writer.border_title = content(self._title)
-            writer.border_subtitle = content(
-                words("writing.keys_many" if self._many_lines else "writing.keys")
-            )
-            yield writer
+            with VerticalScroll(id="hint", can_focus=False):
+                yield Static(Content(self._hint), markup=False)
+            keys = words("writing.keys_many" if self._many_lines else "writing.keys")
+            self._writer.border_title = content(self._title)
+            self._writer.border_subtitle = content(keys)
+            yield self._writer
+
+    @property
+    def has_words(self) -> bool:
+        """Whether something was written that would be lost."""
+        return self._is_open and self._writer.source != self.draft
 
     def on_mount(self) -> None:
-        self.query_one(Writer).open(self.draft)
+        # A quick key may have closed it before there was anything to write in.
+        if self._writer.is_attached:
+            self._writer.open(self.draft)
+            self._is_open = True
 
     def on_writer_sent(self) -> None:
-        text = self.query_one(Writer).source
+        text = self._writer.source
         if text.strip() or self._may_be_empty:
             self.dismiss(text)
         else:
@@ -59,5 +68,6 @@ class WritingScreen(ModalScreen[str | None]):
             app.tell(app.words("writing.empty"), "warning")
 
     def action_back(self) -> None:
-        self.draft = self.query_one(Writer).source
+        if self._is_open:
+            self.draft = self._writer.source
         self.dismiss(None)

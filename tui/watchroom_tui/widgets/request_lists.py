@@ -43,14 +43,14 @@ class RequestList(LineList[Asked]):
         kind_width = 9
         name_width = 11
         time_width = 9
-        rest = max(8, width - name_width - kind_width - time_width - 6)
+        rest = max(8, width - name_width - kind_width - time_width - 7)
         style = "" if is_open else "dim"
         return [
             Span(" "),
             mark,
             Span(" " + fit(safe(item.agent), name_width), agent_class(item.agent)),
             Span(" " + fit(kind, kind_width) + " ", "strong" if is_open else "dim"),
-            Span(fit(describe.request_text(item, words), rest), style),
+            Span(fit(describe.request_text(item, words), rest) + " ", style),
             Span(
                 fit(self._time(item), time_width, "right"), "warning" if is_open and item.expires else "dim"
             ),
