@@ -112,7 +112,9 @@ class Terminal:
         self._ended = False
         self._fd, program_end = os.openpty()
         fcntl.ioctl(program_end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        surroundings = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
+        # The size is that of the terminal, whatever the one around it has.
+        around = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        surroundings = {**around, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
         self.started = time.monotonic()
         self._process = subprocess.Popen(
             command,
