@@ -134,14 +134,19 @@ class Sessions:
         )
         loop = asyncio.get_running_loop()
 
+        def is_meant(row: Row) -> bool:
+            return row.seq > first.seq or row.tool == MESSAGE
+
         def take(row: Row) -> None:
-            call_on(loop, partial(session.takes, self._zone.recorded(row)))
+            # The mailroom may still be busy with what was said before this session began.
+            if is_meant(row):
+                call_on(loop, partial(session.takes, self._zone.recorded(row)))
 
         end = self._mailroom.subscribe((agent_id, path), take)
         try:
             # What was said before somebody listened.
             for mail in await finished(self._threads, self._zone.steering, path, heard_in(last)[0]):
-                if mail.row.seq > first.seq or mail.row.tool == MESSAGE:
+                if is_meant(mail.row):
                     session.takes(mail)
             yield session
         finally:
