@@ -332,3 +332,45 @@ class InvalidSession(InvalidName):
     """A session's id breaks a rule."""
 
     code = "invalid_session"
+
+
+class DocumentNotFound(WatchroomError):
+    """Values: document, known."""
+
+    code = "document_not_found"
+
+
+class DocumentExists(WatchroomError):
+    """A document was to be created where one is. Values: document, by, fields."""
+
+    code = "document_exists"
+
+
+class FieldNotFound(WatchroomError):
+    """Values: field, known."""
+
+    code = "field_not_found"
+
+
+class WrongFieldType(WatchroomError):
+    """An operation that the field's type does not have. Values: field, type, wanted."""
+
+    code = "wrong_field_type"
+
+
+class InvalidSchema(WatchroomError):
+    """A document cannot have these fields; ``rule`` names why. Values: rule, field."""
+
+    code = "invalid_schema"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class InvalidState(WatchroomError):
+    """What claims to be a replica's state or delta is none, or may not be merged; ``rule`` names why.
+    Nothing of it was taken over. Values: rule, field."""
+
+    code = "invalid_state"
+    outcome: ClassVar[Outcome] = "denied"
+
+    def __init__(self, *, rule: object, field: str = "-") -> None:
+        super().__init__(rule=rule, field=field)

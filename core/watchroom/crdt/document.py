@@ -1,0 +1,153 @@
+"""A document of named fields, each a type that merges by itself (spec 1 FR-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, Self, TypeAlias, TypeVar, get_args
+
+from watchroom.crdt import checks
+from watchroom.crdt.clock import HybridClock, Stamp
+from watchroom.crdt.counter import PNCounter
+from watchroom.crdt.lww import LWWMap, LWWRegister
+from watchroom.crdt.orset import ORSet
+from watchroom.crdt.text import Text
+from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState, WrongFieldType
+from watchroom.model import Json
+
+FieldType: TypeAlias = Literal["lww_register", "rga", "or_set", "lww_map", "pn_counter"]
+Field: TypeAlias = LWWRegister | Text | ORSet | LWWMap | PNCounter
+Delta: TypeAlias = Mapping[str, Json]
+"""What changed: each field that did, with its own delta."""
+
+FIELD_TYPES: Final[Mapping[FieldType, type[Field]]] = {
+    "lww_register": LWWRegister,
+    "rga": Text,
+    "or_set": ORSet,
+    "lww_map": LWWMap,
+    "pn_counter": PNCounter,
+}
+MAX_FIELDS: Final = 100
+_TYPES: Final[Mapping[str, FieldType]] = {name: name for name in get_args(FieldType)}
+_TYPE_OF: Final = {kind: name for name, kind in FIELD_TYPES.items()}
+_KEYS: Final = frozenset({"schema", "values", "fields"})
+
+F = TypeVar("F", LWWRegister, Text, ORSet, LWWMap, PNCounter)
+
+
+def check_schema(schema: object) -> dict[str, FieldType]:
+    """``schema`` (field name to field type), if a document can have it: 1 to 100 fields. Raises
+    `InvalidSchema`."""
+    if not isinstance(schema, Mapping) or not 0 < len(schema) <= MAX_FIELDS:
+        raise InvalidSchema(rule="schema_size", field="")
+    checked: dict[str, FieldType] = {}
+    for name, kind in schema.items():
+        if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) <= 100:
+            raise InvalidSchema(rule="schema_name", field=str(name)[:100])
+        if "/" in name:
+            raise InvalidSchema(rule="schema_name", field=name[:100])
+        if not isinstance(kind, str) or kind not in _TYPES:
+            raise InvalidSchema(rule="schema_type", field=name)
+        checked[name] = _TYPES[kind]
+    return checked
+
+
+class Document:
+    """One replica of a document. Its schema is fixed at its creation. Not for two threads at a time.
+
+    An edit is made on a field (`register`, `text`, `set`, `map`, `counter`) and gives the field's delta;
+    ``{name: delta}`` is the document's, which `merge` takes over at every other replica, in any order, once
+    or more often. Raises `InvalidSchema`.
+    """
+
+    __slots__ = ("_clock", "_fields", "schema")
+
+    def __init__(self, schema: Mapping[str, FieldType], *, clock: HybridClock | None = None) -> None:
+        self.schema: Final = check_schema(schema)
+        self._clock = clock or HybridClock()
+        self._fields: dict[str, Field] = {name: FIELD_TYPES[kind]() for name, kind in self.schema.items()}
+
+    def stamp(self, replica: str) -> Stamp:
+        """The stamp of a write that happens now: later than all that this replica knows of."""
+        return self._clock.stamp(replica)
+
+    def field(self, name: str) -> Field:
+        """Raises `FieldNotFound`."""
+        found = self._fields.get(name)
+        if found is None:
+            raise FieldNotFound(field=name[:100], known=", ".join(self.schema))
+        return found
+
+    def register(self, name: str) -> LWWRegister:
+        """Raises `FieldNotFound`, `WrongFieldType`."""
+        return self._typed(name, LWWRegister)
+
+    def text(self, name: str) -> Text:
+        """Raises `FieldNotFound`, `WrongFieldType`."""
+        return self._typed(name, Text)
+
+    def set(self, name: str) -> ORSet:
+        """Raises `FieldNotFound`, `WrongFieldType`."""
+        return self._typed(name, ORSet)
+
+    def map(self, name: str) -> LWWMap:
+        """Raises `FieldNotFound`, `WrongFieldType`."""
+        return self._typed(name, LWWMap)
+
+    def counter(self, name: str) -> PNCounter:
+        """Raises `FieldNotFound`, `WrongFieldType`."""
+        return self._typed(name, PNCounter)
+
+    def _typed(self, name: str, kind: type[F]) -> F:
+        found = self.field(name)
+        if not isinstance(found, kind):
+            raise WrongFieldType(field=name, type=self.schema[name], wanted=_TYPE_OF[kind])
+        return found
+
+    def values(self) -> dict[str, Json]:
+        """The value of every field (spec 1 FR-4.7)."""
+        return {name: field.value for name, field in self._fields.items()}
+
+    def merge(self, delta: Json) -> None:
+        """Take over what another replica wrote: a delta, or the ``fields`` of its state.
+
+        Raises `InvalidState` (with the field's name), `FieldNotFound`. A delta of one field is taken over
+        whole or not at all; of several, those before the broken one are: whoever merges what may be broken
+        merges it into a `copy` first.
+        """
+        for name, state in checks.mapping(delta, "shape").items():
+            field = self.field(name)
+            try:
+                field.merge(state)
+            except InvalidState as error:
+                raise InvalidState(rule=error.values["rule"], field=name) from error
+            if isinstance(field, (LWWRegister, LWWMap)) and field.latest is not None:
+                self._clock.observe(field.latest)
+
+    def state(self) -> dict[str, Json]:
+        """The whole replica as JSON: ``schema``, ``values`` (every field, to read) and ``fields`` (every
+        field's state, to merge)."""
+        fields = {name: field.state() for name, field in self._fields.items()}
+        return {"schema": dict(self.schema), "values": self.values(), "fields": fields}
+
+    @classmethod
+    def from_state(cls, state: Json, *, clock: HybridClock | None = None) -> Self:
+        """The replica that a `state` of ours was taken from. Texts are not unpacked until they are needed, so
+        their bytes are trusted here; `merge` into a new document does not trust. Raises `InvalidState`,
+        `InvalidSchema`."""
+        found = checks.fields(state, "shape", _KEYS, frozenset())
+        document = cls(check_schema(found["schema"]), clock=clock)
+        values, fields = (checks.mapping(found[part], "shape") for part in ("values", "fields"))
+        if values.keys() != document.schema.keys() or fields.keys() != document.schema.keys():
+            raise checks.refuse("schema")
+        for name, kind in document.schema.items():
+            if kind == "rga":
+                document._fields[name] = Text.packed(fields[name], values[name])
+            else:
+                document.merge({name: fields[name]})
+        return document
+
+    def copy(self) -> Self:
+        """A replica of its own, equal to this one, with the same clock."""
+        twin = type(self)(self.schema, clock=self._clock)
+        twin._fields = {name: field.copy() for name, field in self._fields.items()}
+        return twin

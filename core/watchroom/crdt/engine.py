@@ -1,0 +1,138 @@
+"""Loro, with its errors translated: the one place that touches the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from loro import ID, ExportMode, Frontiers, LoroDoc, LoroText, VersionVector
+
+from watchroom.crdt.checks import refuse
+from watchroom.errors import InvalidState
+
+_NAME: Final = "text"
+_COMMIT_CHARACTERS: Final = 64 * 1024
+"""Loro wants pastes in commits of at most 256 KB; a character has at most 4 bytes."""
+_ENGINE_ERRORS: Final = ("BaseException", "PanicException")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Loro raises bare `BaseException`, and a panic of its own beneath it."""
+    try:
+        yield
+    except BaseException as error:
+        raise _refusal(error) from error
+
+
+def _refusal(error: BaseException) -> InvalidState:
+    """What to raise for an error of the engine; another error is raised as it is."""
+    if type(error).__name__ not in _ENGINE_ERRORS:
+        raise error
+    return refuse("text")
+
+
+class Engine:
+    """One text in a Loro document. Positions are code points. Not for two threads at a time."""
+
+    __slots__ = ("_document", "_text")
+
+    def __init__(self, document: LoroDoc | None = None) -> None:
+        self._document = LoroDoc() if document is None else document  # type: ignore[no-untyped-call]
+        self._text: LoroText = self._document.get_text(_NAME)
+
+    def __len__(self) -> int:
+        return self._text.len_unicode
+
+    @property
+    def size(self) -> int:
+        """Bytes of UTF-8."""
+        return self._text.len_utf8
+
+    def text(self) -> str:
+        return self._text.to_string()
+
+    def edit(self, position: int, deleted: int, inserted: str, peer: int) -> bytes:
+        """Replace ``deleted`` characters at ``position``, which must be there, as ``peer``. Returns the
+        update to send."""
+        document, text = self._document, self._text
+        if document.peer_id != peer:
+            document.peer_id = peer
+        before = document.oplog_vv
+        if deleted:
+            text.delete(position, deleted)
+        if len(inserted) <= _COMMIT_CHARACTERS:
+            if inserted:
+                text.insert(position, inserted)
+            document.commit()
+        else:
+            for start in range(0, len(inserted), _COMMIT_CHARACTERS):
+                text.insert(position + start, inserted[start : start + _COMMIT_CHARACTERS])
+                document.commit()
+        return document.export(ExportMode.Updates(before))
+
+    def take(self, update: bytes) -> None:
+        """Merge another replica's update. Raises `InvalidState`; then nothing has changed."""
+        # Not with `_translated`: a context manager costs as much as a small update.
+        try:
+            self._document.import_(update)
+        except BaseException as error:
+            raise _refusal(error) from error
+
+    def take_all(self, updates: Sequence[bytes]) -> None:
+        """Merge many updates at once. Raises `InvalidState`."""
+        with _translated():
+            self._document.import_batch(updates)
+
+    def history(self) -> bytes:
+        """Everything ever written, as one update."""
+        return self._document.export(ExportMode.Updates(VersionVector()))  # type: ignore[no-untyped-call]
+
+    def waiting(self) -> bytes:
+        """Updates that came before what they build on; empty where there are none."""
+        return self._document.export_pending_updates() or b""
+
+    def editor_at(self, position: int) -> int | None:
+        """The peer that wrote the character there."""
+        return self._text.get_editor_at_unicode_pos(position)
+
+    def known(self) -> dict[int, int]:
+        """How many operations of each peer are known."""
+        return {peer: end for peer, (_, end) in self._document.oplog_vv.to_spans().inner().items()}
+
+    def moment(self) -> bytes:
+        """Which operations the text holds, to come back to."""
+        return self._document.state_frontiers.encode()
+
+    def moment_of(self, known: dict[int, int]) -> bytes:
+        """The moment at which so many operations of each peer were known."""
+        vector = VersionVector()  # type: ignore[no-untyped-call]
+        for peer, end in known.items():
+            vector.set_end(ID(peer, end))
+        return self._document.vv_to_frontiers(vector).encode()
+
+    def go_to(self, moment: bytes) -> None:
+        """Show the text as it was then. For a document that nobody edits."""
+        with _translated():
+            self._document.checkout(Frontiers.decode(moment))
+
+    def fork(self, moment: bytes | None = None) -> Engine:
+        """A document of its own with the same text, or with the text of that moment."""
+        if moment is None or moment == self.moment():
+            return Engine(self._document.fork())
+        return Engine(self._document.fork_at(Frontiers.decode(moment)))
+
+    def holds_plain_text(self) -> bool:
+        """Whether there is nothing but the text: no other containers, no formatting."""
+        others = self._document.get_deep_value()
+        is_alone = isinstance(others, dict) and others.keys() <= {_NAME}
+        return is_alone and all(not getattr(part, "attributes", None) for part in self._text.to_delta())
+
+
+def ends_of(update: bytes) -> dict[int, int]:
+    """How many operations of each peer are known to one who has ``update`` and what came before it. Raises
+    `InvalidState`."""
+    with _translated():
+        end = LoroDoc.decode_import_blob_meta(update, check_checksum=True).partial_end_vv
+    return {peer: last for peer, (_, last) in end.to_spans().inner().items()}

@@ -1,0 +1,199 @@
+"""A set in which an addition wins over a removal that did not know of it.
+
+The optimised observed-remove set of Bieniusa, Zawirski, Preguiça, Shapiro, Baquero, Balegas and Duarte, "An
+optimized conflict-free replicated set" (INRIA RR-8083, 2012): it keeps no tombstones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, Self, TypeAlias
+
+from watchroom.crdt import checks
+from watchroom.crdt.clock import agent_of
+from watchroom.errors import NotText, TooLarge
+from watchroom.model import Json
+
+MAX_ELEMENT: Final = 10_000
+"""Characters of an element."""
+_REQUIRED: Final = frozenset({"elements"})
+_OPTIONAL: Final = frozenset({"context", "cloud"})
+
+Dot: TypeAlias = tuple[str, int]
+"""The n-th addition of a replica: (replica, n), n from 1."""
+
+
+class _State(NamedTuple):
+    elements: dict[str, list[Dot]]
+    context: dict[str, int]
+    cloud: set[Dot]
+
+    def covers(self, dot: Dot) -> bool:
+        return dot[1] <= self.context.get(dot[0], 0) or dot in self.cloud
+
+
+class ORSet:
+    """A set of texts. Each addition is a dot; an element is in the set while one of its dots is.
+
+    What a replica knows of is its causal context: all additions of each replica up to a number, and a cloud
+    of single ones beyond. A dot that is known and not held was removed. State: ``{"elements": {element:
+    {replica: n}}, "context": {replica: n}, "cloud": [[replica, n], …]}``; a delta's context is its cloud.
+    """
+
+    __slots__ = ("_cloud", "_context", "_dots", "_elements")
+
+    def __init__(self) -> None:
+        self._elements: dict[str, dict[str, int]] = {}
+        self._dots: dict[Dot, str] = {}
+        self._context: dict[str, int] = {}
+        self._cloud: set[Dot] = set()
+
+    @property
+    def value(self) -> list[str]:
+        """The elements, in order."""
+        return sorted(self._elements)
+
+    def __contains__(self, element: object) -> bool:
+        return element in self._elements
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def added_by(self, element: str) -> tuple[str, ...]:
+        """The agents whose additions hold the element in the set, in order of name."""
+        return tuple(sorted({agent_of(replica) for replica in self._elements.get(element, {})}))
+
+    def add(self, element: str, replica: str) -> Mapping[str, Json]:
+        """Add; returns the delta. Raises `NotText`, `TooLarge`."""
+        if len(element) > MAX_ELEMENT:
+            raise TooLarge(size=len(element), limit=MAX_ELEMENT)
+        checks.text_bytes(element)
+        dot = (checks.replica_name(replica), self._context.get(replica, 0) + 1)
+        replaced = [*self._elements.get(element, {}).items()]
+        self._drop(replaced)
+        self._hold(element, dot)
+        self._know([dot])
+        return _delta({element: {dot[0]: dot[1]}}, [dot, *replaced])
+
+    def remove(self, element: str, seen: ORSet | None = None) -> Mapping[str, Json]:
+        """Remove what ``seen`` (the set as the writer knows it; else as it is) holds of the element; returns
+        the delta."""
+        dots = [*(seen or self)._elements.get(element, {}).items()]
+        self._drop(dots)
+        self._know(dots)
+        return _delta({}, dots)
+
+    def merge(self, state: Json) -> None:
+        """Take over another replica's state or delta. Raises `InvalidState`."""
+        other = _parsed(state)
+        held = {dot for dots in other.elements.values() for dot in dots}
+        known_to_other = self._dots if other.context else other.cloud & self._dots.keys()
+        gone = [dot for dot in known_to_other if dot not in held and other.covers(dot)]
+        mine = _State({}, self._context, self._cloud)
+        new = [
+            (element, dot)
+            for element, dots in other.elements.items()
+            for dot in dots
+            if dot not in self._dots and not mine.covers(dot)
+        ]
+        self._drop(gone)
+        for element, dot in new:
+            self._hold(element, dot)
+        for replica, count in other.context.items():
+            self._context[replica] = max(count, self._context.get(replica, 0))
+        self._know(other.cloud)
+
+    def state(self) -> Mapping[str, Json]:
+        return {
+            "elements": {each: dict(sorted(self._elements[each].items())) for each in sorted(self._elements)},
+            "context": dict(sorted(self._context.items())),
+            "cloud": [list(dot) for dot in sorted(self._cloud)],
+        }
+
+    def known(self) -> dict[str, int]:
+        """The highest addition of each replica that is known."""
+        known = dict(self._context)
+        for replica, count in self._cloud:
+            known[replica] = max(count, known.get(replica, 0))
+        return known
+
+    def copy(self) -> Self:
+        twin = type(self)()
+        twin._elements = {element: dict(dots) for element, dots in self._elements.items()}
+        twin._dots = dict(self._dots)
+        twin._context = dict(self._context)
+        twin._cloud = set(self._cloud)
+        return twin
+
+    def _hold(self, element: str, dot: Dot) -> None:
+        dots = self._elements.setdefault(element, {})
+        older = dots.get(dot[0])
+        if older is not None:
+            # A replica's later addition of an element always replaces its earlier one.
+            self._dots.pop((dot[0], min(older, dot[1])), None)
+            dot = (dot[0], max(older, dot[1]))
+        dots[dot[0]] = dot[1]
+        self._dots[dot] = element
+
+    def _drop(self, dots: Iterable[Dot]) -> None:
+        for dot in dots:
+            element = self._dots.pop(dot, None)
+            if element is None:
+                continue
+            left = self._elements[element]
+            del left[dot[0]]
+            if not left:
+                del self._elements[element]
+
+    def _know(self, dots: Iterable[Dot]) -> None:
+        """Take dots into the context, and those of the cloud that have become contiguous."""
+        self._cloud.update(dots)
+        for replica, count in sorted(self._cloud):
+            known = self._context.get(replica, 0)
+            if count <= known + 1:
+                self._cloud.discard((replica, count))
+                self._context[replica] = max(known, count)
+
+
+def _delta(elements: Mapping[str, Json], dots: Iterable[Dot]) -> Mapping[str, Json]:
+    return {"elements": elements, "cloud": [list(dot) for dot in sorted(dots)]}
+
+
+def _parsed(state: Json) -> _State:
+    found = checks.fields(state, "shape", _REQUIRED, _OPTIONAL)
+    context = {
+        checks.replica_name(replica): checks.natural(count, "count")
+        for replica, count in checks.mapping(found.get("context", {}), "shape").items()
+    }
+    cloud = {
+        _dot(checks.sequence(each, "shape")) for each in checks.sequence(found.get("cloud", ()), "shape")
+    }
+    elements = {
+        _element(element): [_dot(pair) for pair in checks.mapping(dots, "shape").items()]
+        for element, dots in checks.mapping(found["elements"], "shape").items()
+    }
+    parsed = _State(elements, context, cloud)
+    held = [dot for dots in elements.values() for dot in dots]
+    if not all(elements.values()) or len(set(held)) != len(held) or not all(map(parsed.covers, held)):
+        raise checks.refuse("dots")
+    return parsed
+
+
+def _dot(pair: Iterable[Json]) -> Dot:
+    parts = tuple(pair)
+    if len(parts) != 2:
+        raise checks.refuse("shape")
+    count = checks.natural(parts[1], "count")
+    if count == 0:
+        raise checks.refuse("count")
+    return checks.replica_name(parts[0]), count
+
+
+def _element(element: str) -> str:
+    if len(element) > MAX_ELEMENT:
+        raise checks.refuse("key")
+    try:
+        checks.text_bytes(element)
+    except NotText as error:
+        raise checks.refuse("key") from error
+    return element

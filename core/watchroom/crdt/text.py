@@ -1,0 +1,245 @@
+"""A text that many write at once: a replicated growable array (Roh, Jeon, Kim and Lee, "Replicated abstract
+data types", 2011), as Loro keeps it (with Eg-walker: Gentle and Kleppmann, EuroSys 2025)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from watchroom.crdt import checks
+from watchroom.crdt.clock import SEPARATOR, agent_of
+from watchroom.crdt.engine import Engine
+from watchroom.errors import TooLarge
+from watchroom.model import MAX_TEXT_BYTES, Json
+
+_DELTA: Final = frozenset({"ops", "by"})
+_STATE: Final = frozenset({"history", "by"})
+_WAITING: Final = frozenset({"waiting"})
+_MOST_HISTORY: Final = 256 * 1024 * 1024
+"""Bytes that a packed history may unfold to."""
+_MAX_PEER: Final = 2**64 - 2
+
+
+class TextEdit(NamedTuple):
+    """What an edit did: where (after clamping), how many characters went and came, and the delta to send,
+    None where nothing changed."""
+
+    position: int
+    deleted: int
+    inserted: int
+    delta: Mapping[str, Json] | None
+
+
+class Run(NamedTuple):
+    """So many characters in a row by one agent."""
+
+    length: int
+    agent: str
+
+
+class Text:
+    """A text; concurrent edits of it all stay, each where its writer put it. Positions are code points, and
+    are clamped to the text (spec 1 E-7).
+
+    A delta is ``{"ops": base64, "by": replica}``, a state ``{"history": base64 of zlib, "by": [replica, …]}``
+    with ``"waiting"`` where updates have come before what they build on. The history is unpacked when it is
+    first needed: until then the text is the one that was given with it.
+    """
+
+    __slots__ = ("_engine", "_packed", "_replicas", "_value")
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = Engine()
+        self._packed: Mapping[str, Json] = {}
+        self._value = ""
+        self._replicas: dict[int, str] = {}
+
+    @classmethod
+    def packed(cls, state: Json, value: Json) -> Text:
+        """A text from its own `state`, which is trusted, and the value that it had then. Raises
+        `InvalidState` where it has another shape."""
+        found = checks.fields(state, "shape", _STATE, _WAITING)
+        if not isinstance(value, str):
+            raise checks.refuse("shape")
+        text = cls()
+        text._replicas = _replicas(checks.sequence(found["by"], "shape"))
+        text._engine, text._packed, text._value = None, found, value
+        return text
+
+    @property
+    def value(self) -> str:
+        return self._value if self._engine is None else self._engine.text()
+
+    def __len__(self) -> int:
+        return len(self._value) if self._engine is None else len(self._engine)
+
+    def insert(self, position: int, text: str, replica: str) -> TextEdit:
+        """Put ``text`` in at ``position``. Raises `NotText`, `TooLarge`."""
+        return self._edit(position, position, text, replica)
+
+    def delete(self, start: int, stop: int, replica: str) -> TextEdit:
+        """Take out what stands from ``start`` up to ``stop``."""
+        return self._edit(start, stop, "", replica)
+
+    def replace(self, start: int, stop: int, text: str, replica: str) -> TextEdit:
+        """Put ``text`` in the place of what stands from ``start`` up to ``stop``. Raises as `insert`."""
+        return self._edit(start, stop, text, replica)
+
+    def _edit(self, start: int, stop: int, inserted: str, replica: str) -> TextEdit:
+        engine = self._unpacked()
+        size = checks.text_bytes(inserted)
+        if engine.size + size > MAX_TEXT_BYTES:
+            raise TooLarge(size=engine.size + size, limit=MAX_TEXT_BYTES)
+        length = len(engine)
+        start = min(max(start, 0), length)
+        deleted = min(max(stop, start), length) - start
+        if not deleted and not inserted:
+            return TextEdit(start, 0, 0, None)
+        peer = _peer(replica)
+        update = engine.edit(start, deleted, inserted, peer)
+        self._replicas[peer] = replica
+        ops = binascii.b2a_base64(update, newline=False).decode()
+        return TextEdit(start, deleted, len(inserted), {"ops": ops, "by": replica})
+
+    def merge(self, state: Json) -> None:
+        """Take over another replica's state or delta. Raises `InvalidState`; then nothing has changed."""
+        found = checks.mapping(state, "shape")
+        if found.keys() == _DELTA:
+            update, by = _bytes(found["ops"]), _name(found["by"])
+            peer = _peer(by)
+            self._unpacked().take(update)
+            self._replicas[peer] = by
+        else:
+            found = checks.fields(state, "shape", _STATE, _WAITING)
+            replicas = _replicas(checks.sequence(found["by"], "shape"))
+            update, waiting = _unpack(found["history"]), _bytes(found.get("waiting", ""))
+            self._unpacked().take(update)
+            if waiting:
+                self._unpacked().take(waiting)
+            self._replicas.update(replicas)
+
+    def state(self) -> Mapping[str, Json]:
+        """Everything ever written, packed."""
+        if self._engine is None:
+            return self._packed
+        history = base64.b64encode(zlib.compress(self._engine.history(), 1)).decode()
+        waiting = self._engine.waiting()
+        extra = {"waiting": base64.b64encode(waiting).decode()} if waiting else {}
+        return {"by": sorted(self._replicas.values()), **extra, "history": history}
+
+    def runs(self, start: int = 0, stop: int | None = None) -> list[Run]:
+        """Who wrote the characters from ``start`` up to ``stop``, in runs. About 1 µs a character."""
+        engine = self._unpacked()
+        runs: list[Run] = []
+        for agent in self._agents(engine, range(start, len(engine) if stop is None else stop)):
+            if runs and runs[-1].agent == agent:
+                runs[-1] = Run(runs[-1].length + 1, agent)
+            else:
+                runs.append(Run(1, agent))
+        return runs
+
+    def _agents(self, engine: Engine, positions: range) -> Iterator[str]:
+        names = {peer: agent_of(replica) for peer, replica in self._replicas.items()}
+        for position in positions:
+            peer = engine.editor_at(position)
+            yield "" if peer is None else names.get(peer, "")
+
+    def known(self) -> dict[str, int]:
+        """How many operations of each replica are known."""
+        known = self._unpacked().known()
+        return {self._replicas.get(peer, f"{SEPARATOR}{peer:x}"): count for peer, count in known.items()}
+
+    def moment(self) -> bytes:
+        """Which operations the text holds: two replicas at one moment have the same text."""
+        return self._unpacked().moment()
+
+    def moment_of(self, known: dict[int, int]) -> bytes:
+        """The moment at which so many operations of each peer were known."""
+        return self._unpacked().moment_of(known)
+
+    def go_to(self, moment: bytes) -> None:
+        """Show the text as it was then; for a copy that is only looked at. Raises `InvalidState`."""
+        self._unpacked().go_to(moment)
+
+    def copy(self, moment: bytes | None = None) -> Text:
+        """A replica of its own, as this one is or as it was at a moment of its past."""
+        twin = Text()
+        twin._replicas = dict(self._replicas)
+        if self._engine is None and moment is None:
+            twin._engine, twin._packed, twin._value = None, self._packed, self._value
+        else:
+            twin._engine = self._unpacked().fork(moment)
+        return twin
+
+    def holds_plain_text(self) -> bool:
+        """Whether the history holds nothing but a text that may be kept."""
+        engine = self._unpacked()
+        return engine.holds_plain_text() and engine.size <= MAX_TEXT_BYTES and "\0" not in engine.text()
+
+    def _unpacked(self) -> Engine:
+        if self._engine is None:
+            engine = Engine()
+            engine.take(_unpack(self._packed["history"]))
+            waiting = _bytes(self._packed.get("waiting", ""))
+            if waiting:
+                engine.take(waiting)
+            self._engine, self._packed, self._value = engine, {}, ""
+        return self._engine
+
+
+def update_of(delta: Json) -> bytes | None:
+    """The engine's update in a text's delta or state, None where it is neither. Raises `InvalidState`."""
+    found = checks.mapping(delta, "shape")
+    if "ops" in found:
+        return _bytes(found["ops"])
+    return _unpack(found["history"]) if "history" in found else None
+
+
+def _replicas(names: object) -> dict[int, str]:
+    if not isinstance(names, (list, tuple)):
+        raise checks.refuse("shape")
+    return {_peer(name): name for name in map(_name, names)}
+
+
+def _name(given: Json) -> str:
+    if not isinstance(given, str):
+        raise checks.refuse("replica")
+    return given
+
+
+@lru_cache(maxsize=4096)
+def _peer(replica: str) -> int:
+    """The number that a replica goes by in the engine. Raises `InvalidState`."""
+    agent, _, digits = checks.replica_name(replica).partition(SEPARATOR)
+    try:
+        peer = int(digits, 16)
+    except ValueError as error:
+        raise checks.refuse("replica") from error
+    if not agent or not 0 < peer <= _MAX_PEER or digits != f"{peer:x}":
+        raise checks.refuse("replica")
+    return peer
+
+
+def _bytes(encoded: Json) -> bytes:
+    if not isinstance(encoded, str):
+        raise checks.refuse("shape")
+    try:
+        return binascii.a2b_base64(encoded.encode("ascii"), strict_mode=True)
+    except (ValueError, UnicodeEncodeError) as error:
+        raise checks.refuse("base64") from error
+
+
+def _unpack(encoded: Json) -> bytes:
+    packed = _bytes(encoded)
+    unpacking = zlib.decompressobj()
+    try:
+        history = unpacking.decompress(packed, _MOST_HISTORY)
+    except zlib.error as error:
+        raise checks.refuse("text") from error
+    if not unpacking.eof or unpacking.unused_data:
+        raise checks.refuse("text")
+    return history
