@@ -100,12 +100,12 @@ class SessionPane:
 
     def _read(self, path: str, as_of: int) -> tuple[Reading, list[Entry]]:
         reading = self._reader.read(path, as_of)
-        if reading.steps is not self._entries[0]:
-            self._entries = (
-                reading.steps,
-                entries_of(path.partition("/")[0], reading.steps, self._app.words),
-            )
-        return reading, self._entries[1]
+        # A reading that was given up may still be at work in its thread.
+        steps, entries = self._entries
+        if reading.steps is not steps:
+            entries = entries_of(path.partition("/")[0], reading.steps, self._app.words)
+            self._entries = reading.steps, entries
+        return reading, entries
 
     def _title(self, reading: Reading) -> str:
         words, last = self._app.words, reading.steps[-1].row
