@@ -195,6 +195,20 @@ class TestCancelling:
         async with workspace.sessions.begin("alice", chat(), session_id="s1"):
             assert say(workspace, "cancel_agent", **given)["error"] == error
 
+    async def test_a_word_that_was_refused_is_not_heard(self, workspace: Workspace) -> None:
+        async with (
+            workspace.sessions.begin("alice", chat(SAYS, SAYS)) as session,
+            at_work(session, stay=True),
+        ):
+            await status_is(session, "done")
+            too_long = "x" * 100_001
+            assert not say(workspace, "send_message", to_agent="alice", content=too_long)["success"]
+            assert not say(workspace, "cancel_agent", agent_id="alice", session_id="s9")["success"]
+            say(workspace, "send_message", to_agent="alice", content="Hello?")
+            await until(lambda: session.state.status == "cancelled" or len(session.state.messages) == 3)
+            said = [message for message in session.state.messages if isinstance(message, UserMessage)]
+            assert said == [UserMessage(content="Hello?", author="human:dana")]
+
     async def test_agents_steer_nobody(self, workspace: Workspace) -> None:
         box = workspace.tools("alice")
         for tool in ("cancel_agent", "pause_agent", "resume_agent", "send_message", "answer_request"):

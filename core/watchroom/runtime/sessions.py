@@ -154,8 +154,11 @@ class Sessions:
 
 
 def address(row: Row) -> str | None:
-    """To whom a row is mail: a person's word to an agent or a session, what ends a request to its session."""
-    if row.zone == REQUESTS and row.tool in (ANSWER, WITHDRAW) and row.outcome == "ok":
+    """To whom a row is mail: a person's word to an agent or a session, what ends a request to its session.
+    A word that was refused is nobody's."""
+    if row.outcome != "ok":
+        return None
+    if row.zone == REQUESTS and row.tool in (ANSWER, WITHDRAW):
         return row.path.rpartition("/")[0]
     return row.path if row.zone == ZONE and row.version is None and row.kind == "human" else None
 
