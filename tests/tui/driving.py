@@ -57,6 +57,14 @@ class Desk:
     async def type(self, text: str) -> None:
         await self.press(*text)
 
+    async def paste(self, text: str) -> None:
+        driver = self.app._driver
+        assert driver is not None
+        event = events.Paste(text)
+        event.set_sender(self.app)
+        driver.send_message(event)
+        await self.settle()
+
     async def until(self, holds: Callable[[], object], what: str) -> None:
         """Let the dashboard work until ``holds``; fails, showing the screen, if it never does."""
         deadline = time.monotonic() + PATIENCE

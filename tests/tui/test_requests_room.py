@@ -124,6 +124,31 @@ async def test_arguments_are_changed_before_the_call_is_approved(workspace: Work
         await desk.sees("approved, ed")
 
 
+async def test_arguments_that_were_refused_are_there_to_be_mended(workspace: Workspace) -> None:
+    save = call("save_to_my_workspace", filename="x.md", content="draft")
+    async with (
+        dashboard(workspace) as desk,
+        running(workspace, "bob", calling(save), says("Saved."), ask=["save_to_my_workspace"]) as bob,
+    ):
+        await sees_request(desk, "save")
+        await desk.press("e")
+        await desk.sees("with other arguments")
+        # Python's parser takes it for a number; JSON has no such thing.
+        await desk.press("backspace")
+        await desk.type(', "message": NaN}')
+        await desk.press("ctrl+s")
+        await desk.is_told("edited arguments must be a JSON object")
+        await desk.press("e")
+        await desk.sees('"message": NaN}')
+        await desk.press(*["backspace"] * len("NaN}"))
+        await desk.type('"by dana"}')
+        await desk.press("ctrl+s")
+        await bob.ended()
+        head = workspace.journal.head("private", "bob/x.md")
+        assert head is not None
+        assert head.message == "by dana"
+
+
 async def test_a_question_is_answered_with_a_text(workspace: Workspace) -> None:
     async with (
         dashboard(workspace) as desk,

@@ -198,6 +198,23 @@ async def test_a_message_that_is_being_written_is_not_lost_by_quitting(workspace
         await desk.sees("wait!")
 
 
+async def test_a_message_that_was_refused_is_there_to_be_mended(workspace: Workspace) -> None:
+    async with (
+        dashboard(workspace) as desk,
+        running(workspace, "bob", says("Hello."), says("Read."), stay=True),
+    ):
+        await sees_agent(desk, "bob")
+        await desk.sees("Hello.")
+        await desk.press("m")
+        await desk.paste("x\n" * 50_000 + "the last word")
+        await desk.press("enter")
+        await desk.is_told("The arguments of send_message are not valid")
+        await desk.press("m")
+        await desk.sees("the last word")
+        await desk.press(*["backspace"] * len("the last word"), "enter")
+        await desk.is_told("bob reads it")
+
+
 async def test_every_key_to_earlier_sessions_counts(workspace: Workspace) -> None:
     for number in range(5):
         async with running(workspace, "bob", says(f"Answer {number}."), task=f"Task {number}.") as bob:

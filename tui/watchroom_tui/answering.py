@@ -55,15 +55,16 @@ class Answering:
     async def _choose(self, full: AskedInFull, values: Sequence[str]) -> None:
         await self._send(full, {"values": list(values)})
 
-    def _start(self, work: Callable[[], Awaitable[None]]) -> None:
+    def _start(self, work: Callable[[], Awaitable[object]]) -> None:
         self._app.run_worker(work, group="answer")
 
-    async def _decide(self, full: AskedInFull, ticked: Sequence[str], edited: Mapping[str, str]) -> None:
+    async def _decide(self, full: AskedInFull, ticked: Sequence[str], edited: Mapping[str, str]) -> bool:
+        """Whether the decisions were taken."""
         decisions: list[Mapping[str, Json]] = [
             {"call_id": call.id, "approved": call.id in ticked, "arguments": edited.get(call.id)}
             for call in full.request.calls
         ]
-        await self._send(full, {"decisions": decisions})
+        return await self._send(full, {"decisions": decisions})
 
     async def _reject(self, full: AskedInFull) -> None:
         words = self._app.words
@@ -95,7 +96,8 @@ class Answering:
             # What was written stays, and the person sees what is wrong with it.
             text, hint = text_or_none, words("request.not_json", problem=safe(problem))
         chosen = ticked if call_id in ticked else [*ticked, call_id]
-        await self._decide(full, chosen, {call_id: text_or_none})
+        if not await self._decide(full, chosen, {call_id: text_or_none}):
+            self._drafts[full.asked.id, call_id] = text_or_none
 
     async def _written(
         self,

@@ -141,6 +141,8 @@ class SessionPane:
             self._drafts[agent] = screen.draft
         elif await self._act(MESSAGE, {"to_agent": agent, "content": text}):
             self._app.tell(words("session.sent", agent=safe(agent)))
+        else:
+            self._drafts[agent] = text
 
     def hold_or_release(self) -> None:
         agent = self._steerable()
