@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+import pytest
 from calls import ok, refused
 from runtime.weather import Chunk, call, calling
 from tui.driving import NARROW, Desk, dashboard, past
 from tui.sessions import PATIENCE, asks, running, says
 from watchroom import Workspace
 from watchroom.runtime import AgentState, ChatAgent, ModelPayload
+from watchroom.texts import Language
 
 
 class Speaker:
@@ -213,6 +215,20 @@ async def test_a_message_that_was_refused_is_there_to_be_mended(workspace: Works
         await desk.sees("the last word")
         await desk.press(*["backspace"] * len("the last word"), "enter")
         await desk.is_told("bob reads it")
+
+
+@pytest.mark.parametrize(("language", "line"), [("en", "answer: expired"), ("zh", "回答: 已过期")])
+@pytest.mark.parametrize("is_approval", [True, False])
+async def test_that_nobody_answered_in_time_is_read_as_such(
+    workspace: Workspace, is_approval: bool, language: Language, line: str
+) -> None:
+    asked = calling(call("list_workspace_files")) if is_approval else asks("Quick?")
+    needs_approval = ["list_workspace_files"]
+    async with running(workspace, "bob", asked, says("I go on."), ask=needs_approval, patience=0.05) as bob:
+        assert (await bob.ended()).status == "done"
+    async with dashboard(workspace, language=language) as desk:
+        await sees_agent(desk, "bob")
+        await desk.sees(f"{line}  ", "I go on.")
 
 
 async def test_every_key_to_earlier_sessions_counts(workspace: Workspace) -> None:

@@ -144,8 +144,7 @@ def _note(key: str, event: Mapping[str, Any], words: Catalogue) -> Entry | None:
         return None
     said = ""
     if kind == "human_answered":
-        answer = event["answer"]
-        said = answer["text"] or ", ".join(answer["values"]) or _decided(answer["decisions"], words)
+        said = _answered(event["answer"], words)
     elif kind == "error":
         said = f"{event['error']['code']}: {event['error']['message']}"
     elif kind.startswith("human_"):
@@ -156,6 +155,12 @@ def _note(key: str, event: Mapping[str, Any], words: Catalogue) -> Entry | None:
     style = "error" if mark.style == "error" else "dim"
     text = f"{words(f'session.event.{kind}')}{': ' if said else ''}{said}"
     return Entry(f"{key}.{kind}", "note", who, mark, text, style=style)
+
+
+def _answered(answer: Mapping[str, Any], words: Catalogue) -> str:
+    if answer["expired"]:
+        return words("request.outcome.expired")
+    return answer["text"] or ", ".join(answer["values"]) or _decided(answer["decisions"], words)
 
 
 def _decided(decisions: Sequence[Mapping[str, Any]], words: Catalogue) -> str:
