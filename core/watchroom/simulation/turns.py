@@ -47,7 +47,7 @@ class Turns:
         self._taken: dict[str, Chance] = {}
 
     def take(self, agent: str, kinds: Collection[str]) -> Chance | None:
-        """What ``agent`` may ask for now, if it is something of these kinds."""
+        """What ``agent`` may ask for at the moment, if it is something of these kinds."""
         now = self._clock()
         self._coming = [chance for chance in self._coming if now - chance.due < _STALE]
         if not self._coming:
