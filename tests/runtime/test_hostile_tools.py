@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from runtime.scripted import initial, kinds
-from runtime.steps import raw, result_of, told
+from runtime.scripted import Scripted, initial, kinds
+from runtime.steps import raw, result_of, told, with_open
 from runtime.weather import Calls, Model, call, calling
 from watchroom import Json
 from watchroom.requests import approvals
-from watchroom.runtime import AgentRuntime, AgentState, ChatAgent, Policies
+from watchroom.runtime import AgentRuntime, AgentState, CallTool, ChatAgent, Policies, RuntimeConfig
 from watchroom.runtime.answering import answered
+from watchroom.texts import Language
 
 
 def nested(depth: int) -> list[Any]:
@@ -133,6 +134,23 @@ async def test_arguments_that_are_no_object_run_nothing(arguments: str) -> None:
     assert kinds(result) == ["error"]
     assert told(result)["error"] == "invalid_tool_arguments"
     assert tool.given == []
+
+
+@pytest.mark.parametrize(
+    ("language", "message"),
+    [
+        ("en", 'The arguments of tool are no JSON object: ["half \\ud83d of one", 7].'),
+        ("zh", 'tool 的参数不是 JSON 对象：["half \\ud83d of one", 7]。'),
+    ],
+)
+async def test_what_came_instead_of_an_object_is_told_in_the_language_of_the_model(
+    language: Language, message: str
+) -> None:
+    asked = raw('["half \ud83d of one", 7]')
+    agent = Scripted(CallTool(tool_call=asked), tools={"tool": Calls()})
+    result = await AgentRuntime(agent, RuntimeConfig(language=language)).step(with_open(asked))
+    assert told(result)["message"] == message
+    assert message in json.loads(result.events[0].model_dump_json())["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,8 @@ from runtime.scripted import Scripted, Speaker, at_work, say, status_is, until
 from runtime.weather import Calls, Model, call, calling
 from runtime.working import ASK, HELLO, SAYS, Held, asked_in, chat, deliver, held_tool, is_whole, results
 from watchroom import Workspace
-from watchroom.runtime import (
-    ChatAgent,
-    Finish,
-    RequestHumanPrompt,
-    UserMessage,
-)
+from watchroom.runtime import ChatAgent, Finish, RequestHumanPrompt, RuntimeConfig, UserMessage
+from watchroom.texts import Language
 
 
 class TestPausing:
@@ -148,6 +144,24 @@ class TestCancelling:
         late = say(workspace, "answer_request", request=number, approved=True)
         assert late["error"] == "request_closed"
         assert state.asked is None
+
+    @pytest.mark.parametrize(
+        ("language", "message"),
+        [
+            ("en", "human:dana ended the session before this call had a result: too dear."),
+            ("zh", "human:dana 在这次调用得到结果之前结束了会话：too dear。"),
+        ],
+    )
+    async def test_who_ended_it_and_why_stands_in_the_language_of_the_model(
+        self, workspace: Workspace, language: Language, message: str
+    ) -> None:
+        agent = chat(calling(call("tool")), tools={"tool": Calls()}, policies=ASK)
+        config = RuntimeConfig(language=language)
+        async with workspace.sessions.begin("alice", agent, config) as session, at_work(session) as run:
+            await asked_in(workspace, session)
+            say(workspace, "cancel_agent", agent_id="alice", reason="too dear")
+            told = results(await run)["call_1"]
+        assert told == {"success": False, "error": "cancelled", "message": message}
 
     async def test_while_paused(self, workspace: Workspace) -> None:
         async with workspace.sessions.begin("alice", chat()) as session, at_work(session) as run:

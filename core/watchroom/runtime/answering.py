@@ -80,9 +80,10 @@ def resumed(state: AgentState, by: str) -> StepResult:
     return _result(state, after, "resume", Resumed(by=by))
 
 
-def cancelled(state: AgentState, by: str, reason: str = "") -> StepResult:
+def cancelled(state: AgentState, by: str, reason: str = "", language: Language = "en") -> StepResult:
     """The session ended for good. Calls without a result get one, so that the transcript is whole."""
-    content = _json({"success": False, "error": "cancelled", "message": reason or "cancelled"})
+    message = catalogue(language)("request.cancelled", by=by, reason=_because(reason, language))
+    content = _json({"success": False, "error": "cancelled", "message": message})
     results = [ToolMessage(tool_call_id=call.id, content=content) for call in state.open_calls]
     after = state.with_messages(*results).but(
         status="cancelled", asked=None, pending_tools_calling=(), approved_tools_calling=(), paused_from=None
@@ -112,7 +113,7 @@ def _with_arguments(call: ToolCall, decision: Decision) -> ToolCall:
 
 def _rejection(decision: Decision, by: str, language: Language) -> Json:
     texts = catalogue(language)
-    reason = texts("request.because", reason=decision.reason) if decision.reason else ""
+    reason = _because(decision.reason, language)
     return {
         "success": False,
         "error": "rejected",
@@ -121,6 +122,10 @@ def _rejection(decision: Decision, by: str, language: Language) -> Json:
         "by": by,
         "reason": decision.reason,
     }
+
+
+def _because(reason: str, language: Language) -> str:
+    return catalogue(language)("request.because", reason=reason) if reason else ""
 
 
 def _nobody(language: Language) -> Json:

@@ -201,7 +201,8 @@ class Session:
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None:
             await finished(self._threads, self._requests.withdraw, await self._asked())
-        await self._keep(answering.cancelled(self._state, row.actor, reason), row)
+        language = self._runtime.config.language
+        await self._keep(answering.cancelled(self._state, row.actor, reason, language), row)
 
     async def _wait_for_answer(self) -> None:
         """Until somebody answers, the time is over, or something else is said."""

@@ -96,7 +96,7 @@ def _arguments(call: ToolCall) -> Mapping[str, Json]:
         problem = names.storable(str(error), 200)
         raise InvalidToolArguments(tool=call.function.name, problem=problem) from error
     if not isinstance(arguments, dict):
-        raise InvalidToolArguments(tool=call.function.name, problem=f"not an object: {text[:50]}")
+        raise InvalidToolArguments(tool=call.function.name, problem=names.storable(text, 50))
     return cast("Mapping[str, Json]", arguments)
 
 
