@@ -258,6 +258,21 @@ def test_a_bad_call_is_explained_and_changes_nothing(
     assert refused_without_a_trace(settled, root, tool, arguments, language)["error"] == error
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "most"),
+    [
+        ("send_message", {"to_agent": "alice", "content": "x" * 100_001}, "100,000"),
+        ("pause_agent", {"agent_id": "x" * 2001}, "2,000"),
+    ],
+)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_text_that_is_too_long_is_told_how_long_it_may_be(
+    workspace: Workspace, tool: str, arguments: dict[str, object], most: str, language: Language
+) -> None:
+    person = workspace.tools_for_human("dana", language=language)
+    assert f" {most} " in refused(person, tool, **arguments)["message"]
+
+
 @pytest.mark.parametrize("number", [2**63, 10**30])
 @pytest.mark.parametrize(
     ("tool", "argument"),

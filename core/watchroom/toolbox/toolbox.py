@@ -214,11 +214,12 @@ class Toolbox:
         except ValidationError as error:
             texts = self._caller.texts
             problems = []
-            for problem in error.errors(include_url=False, include_context=False, include_input=False)[:8]:
+            for problem in error.errors(include_url=False, include_input=False)[:8]:
                 name = names.storable(".".join(str(step) for step in problem["loc"]), 100)
                 kind = problem["type"]
-                known = texts(f"arguments.{kind}") if kind in _ARGUMENT_PROBLEMS else problem["msg"]
-                problems.append(f"{name}: {known}")
+                is_known = kind in _ARGUMENT_PROBLEMS
+                said = texts(f"arguments.{kind}", **problem.get("ctx", {})) if is_known else problem["msg"]
+                problems.append(f"{name}: {said}")
             raise InvalidArguments(tool=tool.name, problems="; ".join(problems)) from error
 
     def _failure(self, error: WatchroomError) -> ToolResult:
