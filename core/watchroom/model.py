@@ -13,8 +13,11 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
-Zone: TypeAlias = Literal["private", "handoff", "collab", "config", "workspace", "session", "request"]
-"""Sessions and requests have versions as files have, but are not laid out as files."""
+Zone: TypeAlias = Literal[
+    "private", "handoff", "collab", "config", "workspace", "session", "request", "realtime"
+]
+"""Sessions, requests and realtime documents have versions as files have, but their rows are not laid out as
+files."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]
 ActorKind: TypeAlias = Literal["agent", "human", "outside", "system"]
 

@@ -48,6 +48,13 @@ def session_id(given: str) -> str:
     return given
 
 
+def document_id(given: str) -> str:
+    """``given``, if a realtime document may have it as its id: a path of one part; else `InvalidPath`."""
+    if "/" in relative_path(given):
+        raise InvalidPath(given=_shown(given), rule="document_folder")
+    return given
+
+
 def human_name(given: str) -> str:
     """``given``, if a person may go by it: letters, digits, spaces and ``. @ - _``, at most 64."""
     if not _HUMAN_NAME.fullmatch(given):

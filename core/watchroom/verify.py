@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from watchroom import names
 from watchroom.disk import Parts
@@ -15,6 +15,9 @@ from watchroom.model import Row, Zone
 from watchroom.tree.layout import history_line, history_place, meta_place, meta_text, version_place
 from watchroom.tree.tree import whole_content
 from watchroom.zones import OutsideEdits, Store
+
+if TYPE_CHECKING:
+    from watchroom.zones.realtime import RealtimeZone
 
 _log = logging.getLogger("watchroom")
 
@@ -47,7 +50,7 @@ class Problem:
     version: int | None = None
 
 
-def verify(store: Store, outside: OutsideEdits) -> list[Problem]:
+def verify(store: Store, outside: OutsideEdits, documents: RealtimeZone | None = None) -> list[Problem]:
     """Every disagreement between journal and files. Reads everything; changes nothing."""
     store.committer.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
@@ -60,15 +63,20 @@ def verify(store: Store, outside: OutsideEdits) -> list[Problem]:
             for head in store.journal.heads("handoff")
             if _read(store, meta_place(head.path)) != meta_text(head)
         )
+    if documents:
+        found.extend(Problem("file", "realtime", name, "differs") for name in documents.differing())
     return found
 
 
-def repair(store: Store, outside: OutsideEdits) -> list[Problem]:
+def repair(store: Store, outside: OutsideEdits, documents: RealtimeZone | None = None) -> list[Problem]:
     """Record what differs, so that nothing is lost, then lay it out again. Returns what remains wrong.
 
     A file that cannot be kept in the journal, because it is no text or too large, is left where it is.
     """
     outside.scan()
+    if documents:
+        for name in documents.differing():
+            documents.lay_again(name, from_rows=True)
     wrong = {(problem.zone, problem.path) for problem in verify(store, outside) if problem.kind != "journal"}
     with store.committer.exclusively():
         for zone, path in sorted(wrong):
@@ -79,7 +87,7 @@ def repair(store: Store, outside: OutsideEdits) -> list[Problem]:
             except OSError as error:
                 # What stands in the way is not ours to remove; what remains wrong is told.
                 _log.warning("%s %s could not be laid out again: %s", zone, path, error)
-    return verify(store, outside)
+    return verify(store, outside, documents)
 
 
 def contents_broken(journal: Journal, rows: Iterable[Row]) -> list[BrokenVersion]:

@@ -15,7 +15,7 @@ from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Agent, Config, Registry, render
 from watchroom.texts import Language
-from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME
+from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, document_at
 from watchroom.tree.tree import Tree, export
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import (
@@ -33,6 +33,7 @@ from watchroom.zones import (
 if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
     from watchroom.toolbox import Toolbox
+    from watchroom.zones.realtime import RealtimeZone
 
 
 class Workspace:
@@ -61,6 +62,8 @@ class Workspace:
         self.session_zone = SessionZone(self._store)
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
+        self._realtime: RealtimeZone | None = None
+        self._realtime_lock = Lock()
 
     @classmethod
     def open(
@@ -99,6 +102,8 @@ class Workspace:
             self._outside.scan(after_restart=restarted)
         else:
             self._outside.check("config", CONFIG_PATH)
+        if scan or restarted:
+            self._check_documents()
         self.register(Agent(each) if isinstance(each, str) else each for each in agents)
 
     def register(self, agents: Iterable[Agent]) -> None:
@@ -148,6 +153,17 @@ class Workspace:
                 self.subscribe(mailroom.wake)
             return self._sessions
 
+    @property
+    def realtime(self) -> RealtimeZone:
+        """The documents that several edit at once and that merge by themselves."""
+        # The engine is loaded with the first document.
+        from watchroom.zones.realtime import RealtimeZone
+
+        with self._realtime_lock:
+            if self._realtime is None:
+                self._realtime = RealtimeZone(self._store, os.path.join(self.root, CONTROL))
+            return self._realtime
+
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
         # The toolbox needs pydantic, slow to load: whoever only looks does not wait for it.
         from watchroom.toolbox import Toolbox
@@ -162,6 +178,7 @@ class Workspace:
             self.attention,
             self.requests,
             self.session_zone,
+            self.realtime,
             language or self.config.language,
         )
 
@@ -175,16 +192,27 @@ class Workspace:
 
     def scan(self) -> list[Row]:
         """Compare all files with the journal; returns the rows of outside edits that were new."""
-        return self._outside.scan()
+        return [*self._outside.scan(), *self._check_documents()]
 
     def check(self, files: Iterable[str | os.PathLike[str]]) -> list[Row]:
         """Compare only these files with the journal; returns the rows of outside edits that were new."""
-        relative = (os.path.relpath(file, self.root) for file in files)
-        return self._outside.check_files(tuple(each.split(os.sep)) for each in relative)
+        relative = [tuple(os.path.relpath(file, self.root).split(os.sep)) for file in files]
+        documents = {name for parts in relative if (name := document_at(parts))}
+        edits = self._check_documents(documents) if documents else []
+        return [*self._outside.check_files(relative), *edits]
+
+    def _check_documents(self, names: Iterable[str] | None = None) -> list[Row]:
+        """Put right the checkpoints of these documents, or of all; the rows of what somebody wrote there."""
+        documents = self._documents()
+        return documents.check_files(names) if documents else []
+
+    def _documents(self) -> RealtimeZone | None:
+        """The realtime zone, if there is anything in it."""
+        return self.realtime if next(self.journal.heads("realtime"), None) else None
 
     def verify(self) -> list[Problem]:
         """Compare journal and files, whole; empty if both agree."""
-        return verify(self._store, self._outside)
+        return verify(self._store, self._outside, self._documents())
 
     def broken_versions(self, rows: Iterable[Row]) -> list[BrokenVersion]:
         """What is wrong with these versions of collaborative files; empty if each is as its checksum says."""
@@ -192,7 +220,7 @@ class Workspace:
 
     def repair(self) -> list[Problem]:
         """Lay out again what differs, after recording it; returns what remains wrong."""
-        return repair(self._store, self._outside)
+        return repair(self._store, self._outside, self._documents())
 
     def export(self, as_of: int, target: str | os.PathLike[str]) -> int:
         """Lay the tree out under ``target`` as it stood at row ``as_of``; returns the number of files."""
@@ -205,6 +233,8 @@ class Workspace:
         self._is_closed = True
         if self._sessions is not None:
             self._sessions.close()
+        if self._realtime is not None:
+            self._realtime.close()
         self._committer.close()
         self._tree.close()
         self.journal.close()

@@ -46,11 +46,18 @@ def test_J_4_definitions_are_well_formed(workspace: Workspace, language: Languag
 
 def test_openai_definitions_are_strict(alice: Toolbox) -> None:
     definitions: list[Any] = alice.get_tool_definitions("openai")
+    open_tools = set()
     for each in definitions:
         parameters = each["function"]["parameters"]
-        assert each["function"]["strict"] is True
+        if not each["function"]["strict"]:
+            # It takes any JSON, which strict mode does not allow.
+            open_tools.add(each["function"]["name"])
+            continue
         assert parameters["additionalProperties"] is False
         assert parameters["required"] == list(parameters["properties"])
+        for shape in parameters["properties"].values():
+            assert shape.get("required", []) == list(shape.get("properties", []))
+    assert open_tools == {"realtime_create_document", "realtime_set_field", "realtime_merge_state"}
     write = next(each["function"] for each in definitions if each["function"]["name"] == "collab_write")
     assert write["parameters"]["properties"]["expected_version"]["type"] == ["integer", "null"]
     assert (

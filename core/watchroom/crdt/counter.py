@@ -63,10 +63,10 @@ class PNCounter:
     def state(self) -> Mapping[str, Json]:
         return {"plus": dict(sorted(self._plus.items())), "minus": dict(sorted(self._minus.items()))}
 
-    def known(self) -> dict[str, int]:
-        """How much of each replica is known: what it counted up and down together."""
+    def known(self) -> dict[str, tuple[int, ...]]:
+        """What is known of each replica: how much it counted up and down."""
         return {
-            replica: self._plus.get(replica, 0) + self._minus.get(replica, 0)
+            replica: (self._plus.get(replica, 0), self._minus.get(replica, 0))
             for replica in self._plus.keys() | self._minus.keys()
         }
 

@@ -110,12 +110,12 @@ class ORSet:
             "cloud": [list(dot) for dot in sorted(self._cloud)],
         }
 
-    def known(self) -> dict[str, int]:
+    def known(self) -> dict[str, tuple[int, ...]]:
         """The highest addition of each replica that is known."""
         known = dict(self._context)
         for replica, count in self._cloud:
             known[replica] = max(count, known.get(replica, 0))
-        return known
+        return {replica: (count,) for replica, count in known.items()}
 
     def copy(self) -> Self:
         twin = type(self)()

@@ -148,10 +148,15 @@ class Text:
             peer = engine.editor_at(position)
             yield "" if peer is None else names.get(peer, "")
 
-    def known(self) -> dict[str, int]:
+    def known(self) -> dict[str, tuple[int, ...]]:
         """How many operations of each replica are known."""
         known = self._unpacked().known()
-        return {self._replicas.get(peer, f"{SEPARATOR}{peer:x}"): count for peer, count in known.items()}
+        return {self._replicas.get(peer, f"{SEPARATOR}{peer:x}"): (count,) for peer, count in known.items()}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every update that came could be taken in: none waits for what it builds on."""
+        return not self._unpacked().waiting()
 
     def moment(self) -> bytes:
         """Which operations the text holds: two replicas at one moment have the same text."""

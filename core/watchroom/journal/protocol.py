@@ -111,6 +111,12 @@ class Journal(Protocol):
         """The rows of the path's versions after ``after_version``, in order."""
         ...
 
+    def versions(
+        self, zone: Zone, path: str, *, after: int = 0, until: int | None = None, limit: int = 1000
+    ) -> list[tuple[Row, str | None]]:
+        """The versions of a path with after < version ≤ until, in order, each with its content."""
+        ...
+
     def refused(self, zone: Zone, path: str, *, before: int | None = None, limit: int = 1000) -> list[Row]:
         """The rows of what was refused or failed on the path, newest first, with seq < before."""
         ...

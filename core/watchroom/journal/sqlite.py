@@ -44,6 +44,11 @@ _COLUMNS: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,mess
 _SELECT: Final = f"SELECT {_COLUMNS} FROM rows "
 _HEAD: Final = _SELECT + "WHERE zone=? AND path=? AND version IS NOT NULL ORDER BY version DESC LIMIT 1"
 _VERSION: Final = _SELECT + "WHERE zone=? AND path=? AND version=?"
+_VERSIONS: Final = (
+    f"SELECT {','.join(f'rows.{name}' for name in _COLUMNS.split(','))},ifnull(rows.content,contents.content)"
+    " FROM rows LEFT JOIN contents ON rows.content IS NULL AND contents.sha256=rows.sha256"
+    " WHERE zone=? AND path=? AND version>? AND version<=? ORDER BY version LIMIT ?"
+)
 _INSERT: Final = f"INSERT INTO rows ({_COLUMNS},content) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _NEXT_PATH: Final = (
     "SELECT path FROM rows WHERE zone=? AND path>? AND version IS NOT NULL ORDER BY path, version LIMIT 1"
@@ -205,6 +210,14 @@ class SqliteJournal:
         with self._reader() as reader:
             found = reader.execute(sql, (zone, path, after_version, -1 if limit is None else limit))
             return [Row._make(fields) for fields in found]
+
+    def versions(
+        self, zone: Zone, path: str, *, after: int = 0, until: int | None = None, limit: int = 1000
+    ) -> list[tuple[Row, str | None]]:
+        last = sys.maxsize if until is None else until
+        with self._reader() as reader:
+            found = reader.execute(_VERSIONS, (zone, path, after, last, limit))
+            return [(Row._make(fields[:-1]), fields[-1]) for fields in found]
 
     def refused(self, zone: Zone, path: str, *, before: int | None = None, limit: int = 1000) -> list[Row]:
         sql = f"{_SELECT} WHERE zone=? AND path=? AND seq<? AND outcome<>'ok' ORDER BY seq DESC LIMIT ?"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 Message = Annotated[str, Field(max_length=2000)]
 Name = Annotated[str, Field(max_length=2000)]
@@ -141,3 +141,65 @@ class SendMessage(Arguments):
     to_agent: Name
     content: Annotated[str, Field(min_length=1, max_length=100_000)]
     session_id: Name | None = None
+
+
+class CreateDocument(Arguments):
+    doc_id: Name
+    fields: dict[str, Literal["lww_register", "rga", "or_set", "lww_map", "pn_counter"]] = Field(
+        alias="schema"
+    )
+
+
+class GetDocumentSnapshot(Arguments):
+    doc_id: Name
+
+
+class GetField(Arguments):
+    doc_id: Name
+    field_name: Name
+
+
+class SetField(Arguments):
+    """A register takes a value; a map one under a key, or a whole object; ``remove`` takes a key away."""
+
+    doc_id: Name
+    field_name: Name
+    value: JsonValue = None
+    key: Name | None = None
+    remove: bool | None = None
+
+
+class TextRange(Arguments):
+    """Where and what, in code points, clamped to the text (spec 1 E-7): an insertion has a position, the
+    others a range."""
+
+    position: int | None = None
+    start: Annotated[int | None, Field(alias="from")] = None
+    to: int | None = None
+    text: str | None = None
+
+
+class EditText(Arguments):
+    doc_id: Name
+    field_name: Name
+    operation: Literal["insert", "delete", "replace"]
+    args: TextRange
+
+
+class EditSet(Arguments):
+    doc_id: Name
+    field_name: Name
+    operation: Literal["add", "remove", "list", "contains"]
+    element: Annotated[str, Field(min_length=1, max_length=10_000)] | None = None
+
+
+class EditCounter(Arguments):
+    doc_id: Name
+    field_name: Name
+    operation: Literal["increment", "decrement", "value"]
+    amount: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
+
+
+class MergeState(Arguments):
+    doc_id: Name
+    state: dict[str, JsonValue]

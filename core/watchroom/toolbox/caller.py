@@ -6,6 +6,7 @@ from threading import Lock
 
 from watchroom.texts import Catalogue, Language, catalogue
 from watchroom.zones import Attention, CollabZone, HandoffZone, PrivateZone, Requests, SessionZone, Settling
+from watchroom.zones.realtime import RealtimeZone, View
 
 
 class Caller:
@@ -21,6 +22,7 @@ class Caller:
         attention: Attention,
         requests: Requests,
         sessions: SessionZone,
+        realtime: RealtimeZone,
         language: Language,
     ) -> None:
         self.actor = actor
@@ -31,6 +33,8 @@ class Caller:
         self.attention = attention
         self.requests = requests
         self.sessions = sessions
+        self.realtime = realtime
+        self.view = View(actor)
         self.language = language
         self._seen: dict[str, int] = {}
         self._lock = Lock()

@@ -8,11 +8,11 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from watchroom.model import Row, Zone
 from watchroom.toolbox import arguments as take
-from watchroom.toolbox import collab, handoff, private, settling, steering
+from watchroom.toolbox import collab, handoff, private, realtime, settling, steering
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 
-Toolset: TypeAlias = Literal["private", "handoff", "collab", "request", "session"]
+Toolset: TypeAlias = Literal["private", "handoff", "collab", "realtime", "request", "session"]
 A = TypeVar("A", bound=take.Arguments)
 
 
@@ -69,6 +69,8 @@ def _tool(
     again = cast("Callable[[Caller, take.Arguments, Row], give.Result] | None", retell)
     return Tool(name, toolset, takes, gives, hints, general, path, for_humans, for_agents, again)
 
+
+_FIELD: Final = ("doc_id", "field_name")
 
 _ALL: Final = (
     _tool(
@@ -182,6 +184,84 @@ _ALL: Final = (
         collab.rollback,
         ("filepath",),
         retell=collab.rolled_back,
+    ),
+    _tool(
+        "realtime_create_document",
+        "realtime",
+        take.CreateDocument,
+        give.DocumentCreated,
+        ADDS,
+        realtime.create,
+        ("doc_id",),
+        retell=realtime.created,
+    ),
+    _tool(
+        "realtime_get_document_snapshot",
+        "realtime",
+        take.GetDocumentSnapshot,
+        give.DocumentSnapshot,
+        READS,
+        realtime.snapshot,
+        ("doc_id",),
+    ),
+    _tool(
+        "realtime_get_field",
+        "realtime",
+        take.GetField,
+        give.FieldValue,
+        READS,
+        realtime.get_field,
+        _FIELD,
+    ),
+    _tool(
+        "realtime_set_field",
+        "realtime",
+        take.SetField,
+        give.FieldWritten,
+        REPLACES,
+        realtime.set_field,
+        _FIELD,
+        retell=realtime.written,
+    ),
+    _tool(
+        "realtime_edit_text",
+        "realtime",
+        take.EditText,
+        give.TextEdited,
+        ADDS,
+        realtime.edit_text,
+        _FIELD,
+        retell=realtime.text_edited,
+    ),
+    _tool(
+        "realtime_edit_set",
+        "realtime",
+        take.EditSet,
+        give.SetEdited,
+        Hints(idempotent=True),
+        realtime.edit_set,
+        _FIELD,
+        retell=realtime.set_edited,
+    ),
+    _tool(
+        "realtime_edit_counter",
+        "realtime",
+        take.EditCounter,
+        give.CounterEdited,
+        ADDS,
+        realtime.edit_counter,
+        _FIELD,
+        retell=realtime.counter_edited,
+    ),
+    _tool(
+        "realtime_merge_state",
+        "realtime",
+        take.MergeState,
+        give.StateMerged,
+        Hints(idempotent=True),
+        realtime.merge_state,
+        ("doc_id",),
+        retell=realtime.state_merged,
     ),
     _tool(
         "resolve_conflict",

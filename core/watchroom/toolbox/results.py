@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from watchroom.model import Json
 
 Sender = Annotated[str, Field(serialization_alias="from")]
 
@@ -13,6 +15,10 @@ class Result(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     success: Literal[True] = True
+
+    def told(self) -> dict[str, Json]:
+        """The result as its caller gets it: without what does not apply."""
+        return self.model_dump(by_alias=True, exclude_none=True)
 
 
 class Failure(BaseModel):
@@ -193,3 +199,70 @@ class Steered(Result):
     agent_id: str
     session_id: str | None = None
     row: int
+
+
+class DocumentCreated(Result):
+    doc_id: str
+    version: int
+    field_types: dict[str, str]
+
+
+class DocumentSnapshot(Result):
+    doc_id: str
+    version: int
+    snapshot: dict[str, JsonValue]
+    field_types: dict[str, str]
+
+
+class FieldValue(Result):
+    doc_id: str
+    field_name: str
+    field_type: str
+    value: JsonValue
+    version: int
+    length: int | None = None
+    """Code points of a text, elements of a set, keys of a map."""
+    author: str | None = None
+    """Who wrote a register last."""
+    timestamp: str | None = None
+
+    def told(self) -> dict[str, Json]:
+        # Null is a value, too.
+        return {**super().told(), "value": self.model_dump()["value"]}
+
+
+class FieldWritten(Result):
+    doc_id: str
+    field_name: str
+    version: int
+
+
+class TextEdited(FieldWritten):
+    operation: str
+    position: int
+    inserted_count: int
+    deleted_count: int
+    length: int | None = None
+    """Of the text as the caller knows it: where its next positions count."""
+    notice: str | None = None
+    """Told where others have written to the text since the caller read it."""
+
+
+class SetEdited(FieldWritten):
+    operation: str
+    element: str | None = None
+    exists: bool | None = None
+    elements: list[str] | None = None
+    count: int | None = None
+    notice: str | None = None
+
+
+class CounterEdited(FieldWritten):
+    operation: str
+    value: int
+
+
+class StateMerged(Result):
+    doc_id: str
+    version: int
+    merged_fields: list[str]

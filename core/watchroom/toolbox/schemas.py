@@ -34,8 +34,8 @@ def definition(tool: Tool, style: Format, language: Language) -> Definition:
         function: Definition = {
             "name": tool.name,
             "description": description,
-            "strict": True,
-            "parameters": _strict(parameters),
+            "strict": _is_closed(parameters),
+            "parameters": _strict(parameters) if _is_closed(parameters) else parameters,
         }
         return {"type": "function", "function": function}
     if style == "anthropic":
@@ -74,7 +74,12 @@ def _argument_text(tool: Tool, name: str, texts: Catalogue) -> str:
 @cache
 def _plain_schema(tool_name: str) -> dict[str, Json]:
     raw = TOOLS[tool_name].takes.model_json_schema()
-    properties = {name: _without_null(shape) for name, shape in raw.get("properties", {}).items()}
+    return _object(raw, raw.get("$defs", {}))
+
+
+def _object(raw: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Json]:
+    """The schema of an object, with what it refers to put in its place."""
+    properties = {name: _without_null(shape, shared) for name, shape in raw.get("properties", {}).items()}
     return {
         "type": "object",
         "properties": properties,
@@ -83,10 +88,23 @@ def _plain_schema(tool_name: str) -> dict[str, Json]:
     }
 
 
-def _without_null(shape: dict[str, Any]) -> dict[str, Json]:
+def _without_null(shape: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Json]:
     """An optional argument is one that may be left out: simpler for a model than a union with null."""
     kinds = [kind for kind in shape.get("anyOf", [shape]) if kind.get("type") != "null"]
-    return {key: value for key, value in kinds[0].items() if key not in ("title", "default")}
+    if "$ref" in kinds[0]:
+        meant = shared[kinds[0]["$ref"].rpartition("/")[2]]
+        return _object(meant, shared) if "properties" in meant else meant
+    kept = {key: value for key, value in kinds[0].items() if key not in ("title", "default")}
+    # What refers to any JSON says no more than that anything may stand there.
+    return {**kept, "additionalProperties": True} if "$ref" in kept.get("additionalProperties", {}) else kept
+
+
+def _is_closed(parameters: Mapping[str, Json]) -> bool:
+    """Whether a schema says all that may be in it: strict mode takes no others."""
+    if parameters.get("type") != "object":
+        return "type" in parameters
+    properties = cast("Mapping[str, Mapping[str, Json]]", parameters.get("properties", {}))
+    return parameters.get("additionalProperties") is False and all(map(_is_closed, properties.values()))
 
 
 def _strict(parameters: Mapping[str, Json]) -> dict[str, Json]:
@@ -94,7 +112,8 @@ def _strict(parameters: Mapping[str, Json]) -> dict[str, Json]:
     required = cast("list[str]", parameters["required"])
     properties: dict[str, Json] = {}
     for name, shape in cast("Mapping[str, Mapping[str, Json]]", parameters["properties"]).items():
-        kept = {key: value for key, value in shape.items() if key not in _LIMITS}
+        closed = _strict(shape) if "properties" in shape else shape
+        kept = {key: value for key, value in closed.items() if key not in _LIMITS}
         if name not in required:
             kept["type"] = [cast("str", kept["type"]), "null"]
         properties[name] = kept

@@ -44,6 +44,7 @@ from watchroom.zones import (
     Settling,
     Store,
 )
+from watchroom.zones.realtime import RealtimeZone
 
 ToolResult = dict[str, Json]
 
@@ -78,13 +79,14 @@ class Toolbox:
         attention: Attention,
         requests: Requests,
         sessions: SessionZone,
+        realtime: RealtimeZone,
         language: Language,
     ) -> None:
         self.actor = actor
         self.language: Language = language
         self._store = store
         self._caller = Caller(
-            actor, private, handoff, collab, settling, attention, requests, sessions, language
+            actor, private, handoff, collab, settling, attention, requests, sessions, realtime, language
         )
         self._is_human = actor.startswith(HUMAN_PREFIX)
 
@@ -145,7 +147,7 @@ class Toolbox:
         except OSError as error:
             reason = names.storable(error.strerror or str(error))
             return self._refusal(tool_name, given, DiskFailed(reason=reason))
-        return result.model_dump(by_alias=True, exclude_none=True)
+        return result.told()
 
     def _made_before(self, tool: Tool, call: str) -> Row | None:
         """The row that an earlier run of the call made, None where it made none."""

@@ -23,6 +23,7 @@ ROOTS: Final[dict[Zone, Parts]] = {
 
 VERSIONS: Final[Parts] = ("collaborative", ".versions")
 REALTIME: Final[Parts] = ("realtime", ".crdt_state")
+CHECKPOINT_SUFFIX: Final = ".crdt.json"
 HISTORY_NAME: Final = "history.json"
 
 
@@ -45,6 +46,17 @@ def path_at(parts: Parts) -> tuple[Zone, str] | None:
                 return None
             return None if zone == "handoff" and path.endswith(META_SUFFIX) else (zone, path)
     return None
+
+
+def checkpoint_place(document: str) -> Parts:
+    return (*REALTIME, document + CHECKPOINT_SUFFIX)
+
+
+def document_at(parts: Parts) -> str | None:
+    """The document whose checkpoint is at ``parts``, None for other files. The reverse of
+    `checkpoint_place`."""
+    is_checkpoint = parts[:-1] == REALTIME and parts[-1].endswith(CHECKPOINT_SUFFIX)
+    return parts[-1].removesuffix(CHECKPOINT_SUFFIX) if is_checkpoint else None
 
 
 def version_place(path: str, version: int) -> Parts:

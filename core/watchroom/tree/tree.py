@@ -17,6 +17,7 @@ from watchroom.tree.layout import (
     REALTIME,
     ROOTS,
     VERSIONS,
+    checkpoint_place,
     has_files,
     history_line,
     history_place,
@@ -186,6 +187,9 @@ class Tree:
 
 def export(journal: Journal, as_of: int, target: str) -> int:
     """Lay the tree out under ``target`` as it stood at row ``as_of``. Returns how many files that is."""
+    # Documents need the engine, slow to load: whoever lays out only files does without.
+    from watchroom.tree.tail import ZONE, Tail
+
     folder = Folder(target, os.path.join(target, CONTROL, "tmp"))
     count = 0
     try:
@@ -200,6 +204,10 @@ def export(journal: Journal, as_of: int, target: str) -> int:
                     rows = journal.history("collab", head.path, limit=head.version)
                     folder.write(history_place(head.path), history_text([history_line(row) for row in rows]))
                     count += 1
+        for head in journal.heads(ZONE, as_of=as_of):
+            document = Tail(head.path, journal, until=head.version)
+            folder.write(checkpoint_place(head.path), document.checkpoint())
+            count += 1
     finally:
         folder.close()
     return count

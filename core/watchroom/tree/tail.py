@@ -1,0 +1,85 @@
+"""A realtime document, folded from its rows: version 1 holds its schema, each later version a delta."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from watchroom.crdt import Document, check_schema
+from watchroom.crdt.checkpoint import Checkpoint, render
+from watchroom.errors import InvalidState, JournalError
+from watchroom.journal import Journal
+from watchroom.model import Json, Row
+
+ZONE: Final = "realtime"
+BY: Final = "replica"
+"""What a row's detail names the replica by that made its delta; a replica from elsewhere is not named."""
+_CHUNK: Final = 1000
+
+
+class Tail:
+    """The document ``name``, which exists, as its rows leave it; begun from the checkpoint ``start``.
+
+    Not for two threads at a time. Raises `JournalError` where a row cannot be read.
+    """
+
+    def __init__(
+        self, name: str, journal: Journal, start: Checkpoint | None = None, *, until: int | None = None
+    ) -> None:
+        self.name = name
+        self._journal = journal
+        first, content = journal.versions(ZONE, name, limit=1)[0]
+        schema = check_schema(object_in(first, content).get("schema"))
+        self.newest: Row = first
+        self.document, self._replicas = Document(schema), set[str]()
+        reached = journal.version(ZONE, name, start.version) if start else None
+        if start and reached and start.document.schema == schema:
+            self.newest, self.document, self._replicas = reached, start.document, set(start.replicas)
+        self.catch_up(until)
+
+    @property
+    def version(self) -> int:
+        return self.newest.version or 0
+
+    @property
+    def replicas(self) -> frozenset[str]:
+        """The replicas that wrote here."""
+        return frozenset(self._replicas)
+
+    def catch_up(self, until: int | None = None) -> None:
+        """Take in what was written meanwhile, up to the version ``until``. Raises `JournalError`."""
+        while found := self._journal.versions(ZONE, self.name, after=self.version, until=until, limit=_CHUNK):
+            for row, content in found:
+                try:
+                    self.document.merge(object_in(row, content))
+                except InvalidState as error:
+                    raise damaged(row) from error
+                self.wrote(row)
+
+    def wrote(self, row: Row) -> None:
+        """The document holds what that row brought."""
+        self.newest = row
+        replica = row.detail.get(BY)
+        if isinstance(replica, str):
+            self._replicas.add(replica)
+
+    def checkpoint(self) -> bytes:
+        """The document's file."""
+        checkpoint = Checkpoint(self.name, self.version, self.replicas, self.document)
+        return render(checkpoint, self.newest.timestamp, self.newest.actor)
+
+
+def object_in(row: Row, content: str | None) -> Mapping[str, Json]:
+    """The JSON object that a row carries. Raises `JournalError`."""
+    try:
+        found = json.loads(content or "")
+    except ValueError as error:
+        raise damaged(row) from error
+    if not isinstance(found, dict):
+        raise damaged(row)
+    return found
+
+
+def damaged(row: Row) -> JournalError:
+    return JournalError(reason=f"version {row.version} of the document {row.path} cannot be read")

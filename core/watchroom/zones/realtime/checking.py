@@ -1,0 +1,62 @@
+"""Looks at a replica from elsewhere in a process of its own: what a hostile history can do to the engine, it
+does there, and not here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from watchroom.crdt.remote import Known, check_remote
+from watchroom.errors import InvalidState
+from watchroom.model import Json
+
+_SECONDS: Final = 60
+_MEMORY: Final = 2 * 1024**3
+"""Bytes."""
+
+
+def check_apart(schema: Mapping[str, str], fields: Mapping[str, Json], here: Known) -> None:
+    """`check_remote` in another process, with bounded time and memory. Raises `InvalidState`."""
+    job = {"schema": dict(schema), "fields": fields, "here": here, "now": time.time_ns() // 1_000_000}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__],
+            input=json.dumps(job).encode(),
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InvalidState(rule="state_text") from error
+    if done.returncode != 0:
+        raise InvalidState(rule="state_text")
+    broken = json.loads(done.stdout)
+    if broken:
+        raise InvalidState(rule=broken["rule"], field=broken["field"])
+
+
+def main() -> None:
+    _bound_memory()
+    job = json.load(sys.stdin)
+    try:
+        check_remote(job["schema"], job["fields"], job["here"], job["now"])
+    except InvalidState as error:
+        json.dump({"rule": error.values["rule"], "field": error.values["field"]}, sys.stdout)
+        return
+    json.dump({}, sys.stdout)
+
+
+def _bound_memory() -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+
+
+if __name__ == "__main__":
+    main()

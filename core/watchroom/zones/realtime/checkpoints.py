@@ -1,0 +1,167 @@
+"""``realtime/.crdt_state/<document>.crdt.json``: written with its commit while small, behind when large."""
+
+from __future__ import annotations
+
+import logging
+import os
+from threading import Condition, Lock, Thread
+from typing import Final
+
+from watchroom import names
+from watchroom.committer import Committer
+from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, parse, version_of
+from watchroom.disk import Folder, ProcessLock
+from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Note
+from watchroom.tree.layout import checkpoint_place
+from watchroom.tree.tail import ZONE
+from watchroom.zones.realtime.live import Live
+
+SMALL: Final = 16 * 1024
+"""Bytes up to which a checkpoint is written with its commit."""
+EDIT_TOOL: Final = "outside_edit"
+_PAUSE: Final = 0.2
+_log = logging.getLogger("watchroom")
+
+
+class Checkpoints:
+    """Keeps the files current. May be used from any thread."""
+
+    def __init__(self, folder: Folder, committer: Committer, control: str) -> None:
+        # A folder of its own: one is not for two threads.
+        self._folder = Folder(folder.root, folder.scratch)
+        self._committer = committer
+        # A file is written by one process at a time, so that an older state never replaces a newer one.
+        self._lock = ProcessLock(os.path.join(control, "checkpoints.lock"))
+        self._turn = Lock()
+        self._changed = Condition()
+        self._behind: dict[str, Live] = {}
+        self._closing = False
+        self._thread: Thread | None = None
+
+    def read(self, document: str, head: int) -> Checkpoint | None:
+        """The checkpoint on disk, None where there is none that can be used. What someone wrote in its place
+        is kept as a row; a document whose newest version is ``head`` cannot have a later one."""
+        data = self._bytes(document)
+        if data is None:
+            return None
+        try:
+            found = parse(data)
+        except InvalidState as error:
+            self._keep_edit(document, data, str(error.values["rule"]))
+            return None
+        if found.name == document and found.version <= head:
+            return found
+        self._keep_edit(document, data, "state_checkpoint")
+        return None
+
+    def says(self, document: str) -> int:
+        """The version that the file says it holds, 0 where there is none that says it."""
+        return version_of(self._bytes(document, HEADER_BYTES) or b"")
+
+    def look(self, document: str) -> Checkpoint | None:
+        """The checkpoint on disk, None where there is none as we wrote it."""
+        data = self._bytes(document)
+        try:
+            found = None if data is None else parse(data)
+        except InvalidState:
+            return None
+        return found if found and found.name == document else None
+
+    def is_whole(self, document: str) -> bool:
+        """Whether the file is a checkpoint as we wrote it."""
+        return self.look(document) is not None
+
+    def keep(self, live: Live) -> None:
+        """Bring the file up to the document, now while it is small, else soon. The caller holds its lock."""
+        if live.kept <= SMALL:
+            self._write(live)
+            return
+        with self._changed:
+            self._behind[live.name] = live
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="watchroom-checkpoints", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Write what is still behind, and close."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread:
+            self._thread.join()
+        self._folder.close()
+        self._lock.close()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or self._behind)
+                if self._closing and not self._behind:
+                    return
+                self._changed.wait_for(lambda: self._closing, timeout=_PAUSE)
+                behind, self._behind = self._behind, {}
+            for live in behind.values():
+                with live.lock:
+                    self._write(live)
+
+    def _write(self, live: Live) -> None:
+        """A checkpoint is a view: where it cannot be written, the document stands in the journal all the
+        same, and `verify` tells."""
+        data = live.checkpoint()
+        live.kept = len(data)
+        place = checkpoint_place(live.name)
+        with self._turn:
+            self._lock.acquire()
+            try:
+                start = self._folder.read(place, HEADER_BYTES)
+                if version_of(start or b"") < live.version:
+                    self._folder.write(place, data)
+            except OSError:
+                _log.exception("the checkpoint of %r could not be written", live.name)
+            finally:
+                self._lock.release()
+
+    def replace(self, live: Live) -> None:
+        """Put the file back as the document is, whatever stands there. Raises OSError."""
+        with self._turn:
+            self._folder.write(checkpoint_place(live.name), live.checkpoint())
+
+    def _bytes(self, document: str, limit: int | None = None) -> bytes | None:
+        try:
+            with self._turn:
+                return self._folder.read(checkpoint_place(document), limit)
+        except OSError:
+            # A folder or a link in its place: `verify` tells, and the journal has the document.
+            return None
+
+    def keep_edit(self, document: str) -> None:
+        """Keep what somebody put in the place of a checkpoint, although it looks like one."""
+        data = self._bytes(document)
+        if data is not None and self.is_whole(document):
+            self._keep_edit(document, data, "state_checkpoint")
+
+    def _keep_edit(self, document: str, data: bytes, rule: str) -> None:
+        """The row that keeps what someone wrote over a checkpoint."""
+        content: str | None = None
+        try:
+            content = names.decoded(data[: MAX_TEXT_BYTES + 1])
+        except (NotText, TooLarge):
+            _log.warning("what was written over the checkpoint of %r is no text", document)
+        note = Note(
+            OUTSIDE,
+            EDIT_TOOL,
+            ZONE,
+            document,
+            InvalidState.outcome,
+            InvalidState.code,
+            content=content,
+            sha256=names.sha256(data),
+            size=len(data),
+            detail={"rule": rule},
+        )
+        try:
+            self._committer.commit(note)
+        except WatchroomError:
+            _log.exception("the edited checkpoint of %r could not be kept", document)

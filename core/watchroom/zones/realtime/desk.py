@@ -1,0 +1,156 @@
+"""One actor at one document, for as long as an edit takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from watchroom.crdt import Document, Field, LWWMap, LWWRegister, Stamp, Text, TextEdit
+from watchroom.errors import WrongFieldType
+from watchroom.model import UNCHECKED, Json, Note, Row, Write
+from watchroom.tree.tail import BY, ZONE
+from watchroom.zones.realtime.live import Live
+from watchroom.zones.realtime.past import seen_before
+from watchroom.zones.realtime.view import View
+from watchroom.zones.store import Store
+
+_SHOWN: Final = 200
+"""Characters of a value that a row's detail tells."""
+
+
+class EditedText(NamedTuple):
+    """What an edit of a text did. ``length`` is that of the text as its writer knows it; ``was_behind``:
+    others had written to it since its writer last saw it. ``row`` is None where nothing changed."""
+
+    row: Row | None
+    edit: TextEdit
+    length: int
+    was_behind: bool
+
+
+class Desk:
+    """Edits of the document ``live`` by the actor of ``view``, each one row by ``tool``. Under its lock.
+
+    Every method raises `FieldNotFound`, `WrongFieldType`, `JournalError`; and `NotText`, `TooLarge`,
+    `InvalidState` for what cannot be kept.
+    """
+
+    def __init__(self, store: Store, live: Live, view: View, tool: str) -> None:
+        self._store = store
+        self._live = live
+        self._view = view
+        self._tool = tool
+        self.has_failed = False
+        """Whether the document holds an edit that never became a row."""
+
+    @property
+    def document(self) -> Document:
+        return self._live.document
+
+    @property
+    def newest(self) -> Row:
+        """The row of the newest version."""
+        return self._live.newest
+
+    def edit_text(self, field: str, op: str, edit: Callable[[Text, str], TextEdit]) -> EditedText:
+        """Edit a text; positions count in the text as the actor last saw it."""
+        text = self.document.text(field)
+        self._recall(field)
+        mine = self._view.text(self._live.name, field, text)
+        done = edit(mine, self._view.replica)
+        row = None
+        if done.delta is None:
+            self._store.committer.commit(
+                Note(self._view.actor, self._tool, ZONE, f"{self._live.name}/{field}", detail={"op": op})
+            )
+        else:
+            facts: dict[str, Json] = {"at": done.position, "added": done.inserted, "removed": done.deleted}
+            row = self._commit(field, mine, done.delta, {"op": op, **facts})
+        return EditedText(row, done, len(mine), mine is not text)
+
+    def set(self, field: str, value: Json) -> Row:
+        """Write a register; or replace a map, of which only what the writer changed is written."""
+        found = self.document.field(field)
+        if isinstance(found, LWWRegister):
+            delta = found.set(value, self._stamp())
+            return self._commit(field, found, delta, {"op": "set", "value": _shown(value)})
+        if isinstance(found, LWWMap) and isinstance(value, Mapping):
+            self._recall(field)
+            delta = found.replace(value, self._stamp(), self._view.map(self._live.name, field))
+            return self._commit(field, found, delta, {"op": "replace", "keys": [*delta][:50]})
+        kind = self.document.schema[field]
+        raise WrongFieldType(field=field, type=kind, wanted="lww_register, lww_map")
+
+    def set_key(self, field: str, key: str, value: Json) -> Row:
+        """Write one key of a map."""
+        found = self.document.map(field)
+        delta = found.set(key, value, self._stamp())
+        return self._commit(field, found, delta, {"op": "set", "key": key[:_SHOWN], "value": _shown(value)})
+
+    def remove_key(self, field: str, key: str) -> Row:
+        """Remove one key of a map, there or not."""
+        found = self.document.map(field)
+        delta = found.remove(key, self._stamp())
+        return self._commit(field, found, delta, {"op": "remove", "key": key[:_SHOWN]})
+
+    def add(self, field: str, element: str) -> Row:
+        """Add to a set."""
+        found = self.document.set(field)
+        delta = found.add(element, self._view.replica)
+        return self._commit(field, found, delta, {"op": "add", "element": element[:_SHOWN]})
+
+    def remove(self, field: str, element: str) -> Row:
+        """Remove from a set what the writer has seen of the element: an addition that it did not know of
+        stays."""
+        found = self.document.set(field)
+        self._recall(field)
+        delta = found.remove(element, self._view.set(self._live.name, field))
+        return self._commit(field, found, delta, {"op": "remove", "element": element[:_SHOWN]})
+
+    def count(self, field: str, amount: int) -> Row:
+        """Count up, or down by a negative amount."""
+        found = self.document.counter(field)
+        op = "increment" if amount >= 0 else "decrement"
+        count = found.increment if amount >= 0 else found.decrement
+        delta = count(abs(amount), self._view.replica)
+        return self._commit(field, found, delta, {"op": op, "amount": abs(amount)})
+
+    def _stamp(self) -> Stamp:
+        return self.document.stamp(self._view.replica)
+
+    def _recall(self, field: str) -> None:
+        """What the actor saw of the field in an earlier process."""
+        if not self._view.has_seen(self._live.name, field):
+            seen = seen_before(self._store.journal, self._live, self._view.actor, field)
+            if seen is not None:
+                self._view.remember(self._live.name, field, seen)
+
+    def _commit(
+        self, field: str, edited: Field, delta: Mapping[str, Json], detail: Mapping[str, Json]
+    ) -> Row:
+        live, view = self._live, self._view
+        draft = Write(
+            view.actor,
+            self._tool,
+            ZONE,
+            live.name,
+            json.dumps({field: delta}, ensure_ascii=False),
+            expected=UNCHECKED,
+            detail={"field": field, **detail, BY: view.replica},
+        )
+        try:
+            row = self._store.write(draft).row
+        except BaseException:
+            self.has_failed = True
+            raise
+        view.wrote(live.name, field, edited, delta)
+        if edited is live.document.field(field) and row.version == live.version + 1:
+            live.wrote(row)
+        else:
+            live.catch_up()
+        return row
+
+
+def _shown(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)[:_SHOWN]

@@ -1,0 +1,62 @@
+"""What an agent had seen of a field when its process ended: told by the rows of its readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from watchroom.crdt import Document, LWWMap, ORSet, Text
+from watchroom.journal import Journal
+from watchroom.model import Row
+from watchroom.tree.tail import ZONE, object_in
+from watchroom.zones.realtime.live import Live
+
+READ: Final = (
+    "realtime_get_field",
+    "realtime_get_document_snapshot",
+    "realtime_edit_set",
+)
+"""The tools that show a field."""
+_CHUNK: Final = 1000
+
+
+def seen_before(journal: Journal, live: Live, actor: str, field: str) -> Text | ORSet | LWWMap | None:
+    """The field as ``actor`` last saw it, with what it wrote since; None where it saw all, or never looked.
+
+    Costs a pass over the document's versions, where others wrote to the field meanwhile.
+    """
+    version = _last_seen(journal, live.name, actor, field)
+    if version is None or not _others_wrote(journal, live, actor, field, version):
+        return None
+    document = Document({field: live.document.schema[field]})
+    for row, content in _versions(journal, live, 1, live.version):
+        if (row.version or 0) > version and row.actor != actor:
+            continue
+        delta = object_in(row, content)
+        if field in delta:
+            document.merge({field: delta[field]})
+    past = document.field(field)
+    # What it wrote may build on what it had seen without a row to tell: then it knows all.
+    if isinstance(past, Text) and not past.is_whole:
+        return None
+    return past if isinstance(past, (Text, ORSet, LWWMap)) else None
+
+
+def _last_seen(journal: Journal, name: str, actor: str, field: str) -> int | None:
+    notes = [
+        journal.last_note(ZONE, path, actor, tool) for path in (name, f"{name}/{field}") for tool in READ
+    ]
+    return max((note.base for note in notes if note and note.base is not None), default=None)
+
+
+def _others_wrote(journal: Journal, live: Live, actor: str, field: str, after: int) -> bool:
+    return any(
+        row.actor != actor and field in object_in(row, content)
+        for row, content in _versions(journal, live, after, live.version)
+    )
+
+
+def _versions(journal: Journal, live: Live, after: int, until: int) -> Iterator[tuple[Row, str | None]]:
+    while found := journal.versions(ZONE, live.name, after=after, until=until, limit=_CHUNK):
+        yield from found
+        after = found[-1][0].version or until

@@ -1,0 +1,186 @@
+"""Realtime documents: a document is the sequence of its deltas in the journal (spec 1 FR-4).
+
+Version 1 of a document's path holds its schema, each later version a delta. Deltas merge in any order, so a
+write is never refused for being late.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Final
+
+from watchroom import names
+from watchroom.crdt import Document, Text, check_schema
+from watchroom.crdt.remote import fields_of, known_of
+from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState
+from watchroom.model import UNCHECKED, Json, Row, Write
+from watchroom.tree.tail import ZONE, Tail
+from watchroom.zones.realtime.checking import check_apart
+from watchroom.zones.realtime.checkpoints import EDIT_TOOL, Checkpoints
+from watchroom.zones.realtime.desk import Desk
+from watchroom.zones.realtime.live import Live
+from watchroom.zones.realtime.view import View
+from watchroom.zones.store import Store
+
+CREATE: Final = "realtime_create_document"
+MERGE: Final = "realtime_merge_state"
+MAX_STATE: Final = 64 * 1024 * 1024
+"""Characters of a remote replica's state as JSON."""
+
+
+class RealtimeZone:
+    """The documents of a workspace. May be used from any thread. ``control`` is its control folder."""
+
+    def __init__(self, store: Store, control: str) -> None:
+        self._store = store
+        self._checkpoints = Checkpoints(store.tree.folder, store.committer, control)
+        self._lock = Lock()
+        self._documents: dict[str, Live] = {}
+
+    def create(self, actor: str, name: str, schema: Json, message: str = "") -> Row:
+        """Create a document. Raises `InvalidPath`, `InvalidSchema`, `DocumentExists`."""
+        names.document_id(name)
+        text = json.dumps({"schema": check_schema(schema)}, ensure_ascii=False)
+        row, head = self._store.write(Write(actor, CREATE, ZONE, name, text, message, 0))
+        if row.outcome != "ok":
+            fields = ", ".join(
+                f"{field} ({kind})" for field, kind in self._live(name).document.schema.items()
+            )
+            first = self._store.journal.version(ZONE, name, 1) or head
+            raise DocumentExists(document=name, by=first.actor if first else "-", fields=fields)
+        live = self._live(name)
+        with live.lock:
+            self._checkpoints.keep(live)
+        return row
+
+    @contextmanager
+    def reading(self, view: View, name: str, field: str, tool: str) -> Iterator[Desk]:
+        """The document, for an actor who sees ``field`` of it, or all fields if that is empty. Raises
+        `DocumentNotFound`, `FieldNotFound`, `JournalError`."""
+        live = self._live(name)
+        with live.lock:
+            live.catch_up()
+            if field:
+                view.saw(name, field, live.document.field(field))
+            else:
+                view.saw_all(name, live.document)
+            version = live.version
+            yield Desk(self._store, live, view, tool)
+        self._store.note_reading(view.actor, tool, ZONE, f"{name}/{field}" if field else name, version)
+
+    @contextmanager
+    def editing(self, view: View, name: str, tool: str) -> Iterator[Desk]:
+        """The document, to be edited through its `Desk`. Raises `DocumentNotFound`, `JournalError`."""
+        live = self._live(name)
+        with live.lock:
+            before = live.version
+            live.catch_up()
+            desk = Desk(self._store, live, view, tool)
+            try:
+                yield desk
+            finally:
+                if desk.has_failed:
+                    self._drop(live)
+                    view.forget(name)
+            if live.version > before:
+                self._checkpoints.keep(live)
+
+    def merge(self, actor: str, name: str, state: Json) -> Row:
+        """Merge the state of a replica from elsewhere (spec 1 FR-4.9), all of it or nothing. Raises
+        `DocumentNotFound`, `InvalidState`, `JournalError`."""
+        live = self._live(name)
+        with live.lock:
+            live.catch_up()
+            schema = live.document.schema
+            fields = fields_of(state, schema)
+            here = known_of(live.document, live.replicas)
+        text = _as_text({field: fields[field] for field in schema if field in fields})
+        check_apart(schema, fields, here)
+        detail: dict[str, Json] = {"fields": [*fields]}
+        row = self._store.write(Write(actor, MERGE, ZONE, name, text, "", UNCHECKED, detail)).row
+        with live.lock:
+            live.catch_up()
+            self._checkpoints.keep(live)
+        return row
+
+    def check_files(self, documents: Iterable[str] | None = None) -> list[Row]:
+        """Bring the checkpoints of these documents, or of all, up to the journal: a process that died may not
+        have, and somebody may have written over one. Returns the rows that keep what was written."""
+        before = self._store.journal.last_seq()
+        for head in self._store.journal.heads(ZONE):
+            if documents is not None and head.path not in documents:
+                continue
+            is_behind = documents is None and self._checkpoints.says(head.path) != head.version
+            if is_behind or not self._checkpoints.is_whole(head.path):
+                self.lay_again(head.path)
+        rows = self._store.journal.rows(before)
+        return [row for row in rows if row.zone == ZONE and row.tool == EDIT_TOOL]
+
+    def differing(self) -> list[str]:
+        """The documents whose checkpoint does not hold what their rows say."""
+        return [head.path for head in self._store.journal.heads(ZONE) if self._differs(head)]
+
+    def _differs(self, head: Row) -> bool:
+        found = self._checkpoints.look(head.path)
+        if found is None or not 0 < found.version <= (head.version or 0):
+            return True
+        told = Tail(head.path, self._store.journal, until=found.version).document
+        return told.values() != found.document.values() or _states(told) != _states(found.document)
+
+    def lay_again(self, name: str, *, from_rows: bool = False) -> None:
+        """Write the checkpoint of a document anew; ``from_rows``: from its rows alone, because what stands
+        there is not to be believed. What somebody wrote there is kept as a row. Raises `DocumentNotFound`."""
+        live = self._loaded(name)
+        if from_rows:
+            self._checkpoints.keep_edit(name)
+            live = Live(name, self._store.journal, None)
+            with self._lock:
+                self._documents.pop(name, None)
+        with live.lock:
+            self._checkpoints.replace(live)
+
+    def close(self) -> None:
+        """Write the checkpoints that are behind."""
+        self._checkpoints.close()
+
+    def _live(self, name: str) -> Live:
+        with self._lock:
+            live = self._documents.get(name)
+        if live is None:
+            loaded = self._loaded(name)
+            with self._lock:
+                live = self._documents.setdefault(name, loaded)
+        return live
+
+    def _loaded(self, name: str) -> Live:
+        head = self._store.journal.head(ZONE, name)
+        if head is None:
+            known = ", ".join(each.path for each in self._store.journal.heads(ZONE))
+            raise DocumentNotFound(document=names.storable(name, 200), known=known or "-")
+        return Live(name, self._store.journal, self._checkpoints.read(name, head.version or 0))
+
+    def _drop(self, live: Live) -> None:
+        with self._lock:
+            if self._documents.get(live.name) is live:
+                del self._documents[live.name]
+
+
+def _as_text(fields: Json) -> str:
+    """A state as the content of a row. Raises `InvalidState`."""
+    try:
+        text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError) as error:
+        raise InvalidState(rule="state_value") from error
+    if len(text) > MAX_STATE:
+        raise InvalidState(rule="state_size")
+    return text
+
+
+def _states(document: Document) -> list[Json]:
+    """The states of all fields, of texts how much of each replica they hold: their bytes may differ."""
+    found = [document.field(name) for name in document.schema]
+    return [sorted(each.known().items()) if isinstance(each, Text) else each.state() for each in found]

@@ -1,0 +1,297 @@
+"""One document at several replicas: in other processes, after restarts, from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls import ok, refused
+from documents import count, create, edit, get, put, tag
+from watchroom import Toolbox, Workspace
+from watchroom.crdt import Document, Stamp, name_replica
+from watchroom.crdt.checkpoint import Checkpoint, render
+
+ZOE = name_replica("zoe", 0xE15E)
+
+
+def call(root: Path, agent: str, tool: str, **arguments: object) -> dict[str, Any]:
+    """One call in a process of its own."""
+    command = "import sys; from watchroom_tui.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "call", str(root), agent, tool, json.dumps(arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def elsewhere(root: Path, doc_id: str = "doc1") -> Document:
+    """A replica of the document as another machine would begin it: from its file."""
+    kept = json.loads((root / f"realtime/.crdt_state/{doc_id}.crdt.json").read_text())
+    return Document.from_state({key: kept[key] for key in ("schema", "values", "fields")})
+
+
+def test_an_edit_of_another_process_is_seen_at_once(root: Path, alice: Toolbox) -> None:
+    create(alice, body="rga", tags="or_set", score="pn_counter")
+    edit(alice, "insert", position=0, text="AC")
+    args = {"position": 2, "text": "D"}
+    on = {"doc_id": "doc1"}
+    call(root, "bob", "realtime_edit_text", **on, field_name="body", operation="insert", args=args)
+    call(root, "bob", "realtime_edit_set", **on, field_name="tags", operation="add", element="x")
+    call(root, "bob", "realtime_edit_counter", **on, field_name="score", operation="increment", amount=2)
+    assert get(alice, "body") == "ACD"
+    assert tag(alice, "list")["elements"] == ["x"]
+    assert count(alice, "increment", 1) == 3
+
+
+def test_what_an_agent_saw_counts_in_its_next_process(root: Path, alice: Toolbox) -> None:
+    create(alice, body="rga", config="lww_map", tags="or_set")
+    edit(alice, "insert", position=0, text="AC")
+    put(alice, "config", {"theme": "dark", "lang": "zh"})
+    tag(alice, "add", "x")
+    call(root, "bob", "realtime_get_document_snapshot", doc_id="doc1")
+    edit(alice, "insert", position=0, text="zzz")
+    put(alice, "config", {"theme": "light", "lang": "zh"})
+    tag(alice, "add", "x")
+    on = {"doc_id": "doc1"}
+    args = {"position": 1, "text": "B"}
+    edited = call(root, "bob", "realtime_edit_text", **on, field_name="body", operation="insert", args=args)
+    assert "notice" in edited
+    value = {"theme": "dark", "lang": "en"}
+    call(root, "bob", "realtime_set_field", **on, field_name="config", value=value)
+    removed = call(root, "bob", "realtime_edit_set", **on, field_name="tags", operation="remove", element="x")
+    assert removed["exists"] is True
+    assert get(alice, "body") == "zzzABC"
+    assert get(alice, "config") == {"theme": "light", "lang": "en"}
+    second = call(
+        root,
+        "bob",
+        "realtime_edit_text",
+        **on,
+        field_name="body",
+        operation="insert",
+        args={"position": 2, "text": "b"},
+    )
+    assert second["length"] == 4
+    assert get(alice, "body") == "zzzABbC"
+
+
+def test_a_state_from_elsewhere_is_merged(root: Path, alice: Toolbox) -> None:
+    create(alice, body="rga", title="lww_register", tags="or_set", config="lww_map", score="pn_counter")
+    edit(alice, "insert", position=0, text="AC")
+    remote = elsewhere(root)
+    remote.text("body").insert(1, "B", ZOE)
+    remote.register("title").set("from afar", remote.stamp(ZOE))
+    remote.set("tags").add("far", ZOE)
+    remote.map("config").set("k", 1, remote.stamp(ZOE))
+    remote.counter("score").increment(7, ZOE)
+    edit(alice, "insert", position=2, text="D")
+    merged = ok(alice, "realtime_merge_state", doc_id="doc1", state=remote.state())
+    assert set(merged["merged_fields"]) == set(remote.schema)
+    found = ok(alice, "realtime_get_document_snapshot", doc_id="doc1")["snapshot"]
+    assert found == {"body": "ABCD", "title": "from afar", "tags": ["far"], "config": {"k": 1}, "score": 7}
+    again = ok(alice, "realtime_merge_state", doc_id="doc1", state=remote.state())
+    assert ok(alice, "realtime_get_document_snapshot", doc_id="doc1")["snapshot"] == found
+    assert again["version"] > merged["version"]
+
+
+def test_the_file_itself_is_a_state_that_merges(root: Path, workspace: Workspace, alice: Toolbox) -> None:
+    create(alice, "there", body="rga")
+    args = {"position": 0, "text": "x"}
+    ok(alice, "realtime_edit_text", doc_id="there", field_name="body", operation="insert", args=args)
+    create(alice, "here", body="rga")
+    kept = json.loads((root / "realtime/.crdt_state/there.crdt.json").read_text())
+    ok(alice, "realtime_merge_state", doc_id="here", state=kept)
+    assert get(alice, "body", "here") == "x"
+
+
+def in_title(fields: dict[str, Any], home: str) -> None:
+    fields["title"] = {"value": "mine for ever", "stamp": [2**52, 0, ZOE]}
+
+
+def in_counter(fields: dict[str, Any], home: str) -> None:
+    fields["score"]["plus"][home] += 1
+
+
+def in_context(fields: dict[str, Any], home: str) -> None:
+    fields["tags"]["context"] = {home: 99}
+
+
+def in_dots(fields: dict[str, Any], home: str) -> None:
+    fields["tags"] = {"elements": {"x": {ZOE: 5}}, "context": {ZOE: 4}}
+
+
+def in_sign(fields: dict[str, Any], home: str) -> None:
+    fields["score"]["plus"][ZOE] = -4
+
+
+def in_shape(fields: dict[str, Any], home: str) -> None:
+    fields["body"] = [1, 2, 3]
+
+
+def in_base64(fields: dict[str, Any], home: str) -> None:
+    fields["body"]["history"] = "%%%"
+
+
+def in_length(fields: dict[str, Any], home: str) -> None:
+    history = fields["body"]["history"]
+    fields["body"]["history"] = history[: len(history) // 8 * 4]
+
+
+def in_peer(fields: dict[str, Any], home: str) -> None:
+    fields["body"]["by"] = ["zoe"]
+
+
+def in_key(fields: dict[str, Any], home: str) -> None:
+    fields["config"] = {"": {"value": 1, "stamp": [1, 0, ZOE]}}
+
+
+def in_fields(fields: dict[str, Any], home: str) -> None:
+    fields["other"] = {}
+
+
+def in_text(fields: dict[str, Any], home: str) -> None:
+    forged = Document({"body": "rga"})
+    forged.merge({"body": fields["body"]})
+    forged.text("body").insert(0, "!", home)
+    fields["body"] = forged.text("body").state()
+
+
+HOSTILE = (
+    *(in_title, in_counter, in_context, in_dots, in_sign, in_shape),
+    *(in_base64, in_length, in_peer, in_key, in_fields, in_text),
+)
+
+
+def test_a_hostile_state_is_refused_whole(root: Path, alice: Toolbox) -> None:
+    create(alice, body="rga", title="lww_register", tags="or_set", config="lww_map", score="pn_counter")
+    edit(alice, "insert", position=0, text="AC")
+    tag(alice, "add", "x")
+    count(alice, "increment", 1)
+    before = ok(alice, "realtime_get_document_snapshot", doc_id="doc1")["snapshot"]
+    honest = json.loads(json.dumps(elsewhere(root).state()))
+    (home,) = honest["fields"]["score"]["plus"]
+    states = [{}, {"schema": {"title": "rga"}, "fields": {}}]
+    for lie in HOSTILE:
+        state = deepcopy(honest)
+        lie(state["fields"], home)
+        states.append(state)
+    for state in states:
+        result = refused(alice, "realtime_merge_state", doc_id="doc1", state=state)
+        assert result["error"] == "invalid_state", state
+        assert ok(alice, "realtime_get_document_snapshot", doc_id="doc1")["snapshot"] == before
+    edit(alice, "insert", position=2, text="D")
+    assert get(alice, "body") == "ACD"
+
+
+def test_a_stamp_of_the_future_is_named(root: Path, alice: Toolbox) -> None:
+    create(alice, title="lww_register")
+    remote = elsewhere(root)
+    remote.register("title").set("x", Stamp(2**52, 0, ZOE))
+    result = refused(alice, "realtime_merge_state", doc_id="doc1", state=remote.state())
+    assert "'title'" in result["message"]
+    assert "ahead of this machine's clock" in result["message"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", '{"a": 1}', "\u0000", "x" * 100_000])
+def test_a_checkpoint_that_somebody_wrote_over_is_kept_and_put_back(
+    root: Path, workspace: Workspace, alice: Toolbox, text: str
+) -> None:
+    create(alice, title="lww_register")
+    put(alice, "title", "看板")
+    file = root / "realtime/.crdt_state/doc1.crdt.json"
+    whole = file.read_bytes()
+    file.write_text(text)
+    (row,) = workspace.scan()
+    assert (row.actor, row.zone, row.path, row.error) == ("outside", "realtime", "doc1", "invalid_state")
+    if "\0" not in text:
+        assert workspace.journal.content(row.seq) == text
+    assert file.read_bytes() == whole
+    assert workspace.scan() == []
+
+
+def test_an_edited_checkpoint_changes_nothing_for_the_next_process(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, title="lww_register")
+    put(alice, "title", "Sprint 1")
+    file = root / "realtime/.crdt_state/doc1.crdt.json"
+    file.write_text(file.read_text().replace("Sprint 1", "Sprint 2"))
+    found = call(root, "bob", "realtime_get_field", doc_id="doc1", field_name="title")
+    assert found["value"] == "Sprint 1"
+
+
+def test_a_missing_checkpoint_is_made_from_the_journal(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, body="rga")
+    edit(alice, "insert", position=0, text="kept")
+    file = root / "realtime/.crdt_state/doc1.crdt.json"
+    whole = file.read_bytes()
+    workspace.close()
+    file.unlink()
+    with Workspace.open(root) as again:
+        assert file.read_bytes() == whole
+        assert get(again.tools("bob"), "body") == "kept"
+
+
+def test_a_checkpoint_that_is_behind_is_brought_up_when_the_workspace_is_opened(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, body="rga")
+    file = root / "realtime/.crdt_state/doc1.crdt.json"
+    old = file.read_bytes()
+    edit(alice, "insert", position=0, text="new")
+    workspace.close()
+    file.write_bytes(old)
+    with Workspace.open(root):
+        assert json.loads(file.read_text())["values"] == {"body": "new"}
+
+
+def test_a_large_checkpoint_is_current_when_the_workspace_is_closed(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, body="rga")
+    for number in range(20):
+        edit(alice, "insert", position=0, text=f"{number} " * 5_000)
+    workspace.close()
+    kept = json.loads((root / "realtime/.crdt_state/doc1.crdt.json").read_text())
+    assert kept["version"] == 21
+
+
+def test_verify_finds_a_checkpoint_that_says_what_the_journal_does_not(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, title="lww_register")
+    put(alice, "title", "true")
+    assert workspace.verify() == []
+    file = root / "realtime/.crdt_state/doc1.crdt.json"
+    lie = Document({"title": "lww_register"})
+    lie.register("title").set("false", Stamp(1, 0, ZOE))
+    forged = render(Checkpoint("doc1", 2, frozenset(), lie), "2026-01-01T00:00:00.000Z", "zoe")
+    file.write_bytes(forged)
+    (problem,) = workspace.verify()
+    assert (problem.zone, problem.path) == ("realtime", "doc1")
+    assert workspace.repair() == []
+    assert json.loads(file.read_text())["values"] == {"title": "true"}
+    kept = workspace.journal.rows()[-1]
+    assert workspace.journal.content(kept.seq) == forged.decode()
+
+
+def test_an_export_holds_the_documents_as_they_were(
+    root: Path, tmp_path: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, body="rga")
+    edit(alice, "insert", position=0, text="one")
+    then = workspace.journal.last_seq()
+    edit(alice, "insert", position=3, text=" two")
+    workspace.export(then, tmp_path / "out")
+    kept = json.loads((tmp_path / "out/realtime/.crdt_state/doc1.crdt.json").read_text())
+    assert kept["values"] == {"body": "one"}

@@ -1,0 +1,47 @@
+"""Module G: maps, where the last write of each key wins (spec 1)."""
+
+from __future__ import annotations
+
+import pytest
+from calls import ok, refused
+from documents import create, get, put
+from watchroom import Toolbox
+
+
+@pytest.fixture(autouse=True)
+def doc1(alice: Toolbox) -> None:
+    create(alice, config="lww_map")
+    put(alice, "config", {"theme": "dark", "lang": "zh"})
+
+
+def test_G_1_set_and_read(alice: Toolbox) -> None:
+    assert get(alice, "config") == {"theme": "dark", "lang": "zh"}
+
+
+def test_G_2_changes_of_different_keys_both_stay(alice: Toolbox, bob: Toolbox) -> None:
+    assert get(alice, "config") == get(bob, "config")
+    put(alice, "config", {"theme": "light", "lang": "zh"})
+    put(bob, "config", {"theme": "dark", "lang": "en"})
+    assert get(alice, "config") == get(bob, "config") == {"theme": "light", "lang": "en"}
+
+
+def test_one_key_is_set_and_removed(alice: Toolbox, bob: Toolbox) -> None:
+    where = {"doc_id": "doc1", "field_name": "config"}
+    ok(bob, "realtime_set_field", **where, key="size", value=None)
+    ok(alice, "realtime_set_field", **where, key="lang", remove=True)
+    assert get(alice, "config") == {"theme": "dark", "size": None}
+
+
+def test_replacing_the_whole_removes_what_was_seen_and_left_out(alice: Toolbox, bob: Toolbox) -> None:
+    get(bob, "config")
+    ok(alice, "realtime_set_field", doc_id="doc1", field_name="config", key="new", value=1)
+    put(bob, "config", {"theme": "dark"})
+    assert get(bob, "config") == {"theme": "dark", "new": 1}
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"value": "no object"}, {"value": [1]}, {"remove": True}, {"value": 1, "key": ""}]
+)
+def test_what_a_map_cannot_take_is_refused(alice: Toolbox, arguments: dict[str, object]) -> None:
+    refused(alice, "realtime_set_field", doc_id="doc1", field_name="config", **arguments)
+    assert get(alice, "config") == {"theme": "dark", "lang": "zh"}
