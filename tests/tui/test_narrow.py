@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calls import ok
+from documents import create, edit
 from textual.geometry import Offset
 from tui.driving import MIDDLE, NARROW, Desk, dashboard
 from tui.team import PLAN, deliver, opens_merge
@@ -36,11 +37,14 @@ async def test_every_pane_of_every_room_can_be_reached_and_used_at_80_by_24(
 ) -> None:
     ok(alice, "save_to_my_workspace", filename="a.md", content="the preview\n")
     deliver(alice, "bob", "one.md", "the delivery")
+    create(alice, body="rga")
+    edit(alice, "insert", position=0, text="the text")
     wanted = {
         "overview": ["● alice", "⚔ conflict", "hand over"],
         "agents": ["● alice", "a.md", "No session yet", "the preview", "hand over"],
         "handoffs": ["about one.md", "1 ✉1", "the delivery"],
         "files": [PLAN, "●─ v1", "+ another"],
+        "documents": ["doc1", "the text"],
         "requests": ["What agents ask of you", "Choose a request"],
         "activity": ["hand over"],
     }

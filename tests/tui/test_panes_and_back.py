@@ -16,6 +16,7 @@ async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(
         "agents": ["agents", "files", "session", "preview", "rows"],
         "handoffs": ["deliveries", "matrix", "content"],
         "files": ["shared", "versions", "diff"],
+        "documents": ["documents", "document"],
         "requests": ["requests", "request"],
         "activity": ["rows"],
     }

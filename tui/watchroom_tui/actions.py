@@ -14,6 +14,7 @@ Scope: TypeAlias = Literal[
     "agents",
     "session",
     "files",
+    "documents",
     "merge",
     "editor",
     "handoffs",
@@ -66,6 +67,8 @@ KEY_NAMES: Final = {
     "shift+tab": "⇧tab",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
     "up": "↑",
     "down": "↓",
     "left": "←",
@@ -85,10 +88,11 @@ ROOMS: Final[tuple[tuple[str, str], ...]] = (
     ("2", "agents"),
     ("3", "handoffs"),
     ("4", "files"),
+    ("5", "documents"),
     ("7", "requests"),
     ("8", "activity"),
 )
-"""The number key of each room and its name. 5 and 6 are kept for documents and boards."""
+"""The number key of each room and its name. 6 is kept for boards."""
 
 ACTIONS: Final[tuple[Action, ...]] = (
     *(Action(f"room_{room}", "app", f"room('{room}')", (key,)) for key, room in ROOMS),
@@ -132,6 +136,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("unified", "files", "flip_diff", ("d",), footer=True),
     Action("sides", "files", "flip_sides", ("s",), footer=True),
     Action("blame", "files", "flip_blame", ("b",), footer=True),
+    Action("play", "documents", "play", ("p",), footer=True),
+    Action("earlier", "documents", "step(-1)", ("left_square_bracket",), footer=True),
+    Action("later", "documents", "step(1)", ("right_square_bracket",), footer=True),
+    Action("leap_back", "documents", "leap(-1)", ("left_curly_bracket",)),
+    Action("leap_ahead", "documents", "leap(1)", ("right_curly_bracket",)),
+    Action("live", "documents", "live", ("L",), footer=True),
+    Action("looked", "documents", "looked", ("m",), footer=True),
     Action("take_current", "merge", "take('current')", ("c",), footer=True, acts=True),
     Action("take_incoming", "merge", "take('incoming')", ("i",), footer=True, acts=True),
     Action("take_both", "merge", "take('both')", ("b",), footer=True, acts=True),

@@ -64,6 +64,7 @@ class WatchroomApp(App[None]):
             "agents",
             "handoffs",
             "files",
+            "documents",
             "requests",
             "activity",
             "detail",
@@ -340,6 +341,10 @@ def _make_room(name: str) -> Screen[None]:
         from watchroom_tui.screens.files import FilesRoom
 
         return FilesRoom()
+    if name == "documents":
+        from watchroom_tui.screens.documents import DocumentsRoom
+
+        return DocumentsRoom()
     if name == "requests":
         from watchroom_tui.screens.requests import RequestsRoom
 

@@ -95,6 +95,27 @@ def outcome(row: Row, words: Catalogue) -> Span:
     return Span(f"{kind}: {safe(row.error)}", "error" if row.outcome == "denied" else "warning")
 
 
+def said(row: Row) -> str:
+    """What the actor said of it; of an edit of a realtime document, what it did."""
+    if row.zone != "realtime" or row.message or row.version is None:
+        return safe(row.message)
+    detail = row.detail
+    field, op = str(detail.get("field", "")), detail.get("op")
+    if op in ("insert", "delete", "replace"):
+        added, removed = detail.get("added"), detail.get("removed")
+        signs = " ".join(f"{sign}{count}" for sign, count in (("+", added), ("−", removed)) if count)
+        return safe(f"{field} {signs}")
+    if op in ("increment", "decrement"):
+        return safe(f"{field} {'+' if op == 'increment' else '−'}{detail.get('amount')}")
+    if op in ("add", "remove") and "element" in detail:
+        return safe(f"{field} {'+' if op == 'add' else '−'} {detail['element']}")
+    key = detail.get("key")
+    name = f"{field}.{key}" if key is not None else field
+    if op == "remove":
+        return safe(f"− {name}")
+    return safe(f"{name} = {detail['value']}" if "value" in detail else name)
+
+
 def subject(need: Need, words: Catalogue) -> str:
     """What a need is about: of a handoff, the file; of a request, what is asked."""
     if need.kind == "request":

@@ -146,6 +146,12 @@ class Document:
                 document.merge({name: fields[name]})
         return document
 
+    def with_fields(self, fields: Mapping[str, Field]) -> Self:
+        """A document of the same schema, made of these fields."""
+        twin = type(self)(self.schema, clock=self._clock)
+        twin._fields = {name: fields[name] for name in self.schema}
+        return twin
+
     def copy(self) -> Self:
         """A replica of its own, equal to this one, with the same clock."""
         twin = type(self)(self.schema, clock=self._clock)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from loro import ID, ExportMode, Frontiers, LoroDoc, LoroText, VersionVector
+from loro import ID, ExportMode, Frontiers, LoroDoc, LoroText, Side, VersionVector
 
 from watchroom.crdt.checks import refuse
 from watchroom.errors import InvalidState
@@ -93,9 +93,14 @@ class Engine:
         """Updates that came before what they build on; empty where there are none."""
         return self._document.export_pending_updates() or b""
 
-    def editor_at(self, position: int) -> int | None:
-        """The peer that wrote the character there."""
-        return self._text.get_editor_at_unicode_pos(position)
+    def editors(self, positions: range) -> list[int | None]:
+        """The peers that wrote the characters there. About 1 µs each."""
+        return [*map(self._text.get_editor_at_unicode_pos, positions)]
+
+    def operation_at(self, position: int) -> int:
+        """Which of its writer's operations wrote the character there, counted from 0."""
+        cursor = self._text.get_cursor(position, Side.Middle)
+        return cursor.id.counter if cursor is not None and cursor.id is not None else 0
 
     def known(self) -> dict[int, int]:
         """How many operations of each peer are known."""

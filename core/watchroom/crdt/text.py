@@ -6,8 +6,9 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from watchroom.crdt import checks
@@ -35,10 +36,11 @@ class TextEdit(NamedTuple):
 
 
 class Run(NamedTuple):
-    """So many characters in a row by one agent."""
+    """So many characters in a row by one agent; ``is_new``: they have come since some time."""
 
     length: int
     agent: str
+    is_new: bool = False
 
 
 class Text:
@@ -131,27 +133,34 @@ class Text:
         extra = {"waiting": base64.b64encode(waiting).decode()} if waiting else {}
         return {"by": sorted(self._replicas.values()), **extra, "history": history}
 
-    def runs(self, start: int = 0, stop: int | None = None) -> list[Run]:
-        """Who wrote the characters from ``start`` up to ``stop``, in runs. About 1 µs a character."""
+    def runs(self, since: Mapping[str, tuple[int, ...]] | None = None) -> list[Run]:
+        """Who wrote the text, in runs; with ``since`` (what was `known` at some time) also which characters
+        have come since then. About 1 µs a character."""
         engine = self._unpacked()
-        runs: list[Run] = []
-        for agent in self._agents(engine, range(start, len(engine) if stop is None else stop)):
-            if runs and runs[-1].agent == agent:
-                runs[-1] = Run(runs[-1].length + 1, agent)
-            else:
-                runs.append(Run(1, agent))
-        return runs
-
-    def _agents(self, engine: Engine, positions: range) -> Iterator[str]:
+        now = engine.known()
         names = {peer: agent_of(replica) for peer, replica in self._replicas.items()}
-        for position in positions:
-            peer = engine.editor_at(position)
-            yield "" if peer is None else names.get(peer, "")
+        before = {peer: (since or {}).get(self._name_of(peer), (0,))[0] for peer in now}
+        fresh = {peer for peer in now if since is not None and now[peer] > before[peer]}
+        runs: list[Run] = []
+        start = 0
+        for peer, group in groupby(engine.editors(range(len(engine)))):
+            stop = start + len([*group])
+            agent = names.get(peer or 0, "")
+            if peer in fresh:
+                news = [engine.operation_at(at) >= before[peer] for at in range(start, stop)]
+                runs += [Run(len([*each]), agent, is_new) for is_new, each in groupby(news)]
+            else:
+                runs.append(Run(stop - start, agent))
+            start = stop
+        return _joined(runs)
+
+    def _name_of(self, peer: int) -> str:
+        return self._replicas.get(peer, f"{SEPARATOR}{peer:x}")
 
     def known(self) -> dict[str, tuple[int, ...]]:
         """How many operations of each replica are known."""
         known = self._unpacked().known()
-        return {self._replicas.get(peer, f"{SEPARATOR}{peer:x}"): (count,) for peer, count in known.items()}
+        return {self._name_of(peer): (count,) for peer, count in known.items()}
 
     @property
     def is_whole(self) -> bool:
@@ -196,12 +205,18 @@ class Text:
         return self._engine
 
 
-def update_of(delta: Json) -> bytes | None:
-    """The engine's update in a text's delta or state, None where it is neither. Raises `InvalidState`."""
+def _joined(runs: list[Run]) -> list[Run]:
+    """Neighbours by one agent as one run."""
+    groups = groupby(runs, key=lambda run: run[1:])
+    return [Run(sum(run.length for run in group), *key) for key, group in groups]
+
+
+def update_of(delta: Json) -> bytes:
+    """The engine's update in a text's delta or state. Raises `InvalidState`."""
     found = checks.mapping(delta, "shape")
     if "ops" in found:
         return _bytes(found["ops"])
-    return _unpack(found["history"]) if "history" in found else None
+    return _unpack(found.get("history"))
 
 
 def _replicas(names: object) -> dict[int, str]:

@@ -2,7 +2,16 @@
 
 from watchroom.projections.conflicts import Conflict, ConflictKind
 from watchroom.projections.fold import Fold
-from watchroom.projections.model import AgentView, Delivery, Model, Need, NeedKind, SharedFile, Status
+from watchroom.projections.model import (
+    AgentView,
+    Delivery,
+    DocumentView,
+    Model,
+    Need,
+    NeedKind,
+    SharedFile,
+    Status,
+)
 from watchroom.projections.sessions import Asked, SessionView
 
 __all__ = [
@@ -11,6 +20,7 @@ __all__ = [
     "Conflict",
     "ConflictKind",
     "Delivery",
+    "DocumentView",
     "Fold",
     "Model",
     "Need",

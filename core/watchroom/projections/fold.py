@@ -9,7 +9,15 @@ from typing import Final
 from watchroom.errors import ConfigInvalid
 from watchroom.model import OUTSIDE, Outcome, Row, is_step
 from watchroom.projections.conflicts import Conflicts
-from watchroom.projections.model import BUCKETS, AgentView, Delivery, Model, SharedFile, bucket_of
+from watchroom.projections.model import (
+    BUCKETS,
+    AgentView,
+    Delivery,
+    DocumentView,
+    Model,
+    SharedFile,
+    bucket_of,
+)
 from watchroom.projections.needs import Needs
 from watchroom.projections.sessions import Asked, Requests, Sessions
 from watchroom.registry import parse
@@ -37,6 +45,7 @@ class Fold:
         self._newest: deque[Row] = deque(maxlen=RECENT)
         self._deliveries: dict[str, Delivery] = {}
         self._files: dict[str, SharedFile] = {}
+        self._documents: dict[str, DocumentView] = {}
         self._outcomes: dict[Outcome, int] = {}
         self._activity: dict[int, int] = {}
         self._conflicts = Conflicts()
@@ -73,6 +82,8 @@ class Fold:
                 self._conflicts.apply(row, file.head if file else None)
             elif row.zone == "handoff":
                 self._apply_to_delivery(row)
+            elif row.zone == "realtime":
+                self._apply_to_document(row)
             elif row.zone == "config" and row.version is not None:
                 self._apply_to_registry(row)
             self._needs.apply(row)
@@ -100,6 +111,9 @@ class Fold:
             files=tuple(file for _, file in sorted(self._files.items()))
             if "files" in self._changed
             else before.files,
+            documents=tuple(document for _, document in sorted(self._documents.items()))
+            if "documents" in self._changed
+            else before.documents,
             outcomes=dict(self._outcomes),
             activity=dict(self._activity),
         )
@@ -164,6 +178,18 @@ class Fold:
         else:
             return
         self._changed.add("files")
+
+    def _apply_to_document(self, row: Row) -> None:
+        if row.version is None:
+            return
+        known = self._documents.get(row.path) or DocumentView(row.path, row, row)
+        writers = known.writers
+        if not writers or writers[0] != row.actor:
+            writers = (row.actor, *(each for each in writers if each != row.actor))
+        activity = dict(known.activity)
+        self._count(activity, row.time)
+        self._documents[row.path] = known._replace(newest=row, writers=writers, activity=activity)
+        self._changed.add("documents")
 
     def _apply_to_delivery(self, row: Row) -> None:
         if row.version is not None and row.actor != OUTSIDE:

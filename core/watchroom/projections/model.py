@@ -110,6 +110,21 @@ class SharedFile(NamedTuple):
     refused: int = 0
 
 
+class DocumentView(NamedTuple):
+    """A realtime document: its newest row, and who wrote to it, the last coming first. ``activity`` maps a
+    bucket (seconds / 5) to the number of edits."""
+
+    name: str
+    created: Row
+    newest: Row
+    writers: tuple[str, ...] = ()
+    activity: Mapping[int, int] = MappingProxyType({})
+
+    @property
+    def version(self) -> int:
+        return self.newest.version or 0
+
+
 class Model(NamedTuple):
     """Everything that the dashboard shows, as of row ``seq``."""
 
@@ -131,6 +146,8 @@ class Model(NamedTuple):
     """Newest first."""
     files: tuple[SharedFile, ...] = ()
     """By path."""
+    documents: tuple[DocumentView, ...] = ()
+    """By name."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 

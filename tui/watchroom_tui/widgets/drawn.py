@@ -35,6 +35,7 @@ STYLE_NAMES: Final = (
         "number",
     ),
     *(f"agent-{number}" for number in range(AGENT_COLOURS)),
+    *(f"agent-{number}-new" for number in range(AGENT_COLOURS)),
 )
 NOTHING_FOR_US: Final = (ANSIToTruecolor, DimFilter)
 COMPONENTS: Final = frozenset(f"line--{name}" for name in STYLE_NAMES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from rich.cells import cell_len
 from textual import events
@@ -131,6 +131,10 @@ class PaneTabs(Drawn):
             start = end
 
 
+_Entry: TypeAlias = tuple[str, str, str, str]
+"""A key, its label, what it does, and the style of the label."""
+
+
 class Footer(Drawn):
     """The rooms with their number keys, and the keys that matter here. All can be clicked."""
 
@@ -150,17 +154,6 @@ class Footer(Drawn):
             if action.footer and "editor" not in self._scopes()
         ]
         offers: Callable[[str], bool] = getattr(self.screen, "offers", lambda _: True)
-        # Where there is little space, the rooms' keys do without their names.
-        rooms = [
-            (
-                key,
-                words(f"action.room_{room}.label") if room == self._room or width >= NAMED_FROM else "",
-                f"app.room('{room}')",
-                "strong" if room == self._room else "dim",
-            )
-            for key, room in ROOMS
-            if self._is_among_rooms
-        ]
         here = [
             (action.shown_keys[0], action.label(words), action.target, "dim")
             for action in offered(self._is_live, *self._scopes())
@@ -168,9 +161,29 @@ class Footer(Drawn):
         ]
         self._targets = []
         right_width = sum(_entry_width(key, label) for key, label, _, _ in everywhere)
+        rooms = self._rooms(width - right_width, here)
         left, used = self._laid(rooms + here, 0, width - right_width)
         right, _ = self._laid(everywhere, width - right_width, width)
         return self.strip([*left, Span(" " * max(0, width - right_width - used)), *right], width)
+
+    def _rooms(self, width: int, here: list[_Entry]) -> list[_Entry]:
+        """The rooms' keys, without the names of the others where these would leave no space for what can be
+        done here."""
+        words = words_of(self)
+        named = [
+            (
+                key,
+                words(f"action.room_{room}.label"),
+                f"app.room('{room}')",
+                "strong" if room == self._room else "dim",
+            )
+            for key, room in ROOMS
+            if self._is_among_rooms
+        ]
+        needed = sum(_entry_width(key, label) for key, label, _, _ in named + here)
+        if self.size.width >= NAMED_FROM and needed <= width:
+            return named
+        return [each if each[3] == "strong" else (each[0], "", *each[2:]) for each in named]
 
     def _scopes(self) -> list[str]:
         """What the keys mean where the focus is."""
@@ -179,7 +192,7 @@ class Footer(Drawn):
             return ["editor"]
         return [self._room, *scopes_of(focused)]
 
-    def _laid(self, entries: list[tuple[str, str, str, str]], start: int, end: int) -> tuple[list[Span], int]:
+    def _laid(self, entries: list[_Entry], start: int, end: int) -> tuple[list[Span], int]:
         """The entries that fit between two columns, and the column after the last."""
         spans: list[Span] = []
         position = start
@@ -187,7 +200,7 @@ class Footer(Drawn):
             width = _entry_width(key, label)
             if position + width > end:
                 continue
-            spans += [Span(f" {key}", "key"), Span(f" {label} " if label else " ", style)]
+            spans += [Span(f" {key}", "key"), Span(f" {label} " if label else "", style)]
             self._targets.append((position, position + width, action))
             position += width
         return spans, position
@@ -199,4 +212,4 @@ class Footer(Drawn):
 
 
 def _entry_width(key: str, label: str) -> int:
-    return cell_len(key) + cell_len(label) + (3 if label else 2)
+    return cell_len(key) + cell_len(label) + (3 if label else 1)

@@ -60,8 +60,9 @@ class RowList(LineList[Row]):
             # Short outcomes stand in a column, so that the messages after them line up.
             Span(outcome.text.ljust(SHORT_OUTCOME), outcome.style),
         ]
-        if item.message:
-            spans.append(Span("  " + safe(item.message), "dim"))
+        said = describe.said(item)
+        if said:
+            spans.append(Span("  " + said, "dim"))
         return spans
 
     def text_of(self, item: Row) -> str:

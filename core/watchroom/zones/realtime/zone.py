@@ -56,6 +56,11 @@ class RealtimeZone:
             self._checkpoints.keep(live)
         return row
 
+    def replica(self, name: str) -> Tail:
+        """A replica of the document of the caller's own, to look at. Raises `DocumentNotFound`,
+        `JournalError`."""
+        return self._loaded(name)
+
     @contextmanager
     def reading(self, view: View, name: str, field: str, tool: str) -> Iterator[Desk]:
         """The document, for an actor who sees ``field`` of it, or all fields if that is empty. Raises

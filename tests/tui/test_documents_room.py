@@ -1,0 +1,217 @@
+"""The room of realtime documents: fields by type, live, marked where new, and at any moment of the past."""
+
+from __future__ import annotations
+
+import pytest
+from documents import count, create, edit, get, put, tag
+from textual.geometry import Offset
+from tui.driving import Desk, dashboard, past
+from watchroom import Toolbox, Workspace
+from watchroom.tree.tail import Tail
+from watchroom_tui.widgets.document_view import DocumentView
+from watchroom_tui.widgets.scrubber import Scrubber
+
+
+@pytest.fixture
+def board(alice: Toolbox, bob: Toolbox) -> None:
+    create(alice, title="lww_register", body="rga", tags="or_set", config="lww_map", score="pn_counter")
+    put(alice, "title", "Sprint 1")
+    edit(alice, "insert", position=0, text="Alice was here.\n")
+    get(bob, "body")
+    edit(bob, "insert", position=16, text="Bob too.\n")
+    tag(bob, "add", "urgent")
+    put(alice, "config", {"theme": "dark"})
+    count(alice, "increment", 5)
+    count(bob, "increment", 3)
+
+
+def view(desk: Desk) -> DocumentView:
+    return desk.app.screen.query_one(DocumentView)
+
+
+def line_with(desk: Desk, text: str) -> int:
+    return next(number for number, line in enumerate(desk.lines()) if text in line)
+
+
+def styles_of(desk: Desk, text: str) -> set[str]:
+    """The names of the styles in which the rows that hold ``text`` are drawn."""
+    drawing = view(desk)._drawing
+    assert drawing is not None
+    rows = (drawing.row(index, 200, is_top=False)[0] for index in range(len(drawing)))
+    return {span.style for cell in rows for span in (*cell.gutter, *cell.text) if _says(cell.text, text)}
+
+
+def _says(spans: object, text: str) -> bool:
+    return text in "".join(span.text for span in spans)  # type: ignore[attr-defined]
+
+
+async def test_each_field_is_shown_by_its_type(workspace: Workspace, board: None) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("title  register  alice", "Sprint 1", "body  text  25 characters", "• urgent  bob")
+        await desk.sees("theme  dark  alice", "score  counter  8", "alice", "+5", "bob", "+3", "v8 of 8")
+
+
+async def test_a_text_is_in_the_colours_of_its_writers(workspace: Workspace, board: None) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("Alice was here.", "▍alice 64 %", "▍bob 36 %")
+        of_alice, of_bob = styles_of(desk, "Alice was here."), styles_of(desk, "Bob too.")
+        assert of_alice != of_bob
+
+
+async def test_edits_appear_as_they_are_made_and_are_marked_as_new(
+    workspace: Workspace, alice: Toolbox, board: None
+) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("Sprint 1")
+        assert not styles_of(desk, "Alice was here.") & {"accent"}
+        put(alice, "title", "Sprint 2")
+        get(alice, "body")
+        edit(alice, "insert", position=5, text=", yes,")
+        tag(alice, "add", "later")
+        await desk.sees("Sprint 2", "Alice, yes, was here.", "• later", "3 new since you looked")
+        for text in ("Sprint 2", "Alice, yes,", "later"):
+            assert "accent" in styles_of(desk, text), text
+        assert any(style.endswith("-new") for style in styles_of(desk, "Alice, yes,"))
+        assert "accent" not in styles_of(desk, "Bob too.")
+        await desk.press("m")
+        await desk.sees_no("new since you looked")
+        assert "accent" not in styles_of(desk, "Sprint 2")
+
+
+async def test_what_came_while_one_was_elsewhere_is_counted_and_marked(
+    workspace: Workspace, alice: Toolbox, board: None
+) -> None:
+    create(alice, "other", text="rga")
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("Sprint 1")
+        await desk.press("down")
+        await desk.sees("text  text  0 characters")
+        tag(alice, "remove", "urgent")
+        put(alice, "title", "Sprint 2")
+        await desk.until(lambda: any("● doc1" in line for line in desk.lines()), "the mark in the list")
+        await desk.press("up")
+        await desk.sees("Sprint 2", "− urgent", "2 new since you looked")
+
+
+async def test_the_row_under_the_cursor_stays_where_it_is(
+    workspace: Workspace, alice: Toolbox, board: None
+) -> None:
+    get(alice, "body")
+    edit(alice, "insert", position=0, text="".join(f"line {number}\n" for number in range(100)))
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("line 1")
+        await desk.press("enter", *["down"] * 40)
+        at = line_with(desk, "line 36 ")
+        edit(alice, "insert", position=0, text="first\nsecond\nthird\n")
+        await desk.sees("v10 of 10")
+        await desk.settle()
+        assert line_with(desk, "line 36 ") == at
+        drawing, cursor = view(desk)._drawing, view(desk)._cursor
+        assert drawing is not None
+        assert cursor is not None
+        assert drawing.texts(cursor) == ["line 36"]
+
+
+async def test_every_earlier_version_can_be_shown(workspace: Workspace, board: None) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("v8 of 8")
+        for version in range(7, 0, -1):
+            await desk.press("left_square_bracket")
+            await desk.sees(f"v{version} of 8")
+            then = Tail("doc1", workspace.journal, until=version).document.values()
+            shown = view(desk)._drawing
+            assert shown is not None
+            said = [text for index in range(len(shown)) for text in shown.texts(index)]
+            assert ("Sprint 1" in said) == (then["title"] == "Sprint 1")
+            assert [line for line in said if line.startswith(("Alice", "Bob"))] == [
+                line for line in str(then["body"]).split("\n") if line
+            ]
+            assert any(line == f"score  counter  {then['score']}" for line in said)
+        await desk.press("right_square_bracket")
+        await desk.sees("v2 of 8", 'alice  title = "Sprint 1"')
+        await desk.press("L")
+        await desk.sees("● live  v8 of 8")
+
+
+async def test_the_past_stays_while_the_document_goes_on(
+    workspace: Workspace, alice: Toolbox, board: None
+) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("v8 of 8")
+        await desk.press("left_square_bracket")
+        await desk.sees("past  v7 of 8", "score  counter  5")
+        count(alice, "increment", 100)
+        await desk.sees("v7 of 9")
+        assert desk.shows("score  counter  5")
+        await desk.press("escape")
+        await desk.sees("live  v9 of 9", "score  counter  108")
+
+
+async def test_the_history_plays_to_its_end_and_is_live_again(workspace: Workspace, board: None) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("v8 of 8")
+        await desk.press("p")
+        await desk.sees("▶ past  v1 of 8")
+        await desk.sees("▶ past  v4 of 8")
+        await desk.sees("● live  v8 of 8")
+
+
+async def test_play_can_be_paused_and_goes_on_from_there(workspace: Workspace, board: None) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("v8 of 8")
+        await desk.press("p")
+        await desk.sees("▶ past  v2 of 8")
+        await desk.press("p")
+        await desk.sees("⏸ past")
+        await desk.press("p")
+        await desk.sees("● live  v8 of 8")
+
+
+async def test_the_mouse_goes_to_any_share_of_the_history(workspace: Workspace, board: None) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("v8 of 8")
+        width = desk.app.screen.query_one(Scrubber).size.width
+        await desk.pilot.click(Scrubber, offset=Offset(width // 2, 1))
+        await desk.sees("past  v5 of 8")
+        await desk.pilot.click(Scrubber, offset=Offset(width - 1, 1))
+        await desk.sees("live  v8 of 8")
+
+
+async def test_a_look_into_the_past_shows_the_document_of_that_moment(
+    workspace: Workspace, alice: Toolbox, board: None
+) -> None:
+    then = workspace.journal.last_seq()
+    put(alice, "title", "Sprint 2")
+    async with past(workspace.journal, then) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("Sprint 1", "newest  v8 of 8")
+        await desk.press("left_square_bracket")
+        await desk.sees("past  v7 of 8")
+
+
+async def test_what_agents_wrote_is_shown_as_it_is(workspace: Workspace, alice: Toolbox) -> None:
+    create(alice, title="lww_register", body="rga", tags="or_set", config="lww_map")
+    hostile = "[bold]x[/] \x1b]0;t\x07 \u202e"
+    put(alice, "title", hostile)
+    edit(alice, "insert", position=0, text=hostile)
+    tag(alice, "add", hostile)
+    put(alice, "config", {hostile: hostile})
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.until(lambda: sum("[bold]x[/] ␛]0;t␇" in line for line in desk.lines()) >= 4, "all four")
+        assert not any("\x1b" in line or "\u202e" in line for line in desk.lines())
+
+
+async def test_the_activity_says_what_an_edit_did(workspace: Workspace, board: None) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.sees("body +16", "tags + urgent", "score +5", 'title = "Sprint 1"')

@@ -1,0 +1,234 @@
+"""A realtime document in rows: each field by its type, with who wrote what, and what is new."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from watchroom.crdt import FieldType, Run
+from watchroom.crdt.picture import (
+    CounterPicture,
+    MapPicture,
+    Picture,
+    RegisterPicture,
+    SetPicture,
+    TextPicture,
+    Value,
+)
+from watchroom.model import Json
+from watchroom.texts import Catalogue
+
+from watchroom_tui.columns import fit
+from watchroom_tui.comparing import Cell
+from watchroom_tui.safe import safe, safe_lines
+from watchroom_tui.spans import Line, Span, width_of
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.lists import clock
+
+_NAME: Final = 14
+_KEY: Final = 22
+_BAR: Final = 24
+_MOST_NAMED: Final = 5
+_MOST_VALUE: Final = 2_000
+"""Characters of a value that are shown in its row."""
+_NS_PER_MS: Final = 1_000_000
+_NEW: Final = Span("▌", "accent")
+_GUTTER: Final = 2
+
+
+class DocumentRow(NamedTuple):
+    """A row. ``field`` and ``key`` find it again after an update; ``foot`` says more about it."""
+
+    field: str
+    key: str
+    text: Line
+    is_new: bool = False
+    foot: str = ""
+    under: str = ""
+
+
+class DocumentDrawing:
+    """The rows of a document."""
+
+    columns = 1
+
+    def __init__(self, picture: Picture, schema: Mapping[str, FieldType], words: Catalogue) -> None:
+        self.rows: list[DocumentRow] = []
+        for name, kind in schema.items():
+            if self.rows:
+                self.rows.append(DocumentRow(name, "", ()))
+            self.rows += _Field(name, kind, words).rows(picture)
+
+    @property
+    def new_rows(self) -> int:
+        """How many rows hold something new."""
+        return sum(row.is_new for row in self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def same_row(self, row: DocumentRow, near: int) -> int | None:
+        """Where a row of an earlier drawing is now: by its key, or the nearest that says the same."""
+        says = _said(row)
+        found = [
+            index for index, each in enumerate(self.rows) if each.field == row.field and _said(each) == says
+        ]
+        if found:
+            return min(found, key=lambda index: abs(index - near))
+        keys = [(each.field, each.key) for each in self.rows]
+        return keys.index((row.field, row.key)) if (row.field, row.key) in keys else None
+
+    def gutter(self) -> int:
+        return _GUTTER
+
+    def longest(self) -> int:
+        return max((width_of(row.text) for row in self.rows), default=0)
+
+    def foot(self, index: int) -> str:
+        return self.rows[index].foot
+
+    def texts(self, index: int) -> Sequence[str]:
+        return [_said(self.rows[index])]
+
+    def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
+        row = self.rows[index]
+        return [Cell([_NEW if row.is_new else Span(" "), Span(" ")], row.text, row.under)]
+
+
+def _said(row: DocumentRow) -> str:
+    return "".join(span.text for span in row.text)
+
+
+class _Field(NamedTuple):
+    name: str
+    kind: FieldType
+    words: Catalogue
+
+    def rows(self, picture: Picture) -> Iterator[DocumentRow]:
+        field = picture[self.name]
+        if isinstance(field, RegisterPicture):
+            return self._register(field)
+        if isinstance(field, TextPicture):
+            return self._text(field)
+        if isinstance(field, SetPicture):
+            return self._set(field)
+        if isinstance(field, MapPicture):
+            return self._map(field)
+        return self._counter(field)
+
+    def _head(self, said: Sequence[Span] = ()) -> DocumentRow:
+        kind = self.words(f"documents.type.{self.kind}")
+        line = [Span(safe(self.name), "title"), Span(f"  {kind}", "dim")]
+        return DocumentRow(self.name, "head", [*line, Span("  "), *said] if said else line)
+
+    def _register(self, field: RegisterPicture) -> Iterator[DocumentRow]:
+        written = field.written
+        if written is None:
+            yield self._head([Span(self.words("documents.not_written"), "dim")])
+            return
+        yield self._head(_by(written))
+        for number, line in enumerate(_lines(written.value)):
+            yield DocumentRow(self.name, f"{number}", [Span(line)], written.is_new, self._written(written))
+
+    def _written(self, value: Value) -> str:
+        return self.words("documents.written", agent=safe(value.agent), time=clock(value.time * _NS_PER_MS))
+
+    def _text(self, field: TextPicture) -> Iterator[DocumentRow]:
+        yield self._head(self._authors(field))
+        runs = field.runs or (Run(len(field.text), ""),) * bool(field.text)
+        for number, pieces in enumerate(_lines_of(field.text, runs)):
+            authors = ", ".join(dict.fromkeys(safe(run.agent) for _, run in pieces if run.agent))
+            spans = [Span(safe(text), _style(run)) for text, run in pieces]
+            is_new = any(run.is_new for _, run in pieces)
+            yield DocumentRow(self.name, f"{number}", spans, is_new, authors)
+
+    def _authors(self, field: TextPicture) -> list[Span]:
+        """How long the text is, and how much of it is whose, in their colours."""
+        said = [Span(self.words("documents.characters", count=f"{len(field.text):,}"), "dim")]
+        if field.text and not field.runs:
+            return [*said, Span("  " + self.words("documents.not_blamed"), "dim")]
+        amounts: dict[str, int] = {}
+        for run in field.runs:
+            amounts[run.agent] = amounts.get(run.agent, 0) + run.length
+        for agent in sorted(amounts, key=lambda each: -amounts[each])[:_MOST_NAMED]:
+            share = round(100 * amounts[agent] / len(field.text))
+            said.append(Span(f"  ▍{safe(agent) or '?'} {share} %", agent_class(agent)))
+        return said
+
+    def _set(self, field: SetPicture) -> Iterator[DocumentRow]:
+        yield self._head([Span(f"{len(field.elements):,}", "dim")])
+        for element in field.elements:
+            who = ", ".join(map(safe, element.agents))
+            line = [Span("• "), Span(safe(element.text)), Span("  "), *_names(element.agents)]
+            yield DocumentRow(self.name, element.text, line, element.is_new, who)
+        yield from self._removed(field.removed)
+
+    def _map(self, field: MapPicture) -> Iterator[DocumentRow]:
+        yield self._head([Span(f"{len(field.entries):,}", "dim")])
+        width = min(_KEY, max((width_of([Span(safe(key))]) for key in field.entries), default=0)) + 1
+        for key, value in field.entries.items():
+            first, *more = _lines(value.value)
+            line = [Span(fit(safe(key), width) + " ", "key"), Span(first), Span("  "), *_by(value)]
+            foot = self._written(value)
+            yield DocumentRow(self.name, key, line, value.is_new, foot)
+            for number, text in enumerate(more, start=1):
+                shown = [Span(" " * (width + 1)), Span(text)]
+                yield DocumentRow(self.name, f"{key}\0{number}", shown, value.is_new, foot)
+        yield from self._removed(field.removed)
+
+    def _removed(self, removed: Sequence[str]) -> Iterator[DocumentRow]:
+        for each in removed:
+            line = [Span("− ", "removed"), Span(safe(each), "removed")]
+            yield DocumentRow(self.name, f"-{each}", line, True, self.words("documents.removed"))
+
+    def _counter(self, field: CounterPicture) -> Iterator[DocumentRow]:
+        yield self._head([Span(f"{field.value:,}", "strong")])
+        most = max((share.up + share.down for share in field.shares), default=0)
+        for share in field.shares:
+            style = agent_class(share.agent)
+            length = max(1, round(_BAR * (share.up + share.down) / most)) if most else 0
+            down = f" −{share.down:,}" if share.down else ""
+            line = [
+                Span(fit(safe(share.agent), _NAME) + " ", style),
+                Span(fit(f"+{share.up:,}{down}", 12, "right") + "  "),
+                Span("█" * length, style),
+            ]
+            yield DocumentRow(self.name, share.agent, line, share.is_new)
+
+
+def _style(run: Run) -> str:
+    name = agent_class(run.agent) if run.agent else ""
+    return f"{name}-new" if run.is_new and name.startswith("agent-") else name
+
+
+def _by(value: Value) -> list[Span]:
+    time = clock(value.time * _NS_PER_MS)
+    return [Span(safe(value.agent), agent_class(value.agent)), Span(f" {time}", "dim")]
+
+
+def _names(agents: Sequence[str]) -> list[Span]:
+    spans: list[Span] = []
+    for agent in agents:
+        spans += [Span(", ", "dim")] * bool(spans) + [Span(safe(agent), agent_class(agent))]
+    return spans
+
+
+def _lines(value: Json) -> list[str]:
+    """A value as safe lines: texts as they are, the rest as JSON."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return safe_lines(text if len(text) <= _MOST_VALUE else text[:_MOST_VALUE] + "…")
+
+
+def _lines_of(text: str, runs: Sequence[Run]) -> list[list[tuple[str, Run]]]:
+    """The text in lines, each in pieces by one writer."""
+    lines: list[list[tuple[str, Run]]] = [[]]
+    at = 0
+    for run in runs:
+        for number, piece in enumerate(text[at : at + run.length].split("\n")):
+            if number:
+                lines.append([])
+            if piece:
+                lines[-1].append((piece, run))
+        at += run.length
+    return lines if text else []

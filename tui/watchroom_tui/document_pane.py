@@ -1,0 +1,221 @@
+"""The document under the cursor: live, or at the version that a person went to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from textual.timer import Timer
+from watchroom.errors import WatchroomError
+from watchroom.projections import DocumentView as Document
+
+from watchroom_tui.document_drawing import DocumentDrawing
+from watchroom_tui.document_reading import DocumentReader, Reading
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Span
+from watchroom_tui.widgets.document_view import DocumentView
+from watchroom_tui.widgets.scrubber import Scrubber
+
+if TYPE_CHECKING:
+    from watchroom_tui.screens.documents import DocumentsRoom
+
+PLAY_SECONDS: Final = 20.0
+"""How long it takes to play a long history."""
+FRAMES: Final = 10
+"""A second, while it plays."""
+SLOWEST: Final = 0.25
+"""Seconds between two versions of a short one."""
+LEAP: Final = 20
+"""A leap is so many-th of the history."""
+
+
+class DocumentPane:
+    """Shows a document in ``view``, and in ``scrubber`` where in its history that is."""
+
+    def __init__(self, room: DocumentsRoom, view: DocumentView, scrubber: Scrubber) -> None:
+        self._room = room
+        self._app = room.watchroom
+        self._view = view
+        self._scrubber = scrubber
+        self._reader = DocumentReader(self._app.journal)
+        self._document: Document | None = None
+        self._asked: tuple[str, int] | None = None
+        self._shown: Reading | None = None
+        self._live: Reading | None = None
+        self._at: int | None = None
+        """The version that is shown, None for the newest."""
+        self._looked: dict[str, Reading] = {}
+        """What a person saw of each document when they last turned away from it."""
+        self._timer: Timer | None = None
+        self._is_loading = False
+
+    @property
+    def is_live(self) -> bool:
+        return self._at is None
+
+    def unseen(self, documents: Iterable[Document]) -> dict[str, int]:
+        """How many versions of each document have come since a person last looked at it."""
+        shown = self._document.name if self._document else None
+        return {
+            each.name: each.version - self._looked[each.name].version
+            for each in documents
+            if each.name in self._looked and each.name != shown
+        }
+
+    def show(self, document: Document | None) -> None:
+        """Bring the pane up to the document as the model has it."""
+        if document is None:
+            self._document, self._asked = None, None
+            self._view.clear()
+            self._scrubber.show(None, 0, self._mark())
+            return
+        if self._document is None or document.name != self._document.name:
+            self.has_been_looked_at()
+            self.go_live()
+        self._document = document
+        if self._asked == (document.name, document.version):
+            return
+        self._asked = (document.name, document.version)
+        if not self._is_loading:
+            self._is_loading = True
+            self._start(self._load, "document")
+
+    def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
+        self._room.run_worker(work, group=group, exclusive=exclusive)
+
+    async def _load(self) -> None:
+        """Read what was last asked for; what is asked meanwhile is read next, in one."""
+        try:
+            asked = None
+            while self._asked is not None and self._asked != asked:
+                asked = self._asked
+                await self._load_once(*asked)
+        finally:
+            self._is_loading = False
+
+    async def _load_once(self, name: str, version: int) -> None:
+        workspace = await self._app.opened_workspace()
+        former = self._looked.get(name)
+        read = partial(self._reader.now, name, version, workspace, former.picture if former else None)
+        try:
+            reading = await asyncio.to_thread(read)
+        except WatchroomError as error:
+            self._view.clear()
+            self._app.tell(str(error), "error")
+            return
+        if self._document is None or name != self._document.name:
+            return
+        self._live = reading
+        if name not in self._looked:
+            self._looked[name] = reading
+        if self.is_live:
+            self._draw(reading)
+        elif self._shown is not None:
+            self._show_scrubber(self._shown, reading.newest)
+
+    def _draw(self, reading: Reading) -> None:
+        self._shown = reading
+        words = self._app.words
+        drawing = DocumentDrawing(reading.picture, reading.schema, words)
+        title = f"{safe(reading.name)}  v{reading.version:,}"
+        if self.is_live and drawing.new_rows:
+            title += "  " + words("documents.new", count=drawing.new_rows)
+        self._view.show_document(reading.name, drawing, title=title)
+        self._show_scrubber(reading, self._newest)
+
+    def _show_scrubber(self, reading: Reading, newest: int) -> None:
+        self._scrubber.show(reading.row, newest, self._mark())
+
+    def _mark(self) -> Span:
+        """In a word, which version is shown."""
+        words = self._app.words
+        if not self.is_live:
+            return Span(f"{'⏸' if self._timer is None else '▶'} {words('documents.then')}", "warning")
+        if not self._app.feed.is_live:
+            return Span(f"◷ {words('documents.newest')}", "dim")
+        return Span(f"● {words('documents.live')}", "ok")
+
+    @property
+    def _newest(self) -> int:
+        return self._live.newest if self._live else 0
+
+    def has_been_looked_at(self) -> None:
+        """A person has seen the document as it is: from now on what comes is new."""
+        if self._live is not None:
+            self._looked[self._live.name] = self._live
+            self._asked = None
+
+    def step(self, versions: int) -> None:
+        """Go so many versions forward, or back."""
+        self._pause()
+        self._go_to((self._at or self._newest) + versions)
+
+    def leap(self, parts: int) -> None:
+        """Go so many twentieths of the history forward, or back."""
+        self.step(parts * max(1, self._newest // LEAP))
+
+    def seek(self, share: float) -> None:
+        """Go to the version at that share of the history."""
+        self._pause()
+        self._go_to(1 + round(share * (self._newest - 1)))
+
+    def go_live(self) -> None:
+        """Show the newest version, and what comes."""
+        self._pause()
+        self._at = None
+        if self._live is not None and self._document and self._live.name == self._document.name:
+            self._draw(self._live)
+
+    def play_or_pause(self) -> None:
+        """Play the history from here on, from its beginning where it stands at its end; or stop."""
+        if self._timer is not None:
+            self._pause()
+            if self._shown is not None:
+                self._show_scrubber(self._shown, self._newest)
+            return
+        if self._live is None:
+            return
+        if self._at is None:
+            self._at = 1
+        apart = min(SLOWEST, max(1 / FRAMES, PLAY_SECONDS / self._newest))
+        self._timer = self._room.set_interval(apart, self._play_on)
+        self._go_to(self._at)
+
+    def _play_on(self) -> None:
+        if self._at is None or self._room.app.screen is not self._room:
+            return
+        ahead = max(1, round(self._newest / (PLAY_SECONDS * FRAMES)))
+        if self._at + ahead >= self._newest:
+            self.go_live()
+        else:
+            self._go_to(self._at + ahead)
+
+    def _pause(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _go_to(self, version: int) -> None:
+        if self._live is None:
+            return
+        version = max(1, version)
+        if version >= self._newest:
+            self.go_live()
+            return
+        self._at = version
+        self._start(partial(self._load_then, self._live.name, version), "then", exclusive=True)
+
+    async def _load_then(self, name: str, version: int) -> None:
+        try:
+            reading = await asyncio.to_thread(self._reader.then, name, version, self._progress)
+        except WatchroomError as error:
+            self._app.tell(str(error), "error")
+            self.go_live()
+            return
+        if reading is not None and self._at == version and self._live and self._live.name == name:
+            self._draw(reading)
+
+    def _progress(self, share: float) -> None:
+        self._app.call_from_thread(self._scrubber.show_progress, share)

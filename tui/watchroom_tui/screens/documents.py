@@ -1,0 +1,95 @@
+"""The realtime documents: a list, and the one under the cursor, live or at any moment of its past."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from watchroom.model import Row
+from watchroom.projections import Model
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.document_pane import DocumentPane
+from watchroom_tui.screens.room import Room
+from watchroom_tui.widgets.document_list import DocumentList
+from watchroom_tui.widgets.document_view import DocumentView
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.scrubber import Scrubber
+
+
+class DocumentsRoom(Room):
+    ROOM: ClassVar = "documents"
+    BINDINGS = bindings("documents")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pane: DocumentPane | None = None
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            yield DocumentList(
+                title="pane.documents", empty="empty.documents", id="documents", classes="pane"
+            )
+            yield DocumentView(title="pane.document", empty="empty.document", id="document", classes="pane")
+        yield Scrubber(id="scrubber")
+
+    @property
+    def pane(self) -> DocumentPane:
+        """What is shown of the document under the cursor."""
+        if self._pane is None:
+            view, scrubber = self.query_one("#document", DocumentView), self.query_one(Scrubber)
+            self._pane = DocumentPane(self, view, scrubber)
+        return self._pane
+
+    def show_model(self, model: Model) -> None:
+        documents = self.query_one("#documents", DocumentList)
+        documents.show_documents(model.documents, self.pane.unseen(model.documents))
+        self.pane.show(documents.item)
+
+    def go_to(self, row: Row) -> None:
+        documents = self.query_one("#documents", DocumentList)
+        self.show_model(self.watchroom.model)
+        documents.move_to(row.path.partition("/")[0])
+        self.front(documents)
+
+    @on(LineList.Highlighted, "#documents")
+    def choose(self) -> None:
+        self.show_model(self.watchroom.model)
+
+    @on(LineList.Opened, "#documents")
+    def open_document(self) -> None:
+        self.front(self.query_one("#document", DocumentView))
+
+    @on(Scrubber.Sought)
+    def seek(self, event: Scrubber.Sought) -> None:
+        self.pane.seek(event.share)
+
+    def offers(self, action: str) -> bool:
+        return action != "live" or not self.pane.is_live
+
+    def on_screen_suspend(self) -> None:
+        self.pane.has_been_looked_at()
+
+    def action_step(self, versions: int) -> None:
+        self.pane.step(versions)
+
+    def action_leap(self, parts: int) -> None:
+        self.pane.leap(parts)
+
+    def action_play(self) -> None:
+        self.pane.play_or_pause()
+
+    def action_live(self) -> None:
+        self.pane.go_live()
+
+    def action_looked(self) -> None:
+        self.pane.has_been_looked_at()
+        self.show_model(self.watchroom.model)
+
+    def step_back(self) -> bool:
+        if not self.pane.is_live:
+            self.pane.go_live()
+            return True
+        return super().step_back()

@@ -1,0 +1,60 @@
+"""The list of realtime documents."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from watchroom.projections import DocumentView
+from watchroom.projections.model import bucket_of, sparkline_counts
+
+from watchroom_tui.columns import age, fit, sparkline
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.wording import now_of
+
+_SPARK = 8
+_MOST_DOTS = 4
+
+
+class DocumentList(LineList[DocumentView]):
+    """Documents by name: how many versions, how many of them are new, who writes, and how busy they are."""
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._unseen: Mapping[str, int] = {}
+
+    def show_documents(self, documents: tuple[DocumentView, ...], unseen: Mapping[str, int]) -> None:
+        """Show them; ``unseen`` says of how many versions a person has not seen of each."""
+        self._unseen = unseen
+        self.show(documents)
+
+    def key_of(self, item: DocumentView) -> Hashable:
+        return item.name
+
+    def look_of(self, item: DocumentView) -> Hashable:
+        now = now_of(self)
+        unseen = self._unseen.get(item.name, 0)
+        return (item.name, item.version, unseen, self.age_of(item.newest), bucket_of(now))
+
+    def line(self, item: DocumentView, width: int) -> Line:
+        now = now_of(self)
+        rest = max(8, width - 25 - _SPARK)
+        unseen = self._unseen.get(item.name, 0)
+        dots = [Span("▍", agent_class(writer)) for writer in item.writers[:_MOST_DOTS]]
+        return [
+            Span("● " if unseen else "  ", "accent"),
+            Span(fit(safe(item.name), rest), "strong" if unseen else ""),
+            *dots,
+            Span(" " * (_MOST_DOTS - len(dots))),
+            Span(fit(f"v{item.version:,}", 9, "right"), "ok"),
+            Span(" " + sparkline(sparkline_counts(item.activity, now), _SPARK), "accent"),
+            Span(fit(age(item.newest.time, now), 6, "right"), "dim"),
+        ]
+
+    def text_of(self, item: DocumentView) -> str:
+        return " ".join((item.name, *item.writers))
+
+    def copied(self, item: DocumentView) -> str:
+        return item.name

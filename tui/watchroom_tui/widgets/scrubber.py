@@ -1,0 +1,91 @@
+"""Where in a document's history one is: a line to drag along, with play and pause."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from watchroom.model import Row
+
+from watchroom_tui import describe
+from watchroom_tui.columns import fit
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.drawn import Drawn
+from watchroom_tui.widgets.lists import clock
+from watchroom_tui.wording import words_of
+
+
+class Scrubber(Drawn):
+    """Two lines: which version is shown and what it brought; and how far along the history it is."""
+
+    class Sought(Message):
+        """The mouse points at this share of the history."""
+
+        def __init__(self, share: float) -> None:
+            super().__init__()
+            self.share = share
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._row: Row | None = None
+        self._newest = 0
+        self._mark = Span("")
+        self._progress: float | None = None
+
+    def show(self, row: Row | None, newest: int, mark: Span) -> None:
+        """Show that the version which ``row`` made is shown, of ``newest``; ``mark`` says in a word how."""
+        self._row, self._newest, self._mark = row, newest, mark
+        self._progress = None
+        self.refresh()
+
+    def show_progress(self, share: float) -> None:
+        """The history is being read: so much of it is."""
+        self._progress = share
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        if self._row is None:
+            return self.strip((), width)
+        return self.strip(self._said(self._row) if y == 0 else self._bar(width), width)
+
+    def _said(self, row: Row) -> Line:
+        words = words_of(self)
+        return [
+            Span(" "),
+            self._mark,
+            Span(f"  v{row.version:,}", "strong"),
+            Span(f" {words('documents.of', count=f'{self._newest:,}')}  ", "dim"),
+            Span(f"{clock(row.time)}  ", "dim"),
+            Span(safe(row.actor), agent_class(row.actor)),
+            Span(f"  {describe.said(row)}"),
+        ]
+
+    def _bar(self, width: int) -> Line:
+        room = max(1, width - 4)
+        if self._progress is not None:
+            done = round(room * self._progress)
+            text = fit(words_of(self)("documents.reading"), room)
+            return [Span("  "), Span(text[:done], "cursor"), Span(text[done:], "dim")]
+        version = self._row.version or 1 if self._row else 1
+        share = (version - 1) / (self._newest - 1) if self._newest > 1 else 1.0
+        at = round((room - 1) * share)
+        return [
+            Span("  "),
+            Span("━" * at, "accent"),
+            Span("●", "accent"),
+            Span("─" * (room - 1 - at), "dim"),
+        ]
+
+    def on_click(self, event: events.Click) -> None:
+        self._seek(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if event.button:
+            self._seek(event)
+
+    def _seek(self, event: events.MouseEvent) -> None:
+        room = max(1, self.size.width - 5)
+        self.post_message(self.Sought(max(0.0, min(1.0, (event.x - 2) / room))))
