@@ -123,9 +123,13 @@ class Engine:
             self._document.checkout(Frontiers.decode(moment))
 
     def fork(self, moment: bytes | None = None) -> Engine:
-        """A document of its own with the same text, or with the text of that moment."""
+        """A document of its own with the same text and what waits, or with the text of that moment."""
         if moment is None or moment == self.moment():
-            return Engine(self._document.fork())
+            twin = Engine(self._document.fork())
+            waiting = self.waiting()
+            if waiting:
+                twin.take(waiting)
+            return twin
         return Engine(self._document.fork_at(Frontiers.decode(moment)))
 
     def holds_plain_text(self) -> bool:
