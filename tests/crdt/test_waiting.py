@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from watchroom.crdt import Text
+from watchroom.errors import InvalidState
 
 ALICE = "alice#a1"
 
@@ -15,3 +17,16 @@ def test_what_waits_is_in_a_copy_too() -> None:
     twin.merge(first)
     assert twin.value == "one two"
     assert late.value == ""
+
+
+def test_a_state_with_broken_updates_that_wait_is_refused_whole() -> None:
+    text = Text()
+    text.insert(0, "one", ALICE)
+    here = Text()
+    here.insert(0, "here", "bob#b2")
+    before = here.state(), here.known()
+    with pytest.raises(InvalidState):
+        here.merge({**text.state(), "waiting": "AA=="})
+    assert (here.state(), here.known()) == before
+    here.merge(text.state())
+    assert sorted(here.value) == sorted("onehere")

@@ -119,9 +119,12 @@ class Text:
             found = checks.fields(state, "shape", _STATE, _WAITING)
             replicas = _replicas(checks.sequence(found["by"], "shape"))
             update, waiting = _unpack(found["history"]), _bytes(found.get("waiting", ""))
-            self._unpacked().take(update)
+            # In a fork where it takes two steps: the second may be refused when the first is done.
+            engine = self._unpacked().fork() if waiting else self._unpacked()
+            engine.take(update)
             if waiting:
-                self._unpacked().take(waiting)
+                engine.take(waiting)
+            self._engine = engine
             self._replicas.update(replicas)
 
     def state(self) -> Mapping[str, Json]:
