@@ -123,14 +123,16 @@ class Engine:
             self._document.checkout(Frontiers.decode(moment))
 
     def fork(self, moment: bytes | None = None) -> Engine:
-        """A document of its own with the same text and what waits, or with the text of that moment."""
+        """A document of its own with the same text and what waits, or with the text of that moment. Raises
+        `InvalidState` where there was no such moment."""
         if moment is None or moment == self.moment():
             twin = Engine(self._document.fork())
             waiting = self.waiting()
             if waiting:
                 twin.take(waiting)
             return twin
-        return Engine(self._document.fork_at(Frontiers.decode(moment)))
+        with _translated():
+            return Engine(self._document.fork_at(Frontiers.decode(moment)))
 
     def holds_plain_text(self) -> bool:
         """Whether there is nothing but the text: no other containers, no formatting."""

@@ -183,7 +183,8 @@ class Text:
         self._unpacked().go_to(moment)
 
     def copy(self, moment: bytes | None = None) -> Text:
-        """A replica of its own, as this one is or as it was at a moment of its past."""
+        """A replica of its own, as this one is or as it was at a moment of its past. Raises `InvalidState`
+        for one that it never had."""
         twin = Text()
         twin._replicas = dict(self._replicas)
         if self._engine is None and moment is None:
