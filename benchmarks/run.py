@@ -10,6 +10,7 @@ import dashboard
 import merging
 import models
 import opening
+import realtime
 import sessions
 import sharing
 import storage
@@ -25,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "merging": merging.measure,
     "models": models.measure,
     "sessions": sessions.measure,
+    "realtime": realtime.measure,
 }
 
 

@@ -1,0 +1,242 @@
+"""Documents that many edit at once, against bare Loro and against pycrdt: on how a paper was written, edit by
+edit, and on long texts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+import pycrdt
+from loro import ExportMode, LoroDoc
+from measure import Measure, Rounds, Work, interleaved, middle, ratio
+from watchroom import Json
+from watchroom.crdt import Document, FieldType, Text
+
+TRACE: Final = Path(__file__).parent.parent / "tests" / "traces" / "automerge-paper.json.gz"
+SCHEMA: Final[Mapping[str, FieldType]] = {"body": "rga"}
+REPLICA: Final = "author#a1"
+OURS, BARE, OTHER = "Watchroom", "bare Loro", "pycrdt"
+BATCH: Final = 1000
+"""So many edits are one piece of work."""
+BURST: Final = 5
+OPENINGS: Final = 50
+LENGTHS: Final = {"10 KB": 10_000, "10 MB": 10_000_000}
+LINE: Final = "a line of a long text, about as long as a line of text mostly is\n"
+
+
+class Edit(NamedTuple):
+    position: int
+    deleted: int
+    inserted: str
+
+
+T = TypeVar("T")
+
+
+def measure() -> list[Measure]:
+    edits = _trace()
+    ours, bare, other = writers = WatchroomText(), BareText(), PycrdtText()
+    written = _in_batches(
+        {
+            OURS: partial(_each, ours.edit, edits),
+            BARE: partial(_each, bare.edit, edits),
+            OTHER: partial(_each, other.edit, edits),
+        },
+        len(edits),
+    )
+    lines = [json.dumps({"body": delta}) for delta in ours.deltas]
+    reading, bare_reading, other_reading = readers = WatchroomText(), BareText(), PycrdtText()
+    tailed = _in_batches(
+        {
+            OURS: partial(_each, reading.tail, lines),
+            BARE: partial(_each, bare_reading.tail, bare.updates),
+            OTHER: partial(_each, other_reading.tail, other.updates),
+        },
+        len(edits),
+    )
+    if len({each.text() for each in (*writers, *readers)}) > 1:
+        raise RuntimeError("the texts differ")
+    checkpoint, snapshot = ours.checkpoint(), bare.checkpoint()
+    return [
+        *_compared(f"document, {len(edits):,} edits: an edit and its delta", written, 3),
+        *_compared("document: tailing a delta from its line of JSON", tailed, 2.5),
+        *_sizes(len(checkpoint), len(snapshot), len(other.checkpoint())),
+        *_opened(checkpoint, snapshot),
+        _lengths(),
+    ]
+
+
+def _trace() -> list[Edit]:
+    trace = json.loads(gzip.decompress(TRACE.read_bytes()))
+    return [Edit(*patch) for transaction in trace["txns"] for patch in transaction["patches"]]
+
+
+class WatchroomText:
+    """A document with one text."""
+
+    def __init__(self, checkpoint: bytes | None = None) -> None:
+        self._document = (
+            Document(SCHEMA) if checkpoint is None else Document.from_state(json.loads(checkpoint.decode()))
+        )
+        self.deltas: list[object] = []
+
+    def edit(self, edit: Edit) -> None:
+        position, deleted, inserted = edit
+        text = self._document.text("body")
+        self.deltas.append(text.replace(position, position + deleted, inserted, REPLICA).delta)
+
+    def tail(self, line: str) -> None:
+        self._document.merge(json.loads(line))
+
+    def text(self) -> str:
+        return self._document.text("body").value
+
+    def values(self) -> Mapping[str, Json]:
+        return self._document.values()
+
+    def checkpoint(self) -> bytes:
+        return json.dumps(self._document.state(), ensure_ascii=False).encode()
+
+
+class BareText:
+    """A Loro document, which hands out its updates as they are made."""
+
+    def __init__(self, snapshot: bytes | None = None) -> None:
+        self._document = LoroDoc()  # type: ignore[no-untyped-call]
+        if snapshot is not None:
+            self._document.import_(snapshot)
+        self._text = self._document.get_text("text")
+        self.updates: list[bytes] = []
+        self._subscription = self._document.subscribe_local_update(self._keep)
+
+    def _keep(self, update: bytes) -> bool:
+        self.updates.append(update)
+        return True
+
+    def edit(self, edit: Edit) -> None:
+        position, deleted, inserted = edit
+        if deleted:
+            self._text.delete(position, deleted)
+        if inserted:
+            self._text.insert(position, inserted)
+        self._document.commit()
+
+    def tail(self, update: bytes) -> None:
+        self._document.import_(update)
+
+    def text(self) -> str:
+        return self._text.to_string()
+
+    def checkpoint(self) -> bytes:
+        return self._document.export(ExportMode.Snapshot())
+
+
+class PycrdtText:
+    """A Yjs document, by way of its Rust library. Positions are bytes; the trace is ASCII."""
+
+    def __init__(self) -> None:
+        self._document: pycrdt.Doc[pycrdt.Text] = pycrdt.Doc()
+        self._text = self._document.get("text", type=pycrdt.Text)
+        self.updates: list[bytes] = []
+        self._subscription = self._document.observe(lambda event: self.updates.append(event.update))
+
+    def edit(self, edit: Edit) -> None:
+        position, deleted, inserted = edit
+        with self._document.transaction():
+            if deleted:
+                del self._text[position : position + deleted]
+            if inserted:
+                self._text.insert(position, inserted)
+
+    def tail(self, update: bytes) -> None:
+        self._document.apply_update(update)
+
+    def text(self) -> str:
+        return str(self._text)
+
+    def checkpoint(self) -> bytes:
+        return self._document.get_update()
+
+
+def _each(act: Callable[[T], None], pieces: Sequence[T], batch: int) -> None:
+    for piece in pieces[batch * BATCH : (batch + 1) * BATCH]:
+        act(piece)
+
+
+def _in_batches(contenders: Mapping[str, Work], count: int) -> Rounds:
+    return interleaved(contenders, count // (BATCH * BURST) + 1, BURST)
+
+
+def _compared(name: str, rounds: Rounds, goal: float) -> list[Measure]:
+    ours, bare, other = rounds[OURS], rounds[BARE], rounds[OTHER]
+    each = ", ".join(f"{who} {middle(rounds[who]) / BATCH * 1e6:.3g} µs" for who in (OURS, BARE, OTHER))
+    return [
+        Measure(f"{name}, against bare Loro", ratio(ours, bare), "×", goal, remark=each),
+        Measure(f"{name}, against pycrdt", ratio(ours, other), "×"),
+    ]
+
+
+def _sizes(ours: int, bare: int, other: int) -> list[Measure]:
+    each = f"{ours / 1024:,.0f} KB, Loro {bare / 1024:,.0f} KB, pycrdt {other / 1024:,.0f} KB"
+    return [
+        Measure("document: its checkpoint against the bare snapshot", ours / bare, "×", 1.5, remark=each),
+        Measure("document: its checkpoint against pycrdt's", ours / other, "×"),
+    ]
+
+
+def _opened(checkpoint: bytes, snapshot: bytes) -> list[Measure]:
+    edit = Edit(50_000, 0, "x")
+
+    def read_ours(n: int) -> None:
+        WatchroomText(checkpoint).values()
+
+    def read_bare(n: int) -> None:
+        document = LoroDoc()  # type: ignore[no-untyped-call]
+        document.import_(snapshot)
+        document.get_text("text").to_string()
+
+    def edit_ours(n: int) -> None:
+        WatchroomText(checkpoint).edit(edit)
+
+    def edit_bare(n: int) -> None:
+        BareText(snapshot).edit(edit)
+
+    read = interleaved({OURS: read_ours, BARE: read_bare}, OPENINGS, 1)
+    edited = interleaved({OURS: edit_ours, BARE: edit_bare}, OPENINGS, 1)
+    return [
+        Measure(f"{name}, against bare Loro", ratio(each[OURS], each[BARE]), "×", goal, remark=_both(each))
+        for name, each, goal in (
+            ("document: opening it and reading its values", read, 6),
+            ("document: opening it, up to the first edit", edited, None),
+        )
+    ]
+
+
+def _both(rounds: Rounds) -> str:
+    return ", ".join(f"{name} {middle(each) * 1e3:.3g} ms" for name, each in rounds.items())
+
+
+def _lengths() -> Measure:
+    writers = {name: partial(_type_into, _text_of(length)) for name, length in LENGTHS.items()}
+    rounds = interleaved(writers, 20, 100)
+    return Measure(
+        "document: an edit in 10 MB against one in 10 KB",
+        ratio(rounds["10 MB"], rounds["10 KB"]),
+        "×",
+        2,
+        remark=", ".join(f"{name}: {middle(each) * 1e6:.3g} µs" for name, each in rounds.items()),
+    )
+
+
+def _text_of(length: int) -> Text:
+    text = Document(SCHEMA).text("body")
+    text.insert(0, (LINE * (length // len(LINE) + 1))[:length], REPLICA)
+    return text
+
+
+def _type_into(text: Text, n: int) -> None:
+    text.insert(len(text) // 2, "x", REPLICA)
