@@ -120,7 +120,7 @@ class Engine:
     def go_to(self, moment: bytes) -> None:
         """Show the text as it was then. For a document that nobody edits."""
         with _translated():
-            self._document.checkout(Frontiers.decode(moment))
+            self._document.checkout(self._frontiers(moment))
 
     def fork(self, moment: bytes | None = None) -> Engine:
         """A document of its own with the same text and what waits, or with the text of that moment. Raises
@@ -132,7 +132,16 @@ class Engine:
                 twin.take(waiting)
             return twin
         with _translated():
-            return Engine(self._document.fork_at(Frontiers.decode(moment)))
+            return Engine(self._document.fork_at(self._frontiers(moment)))
+
+    def _frontiers(self, moment: bytes) -> Frontiers:
+        """Those of a moment of this text: others may make Loro panic, and the document unusable. Raises
+        `InvalidState`."""
+        known = self.known()
+        ends = _ends(moment)
+        if any(not 0 <= last < known.get(peer, 0) for peer, last in ends.items()):
+            raise refuse("text")
+        return Frontiers.from_ids([ID(peer, last) for peer, last in ends.items()])
 
     def holds_plain_text(self) -> bool:
         """Whether there is nothing but the text: no other containers, no formatting."""
@@ -147,3 +156,21 @@ def ends_of(update: bytes) -> dict[int, int]:
     with _translated():
         end = LoroDoc.decode_import_blob_meta(update, check_checksum=True).partial_end_vv
     return {peer: last for peer, (_, last) in end.to_spans().inner().items()}
+
+
+def _ends(moment: bytes) -> dict[int, int]:
+    """The last operation of each peer in a moment as Loro encodes it: how many there are, and for each its
+    peer and its signed number; seven bits a byte, the lowest first. Raises `InvalidState`."""
+    numbers: list[int] = []
+    number = shift = 0
+    for byte in moment:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(number)
+            number = shift = 0
+    count, pairs = numbers[0] if numbers else 0, numbers[1:]
+    ends = {peer: last >> 1 ^ -(last & 1) for peer, last in zip(pairs[::2], pairs[1::2], strict=False)}
+    if shift or len(pairs) != 2 * count or len(ends) != count or not numbers:
+        raise refuse("text")
+    return ends
