@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from watchroom.crdt.checks import natural, refuse, replica_name, sequence
+from watchroom.crdt.checks import MAX_COUNT, natural, refuse, replica_name, sequence
 from watchroom.model import Json
 
 SEPARATOR: Final = "#"
@@ -67,10 +67,13 @@ class HybridClock:
         self._tick = 0
 
     def stamp(self, replica: str) -> Stamp:
-        """The stamp of something that happens now at ``replica``."""
-        now = self._wall()
-        self._time, self._tick = (now, 0) if now > self._time else (self._time, self._tick + 1)
-        return Stamp(self._time, self._tick, replica)
+        """The stamp of something that happens now at ``replica``. Raises `InvalidState` where none is left,
+        because one was seen from the end of time."""
+        time, tick = max((self._wall(), 0), (self._time, self._tick + 1))
+        if tick > MAX_COUNT:
+            time, tick = time + 1, 0
+        self._time, self._tick = natural(time, "stamp"), tick
+        return Stamp(time, tick, replica)
 
     def observe(self, stamp: Stamp) -> None:
         """Something with that stamp was seen: what happens from now on is later."""

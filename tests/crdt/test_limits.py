@@ -1,0 +1,33 @@
+"""At the end of what can be counted a write is refused, and what is there stays good."""
+
+from __future__ import annotations
+
+import pytest
+from replicating import restarted
+from watchroom import Json
+from watchroom.crdt import Document, FieldType, HybridClock
+from watchroom.errors import InvalidState
+
+ALICE, MALLORY = "alice#a1", "mallory#66"
+MOST = 2**53 - 1
+
+
+def document(kind: FieldType, told: Json) -> Document:
+    """A document of one field, and what another replica told it."""
+    made = Document({"field": kind}, clock=HybridClock(lambda: 1000))
+    made.merge({"field": told})
+    return made
+
+
+def test_after_the_last_tick_comes_the_next_millisecond() -> None:
+    title = document("lww_register", {"value": "theirs", "stamp": [2000, MOST, MALLORY]})
+    title.register("field").set("ours", title.stamp(ALICE))
+    assert restarted(title).values() == {"field": "ours"}
+
+
+def test_after_the_last_millisecond_comes_nothing() -> None:
+    title = document("lww_register", {"value": "theirs", "stamp": [MOST, MOST, MALLORY]})
+    for _ in range(2):
+        with pytest.raises(InvalidState):
+            title.stamp(ALICE)
+    assert restarted(title).values() == {"field": "theirs"}
