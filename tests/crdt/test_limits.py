@@ -31,3 +31,19 @@ def test_after_the_last_millisecond_comes_nothing() -> None:
         with pytest.raises(InvalidState):
             title.stamp(ALICE)
     assert restarted(title).values() == {"field": "theirs"}
+
+
+def test_beyond_the_last_addition_of_a_replica_nothing_is_added() -> None:
+    tags = document("or_set", {"elements": {"theirs": {ALICE: MOST}}, "context": {ALICE: MOST}})
+    with pytest.raises(InvalidState):
+        tags.set("field").add("ours", ALICE)
+    tags.set("field").add("ours", "alice#a2")
+    assert restarted(tags).values() == {"field": ["ours", "theirs"]}
+
+
+def test_beyond_the_last_number_nothing_is_counted() -> None:
+    votes = document("pn_counter", {"plus": {ALICE: MOST}})
+    with pytest.raises(InvalidState):
+        votes.counter("field").increment(1, ALICE)
+    votes.counter("field").increment(1, "alice#a2")
+    assert restarted(votes).values() == {"field": MOST + 1}

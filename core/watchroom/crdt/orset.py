@@ -64,11 +64,12 @@ class ORSet:
         return tuple(sorted({agent_of(replica) for replica in self._elements.get(element, {})}))
 
     def add(self, element: str, replica: str) -> Mapping[str, Json]:
-        """Add; returns the delta. Raises `NotText`, `TooLarge`."""
+        """Add; returns the delta. Raises `NotText`, `TooLarge`, `InvalidState` beyond 2^53 - 1 additions."""
         if len(element) > MAX_ELEMENT:
             raise TooLarge(size=len(element), limit=MAX_ELEMENT)
         checks.text_bytes(element)
-        dot = (checks.replica_name(replica), self._context.get(replica, 0) + 1)
+        count = self._context.get(checks.replica_name(replica), 0) + 1
+        dot = (replica, checks.natural(count, "count"))
         replaced = [*self._elements.get(element, {}).items()]
         self._drop(replaced)
         self._hold(element, dot)
