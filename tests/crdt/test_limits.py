@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from replicating import restarted
 from watchroom import Json
-from watchroom.crdt import Document, FieldType, HybridClock
-from watchroom.errors import InvalidState
+from watchroom.crdt import Document, FieldType, HybridClock, Text
+from watchroom.errors import InvalidState, TooLarge
+from watchroom.model import MAX_TEXT_BYTES
 
 ALICE, MALLORY = "alice#a1", "mallory#66"
 MOST = 2**53 - 1
@@ -47,3 +48,15 @@ def test_beyond_the_last_number_nothing_is_counted() -> None:
         votes.counter("field").increment(1, ALICE)
     votes.counter("field").increment(1, "alice#a2")
     assert restarted(votes).values() == {"field": MOST + 1}
+
+
+def test_a_text_may_be_replaced_as_long_as_the_new_one_is_not_too_long() -> None:
+    half = "好" * (MAX_TEXT_BYTES // 3 - 10)
+    text = Text()
+    text.insert(0, half, ALICE)
+    assert text.replace(0, len(text), half[::-1], ALICE).deleted == len(half)
+    assert text.replace(0, 10, "x" * 30, ALICE).inserted == 30
+    before = text.known()
+    with pytest.raises(TooLarge):
+        text.replace(0, 10, "x" * 42, ALICE)
+    assert text.known() == before

@@ -93,12 +93,14 @@ class Text:
 
     def _edit(self, start: int, stop: int, inserted: str, replica: str) -> TextEdit:
         engine = self._unpacked()
-        size = checks.text_bytes(inserted)
-        if engine.size + size > MAX_TEXT_BYTES:
-            raise TooLarge(size=engine.size + size, limit=MAX_TEXT_BYTES)
+        size = engine.size + checks.text_bytes(inserted)
         length = len(engine)
         start = min(max(start, 0), length)
         deleted = min(max(stop, start), length) - start
+        if size > MAX_TEXT_BYTES:
+            size -= len(engine.text()[start : start + deleted].encode())
+            if size > MAX_TEXT_BYTES:
+                raise TooLarge(size=size, limit=MAX_TEXT_BYTES)
         if not deleted and not inserted:
             return TextEdit(start, 0, 0, None)
         peer = _peer(replica)
