@@ -14,6 +14,10 @@ from watchroom.errors import InvalidState
 _NAME: Final = "text"
 _COMMIT_CHARACTERS: Final = 64 * 1024
 """Loro wants pastes in commits of at most 256 KB; a character has at most 4 bytes."""
+_KIND: Final = slice(20, 22)
+_UPDATES: Final = b"\0\4"
+"""What stands in a blob's header where it says of which kind it is, if it is updates. Snapshots may lack
+their history, and broken ones make Loro panic much more often."""
 _ENGINE_ERRORS: Final = ("BaseException", "PanicException")
 
 
@@ -74,6 +78,8 @@ class Engine:
 
     def take(self, update: bytes) -> None:
         """Merge another replica's update. Raises `InvalidState`; then nothing has changed."""
+        if update[_KIND] != _UPDATES:
+            raise refuse("text")
         # Not with `_translated`: a context manager costs as much as a small update.
         try:
             self._document.import_(update)
@@ -82,6 +88,8 @@ class Engine:
 
     def take_all(self, updates: Sequence[bytes]) -> None:
         """Merge many updates at once. Raises `InvalidState`."""
+        if any(update[_KIND] != _UPDATES for update in updates):
+            raise refuse("text")
         with _translated():
             self._document.import_batch(updates)
 
