@@ -55,7 +55,7 @@ def test_a_paper_is_written_and_read_along() -> None:
     assert author.values() == {"body": trace["endContent"]}
     reader.merge(author.state()["fields"])
     assert reader.values() == author.values()
-    assert author.text("body").known() == reader.text("body").known() == {"author#1": count}
+    assert author.text("body").known() == reader.text("body").known() == {"author#1": (count,)}
     again = Document.from_state(json.loads(json.dumps(author.state())))
     assert again.values() == author.values()
     assert again.text("body").moment() == reader.text("body").moment()

@@ -158,6 +158,17 @@ def test_a_text_tells_who_wrote_which_characters() -> None:
     assert [(run.length, run.agent) for run in text.runs()] == [(6, "alice"), (3, "bob")]
 
 
+@pytest.mark.parametrize("liar_is_first", [False, True])
+def test_two_names_for_one_writer_come_out_the_same_everywhere(liar_is_first: bool) -> None:
+    honest = Text().insert(0, "x", "bob#b0").delta
+    assert honest
+    deltas = [honest, {**honest, "by": "alice#b0"}]
+    text = Text()
+    for delta in reversed(deltas) if liar_is_first else deltas:
+        text.merge(delta)
+    assert [run.agent for run in text.runs()] == ["bob"]
+
+
 def test_an_edit_counts_from_the_moment_that_its_writer_saw() -> None:
     text = Text()
     text.insert(0, "AC", ALICE)

@@ -164,9 +164,13 @@ def in_text(fields: dict[str, Any], home: str) -> None:
     fields["body"] = forged.text("body").state()
 
 
+def in_writer(fields: dict[str, Any], home: str) -> None:
+    fields["body"]["by"] = ["zoe#" + home.partition("#")[2]]
+
+
 HOSTILE = (
     *(in_title, in_counter, in_context, in_dots, in_sign, in_shape),
-    *(in_base64, in_length, in_peer, in_key, in_fields, in_text),
+    *(in_base64, in_length, in_peer, in_key, in_fields, in_text, in_writer),
 )
 
 

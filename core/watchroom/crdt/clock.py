@@ -28,6 +28,11 @@ def agent_of(replica: str) -> str:
     return replica.partition(SEPARATOR)[0]
 
 
+def peer_of(replica: str) -> str:
+    """The peer number in a replica's name, empty where it has none."""
+    return replica.partition(SEPARATOR)[2]
+
+
 class Stamp(NamedTuple):
     """When and by whom: ``time`` in milliseconds since the epoch, ``tick`` counts within that
     millisecond.

@@ -116,7 +116,8 @@ class Text:
             update, by = _bytes(found["ops"]), _name(found["by"])
             peer = _peer(by)
             self._unpacked().take(update)
-            self._replicas[peer] = by
+            if by > self._replicas.get(peer, ""):
+                self._replicas[peer] = by
         else:
             found = checks.fields(state, "shape", _STATE, _WAITING)
             replicas = _replicas(checks.sequence(found["by"], "shape"))
@@ -127,7 +128,9 @@ class Text:
             if waiting:
                 engine.take(waiting)
             self._engine = engine
-            self._replicas.update(replicas)
+            for peer, by in replicas.items():
+                # Two names for one peer: a lie, or a mistake. Whichever comes first, all replicas agree.
+                self._replicas[peer] = max(by, self._replicas.get(peer, ""))
 
     def state(self) -> Mapping[str, Json]:
         """Everything ever written, packed."""

@@ -19,9 +19,15 @@ _MEMORY: Final = 2 * 1024**3
 """Bytes."""
 
 
-def check_apart(schema: Mapping[str, str], fields: Mapping[str, Json], here: Known) -> None:
+def check_apart(schema: Mapping[str, str], fields: Json, ours: Json, here: Known) -> None:
     """`check_remote` in another process, with bounded time and memory. Raises `InvalidState`."""
-    job = {"schema": dict(schema), "fields": fields, "here": here, "now": time.time_ns() // 1_000_000}
+    job = {
+        "schema": dict(schema),
+        "fields": fields,
+        "ours": ours,
+        "here": here,
+        "now": time.time_ns() // 1_000_000,
+    }
     try:
         done = subprocess.run(
             [sys.executable, "-m", __name__],
@@ -43,7 +49,7 @@ def main() -> None:
     _bound_memory()
     job = json.load(sys.stdin)
     try:
-        check_remote(job["schema"], job["fields"], job["here"], job["now"])
+        check_remote(job["schema"], job["fields"], job["ours"], job["here"], job["now"])
     except InvalidState as error:
         json.dump({"rule": error.values["rule"], "field": error.values["field"]}, sys.stdout)
         return

@@ -102,8 +102,9 @@ class RealtimeZone:
             schema = live.document.schema
             fields = fields_of(state, schema)
             here = known_of(live.document, live.replicas)
+            ours = live.document.state()["fields"]
         text = _as_text({field: fields[field] for field in schema if field in fields})
-        check_apart(schema, fields, here)
+        check_apart(schema, fields, ours, here)
         detail: dict[str, Json] = {"fields": [*fields]}
         row = self._store.write(Write(actor, MERGE, ZONE, name, text, "", UNCHECKED, detail)).row
         with live.lock:
