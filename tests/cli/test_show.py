@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from cli.running import Captured, misuse, printed, printed_json, printed_rows, row_of, run
 from watchroom_tui.cli import OK, USAGE
 
@@ -37,6 +39,16 @@ def test_show_handoffs(capsys: Captured, team: str) -> None:
 def test_show_files(capsys: Captured, team: str) -> None:
     (file,) = printed_json(capsys, "show", team, "files", "--json")
     assert (file["path"], file["version"], file["author"], file["refused"]) == ("plan.md", 2, "alice", 1)
+
+
+def test_show_documents(capsys: Captured, team: str) -> None:
+    on = json.dumps({"doc_id": "board", "schema": {"title": "lww_register"}})
+    run(capsys, "call", team, "alice", "realtime_create_document", on)
+    wanted = json.dumps({"doc_id": "board", "field_name": "title", "value": "Sprint 1"})
+    run(capsys, "call", team, "bob", "realtime_set_field", wanted)
+    (line,) = printed_json(capsys, "show", team, "documents", "--json")
+    assert (line["document"], line["version"], line["created_by"]) == ("board", 2, "alice")
+    assert (line["writers"], line["last"]) == ("bob, alice", 'title = "Sprint 1"')
 
 
 def test_show_at_an_earlier_row_or_time_shows_that_moment(capsys: Captured, team: str) -> None:

@@ -79,6 +79,20 @@ def _files(model: Model, words: Catalogue) -> Table:
     ]
 
 
+def _documents(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "document": each.name,
+            "version": each.version,
+            "created_by": each.created.actor,
+            "writers": ", ".join(each.writers),
+            "last": describe.said(each.newest),
+            "time": each.newest.timestamp,
+        }
+        for each in model.documents
+    ]
+
+
 def _requests(model: Model, words: Catalogue) -> Table:
     return [
         {
@@ -114,6 +128,7 @@ _MAKERS: Final[Mapping[str, Callable[[Model, Catalogue], Table]]] = {
     "needs": _needs,
     "handoffs": _handoffs,
     "files": _files,
+    "documents": _documents,
     "requests": _requests,
     "sessions": _sessions,
 }
