@@ -8,7 +8,9 @@ from pathlib import Path
 from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 
 
-def break_content(root: Path | str, path: str, version: int, content: bytes | None) -> None:
+def break_content(
+    root: Path | str, path: str, version: int, content: bytes | None, *, zone: str = "collab"
+) -> None:
     """Have the journal hold another content for a version, as a failing disk would, or none at all."""
     with sqlite3.connect(Path(root, CONTROL, JOURNAL_NAME)) as journal:
         guards = journal.execute(
@@ -17,8 +19,8 @@ def break_content(root: Path | str, path: str, version: int, content: bytes | No
         for name, _ in guards:
             journal.execute(f"DROP TRIGGER {name}")
         journal.execute(
-            "UPDATE rows SET content=CAST(? AS TEXT) WHERE zone='collab' AND path=? AND version=?",
-            (content, path, version),
+            "UPDATE rows SET content=CAST(? AS TEXT) WHERE zone=? AND path=? AND version=?",
+            (content, zone, path, version),
         )
         for _, sql in guards:
             journal.execute(sql)

@@ -76,7 +76,7 @@ def repair(store: Store, outside: OutsideEdits, documents: RealtimeZone | None =
     outside.scan()
     if documents:
         for name in documents.differing():
-            documents.lay_again(name, from_rows=True)
+            documents.mend(name, from_rows=True)
     wrong = {(problem.zone, problem.path) for problem in verify(store, outside) if problem.kind != "journal"}
     with store.committer.exclusively():
         for zone, path in sorted(wrong):

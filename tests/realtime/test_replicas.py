@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from calls import ok, refused
+from damage import break_content
 from documents import count, create, edit, get, put, tag
 from watchroom import Toolbox, Workspace
 from watchroom.crdt import Document, Stamp, name_replica
@@ -299,3 +300,29 @@ def test_an_export_holds_the_documents_as_they_were(
     workspace.export(then, tmp_path / "out")
     kept = json.loads((tmp_path / "out/realtime/.crdt_state/doc1.crdt.json").read_text())
     assert kept["values"] == {"body": "one"}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b'{"title": {"value": 1}}', b'{"body": 3}'])
+def test_a_document_with_a_broken_row_keeps_nobody_from_the_others(
+    root: Path, workspace: Workspace, alice: Toolbox, content: bytes | None
+) -> None:
+    create(alice, title="lww_register")
+    create(alice, "other", title="lww_register")
+    put(alice, "title", "lost")
+    put(alice, "title", "kept")
+    workspace.close()
+    break_content(root, "doc1", 2, content, zone="realtime")
+    with Workspace.open(root) as again:
+        # The checkpoint is newer than the broken row, so nothing is missed.
+        assert get(again.tools("bob"), "title") == "kept"
+    (root / "realtime/.crdt_state/doc1.crdt.json").unlink()
+    with Workspace.open(root) as again:
+        bob = again.tools("bob")
+        result = refused(bob, "realtime_get_field", doc_id="doc1", field_name="title")
+        assert "version 2 of the document doc1" in result["message"]
+        put(bob, "title", "fine", "other")
+        wrong = {(problem.kind, problem.zone, problem.path) for problem in again.verify()}
+        assert ("file", "realtime", "doc1") in wrong
+        assert ("file", "realtime", "doc1") in {
+            (problem.kind, problem.zone, problem.path) for problem in again.repair()
+        }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from damage import break_content
 from documents import count, create, edit, get, put, tag
 from textual.geometry import Offset
 from tui.driving import Desk, dashboard, past
@@ -215,3 +218,17 @@ async def test_what_agents_wrote_is_shown_as_it_is(workspace: Workspace, alice: 
 async def test_the_activity_says_what_an_edit_did(workspace: Workspace, board: None) -> None:
     async with dashboard(workspace) as desk:
         await desk.sees("body +16", "tags + urgent", "score +5", 'title = "Sprint 1"')
+
+
+async def test_a_document_that_cannot_be_read_is_told_of(
+    root: Path, workspace: Workspace, alice: Toolbox, board: None
+) -> None:
+    create(alice, "other", text="rga")
+    workspace.flush()
+    break_content(root, "doc1", 2, b"{", zone="realtime")
+    (root / "realtime/.crdt_state/doc1.crdt.json").unlink()
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.is_told("version 2 of the document doc1 cannot be read")
+        await desk.press("down")
+        await desk.sees("text  text  0 characters")

@@ -8,7 +8,7 @@ from typing import Final
 
 from watchroom.crdt import Document, check_schema
 from watchroom.crdt.checkpoint import Checkpoint, render
-from watchroom.errors import InvalidState, JournalError
+from watchroom.errors import FieldNotFound, InvalidState, JournalError
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
 
@@ -53,7 +53,7 @@ class Tail:
             for row, content in found:
                 try:
                     self.document.merge(object_in(row, content))
-                except InvalidState as error:
+                except (InvalidState, FieldNotFound) as error:
                     raise damaged(row) from error
                 self.wrote(row)
 

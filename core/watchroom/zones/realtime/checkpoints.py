@@ -28,12 +28,10 @@ class Checkpoints:
     """Keeps the files current. May be used from any thread."""
 
     def __init__(self, folder: Folder, committer: Committer, control: str) -> None:
-        # A folder of its own: one is not for two threads.
-        self._folder = Folder(folder.root, folder.scratch)
+        self._root, self._scratch, self._control = folder.root, folder.scratch, control
         self._committer = committer
-        # A file is written by one process at a time, so that an older state never replaces a newer one.
-        self._lock = ProcessLock(os.path.join(control, "checkpoints.lock"))
         self._turn = Lock()
+        self._opened: tuple[Folder, ProcessLock] | None = None
         self._changed = Condition()
         self._behind: dict[str, Live] = {}
         self._closing = False
@@ -91,8 +89,22 @@ class Checkpoints:
             self._changed.notify()
         if self._thread:
             self._thread.join()
-        self._folder.close()
-        self._lock.close()
+        if self._opened is not None:
+            folder, lock = self._opened
+            folder.close()
+            lock.close()
+
+    def _open(self) -> tuple[Folder, ProcessLock]:
+        """A folder of our own, because one is not for two threads; and a lock, because a file is written by
+        one process at a time, so that an older state never replaces a newer one. Raises OSError."""
+        if self._opened is None:
+            lock = ProcessLock(os.path.join(self._control, "checkpoints.lock"))
+            try:
+                self._opened = Folder(self._root, self._scratch), lock
+            except OSError:
+                lock.close()
+                raise
+        return self._opened
 
     def _run(self) -> None:
         while True:
@@ -112,26 +124,28 @@ class Checkpoints:
         data = live.checkpoint()
         live.kept = len(data)
         place = checkpoint_place(live.name)
-        with self._turn:
-            self._lock.acquire()
-            try:
-                start = self._folder.read(place, HEADER_BYTES)
-                if version_of(start or b"") < live.version:
-                    self._folder.write(place, data)
-            except OSError:
-                _log.exception("the checkpoint of %r could not be written", live.name)
-            finally:
-                self._lock.release()
+        try:
+            with self._turn:
+                folder, lock = self._open()
+                lock.acquire()
+                try:
+                    start = folder.read(place, HEADER_BYTES)
+                    if version_of(start or b"") < live.version:
+                        folder.write(place, data)
+                finally:
+                    lock.release()
+        except OSError:
+            _log.exception("the checkpoint of %r could not be written", live.name)
 
     def replace(self, live: Live) -> None:
         """Put the file back as the document is, whatever stands there. Raises OSError."""
         with self._turn:
-            self._folder.write(checkpoint_place(live.name), live.checkpoint())
+            self._open()[0].write(checkpoint_place(live.name), live.checkpoint())
 
     def _bytes(self, document: str, limit: int | None = None) -> bytes | None:
         try:
             with self._turn:
-                return self._folder.read(checkpoint_place(document), limit)
+                return self._open()[0].read(checkpoint_place(document), limit)
         except OSError:
             # A folder or a link in its place: `verify` tells, and the journal has the document.
             return None

@@ -7,6 +7,7 @@ write is never refused for being late.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -15,7 +16,7 @@ from typing import Final
 from watchroom import names
 from watchroom.crdt import Document, Text, check_schema
 from watchroom.crdt.remote import fields_of, known_of
-from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState
+from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState, JournalError, WatchroomError
 from watchroom.model import UNCHECKED, Json, Row, Write
 from watchroom.tree.tail import ZONE, Tail
 from watchroom.zones.realtime.checking import check_apart
@@ -29,6 +30,7 @@ CREATE: Final = "realtime_create_document"
 MERGE: Final = "realtime_merge_state"
 MAX_STATE: Final = 64 * 1024 * 1024
 """Characters of a remote replica's state as JSON."""
+_log = logging.getLogger("watchroom")
 
 
 class RealtimeZone:
@@ -121,7 +123,7 @@ class RealtimeZone:
                 continue
             is_behind = documents is None and self._checkpoints.says(head.path) != head.version
             if is_behind or not self._checkpoints.is_whole(head.path):
-                self.lay_again(head.path)
+                self.mend(head.path)
         rows = self._store.journal.rows(before)
         return [row for row in rows if row.zone == ZONE and row.tool == EDIT_TOOL]
 
@@ -133,20 +135,27 @@ class RealtimeZone:
         found = self._checkpoints.look(head.path)
         if found is None or not 0 < found.version <= (head.version or 0):
             return True
-        told = Tail(head.path, self._store.journal, until=found.version).document
+        try:
+            told = Tail(head.path, self._store.journal, until=found.version).document
+        except JournalError:
+            return True
         return told.values() != found.document.values() or _states(told) != _states(found.document)
 
-    def lay_again(self, name: str, *, from_rows: bool = False) -> None:
-        """Write the checkpoint of a document anew; ``from_rows``: from its rows alone, because what stands
-        there is not to be believed. What somebody wrote there is kept as a row. Raises `DocumentNotFound`."""
-        live = self._loaded(name)
-        if from_rows:
-            self._checkpoints.keep_edit(name)
-            live = Live(name, self._store.journal, None)
-            with self._lock:
-                self._documents.pop(name, None)
-        with live.lock:
-            self._checkpoints.replace(live)
+    def mend(self, name: str, *, from_rows: bool = False) -> None:
+        """Write the checkpoint of a document anew, where that can be done; ``from_rows``: from its rows
+        alone, because what stands there is not to be believed. What somebody wrote there is kept as a row."""
+        try:
+            live = self._loaded(name)
+            if from_rows:
+                self._checkpoints.keep_edit(name)
+                live = Live(name, self._store.journal, None)
+                with self._lock:
+                    self._documents.pop(name, None)
+            with live.lock:
+                self._checkpoints.replace(live)
+        except (OSError, WatchroomError):
+            # One document that cannot be read or laid out keeps nobody from the others; `verify` names it.
+            _log.exception("the checkpoint of %r could not be mended", name)
 
     def close(self) -> None:
         """Write the checkpoints that are behind."""
