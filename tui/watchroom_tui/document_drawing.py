@@ -45,7 +45,6 @@ class DocumentRow(NamedTuple):
     text: Line
     is_new: bool = False
     foot: str = ""
-    under: str = ""
 
 
 class DocumentDrawing:
@@ -59,11 +58,9 @@ class DocumentDrawing:
             if self.rows:
                 self.rows.append(DocumentRow(name, "", ()))
             self.rows += _Field(name, kind, words).rows(picture)
-
-    @property
-    def new_rows(self) -> int:
+        self._said = [_said(row) for row in self.rows]
+        self.new_rows = sum(row.is_new for row in self.rows)
         """How many rows hold something new."""
-        return sum(row.is_new for row in self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -72,7 +69,9 @@ class DocumentDrawing:
         """Where a row of an earlier drawing is now: by its key, or the nearest that says the same."""
         says = _said(row)
         found = [
-            index for index, each in enumerate(self.rows) if each.field == row.field and _said(each) == says
+            index
+            for index, said in enumerate(self._said)
+            if said == says and self.rows[index].field == row.field
         ]
         if found:
             return min(found, key=lambda index: abs(index - near))
@@ -89,11 +88,11 @@ class DocumentDrawing:
         return self.rows[index].foot
 
     def texts(self, index: int) -> Sequence[str]:
-        return [_said(self.rows[index])]
+        return [self._said[index]]
 
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
         row = self.rows[index]
-        return [Cell([_NEW if row.is_new else Span(" "), Span(" ")], row.text, row.under)]
+        return [Cell([_NEW if row.is_new else Span(" "), Span(" ")], row.text)]
 
 
 def _said(row: DocumentRow) -> str:

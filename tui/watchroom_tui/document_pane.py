@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -11,7 +12,6 @@ from textual.timer import Timer
 from watchroom.errors import WatchroomError
 from watchroom.projections import DocumentView as Document
 
-from watchroom_tui.document_drawing import DocumentDrawing
 from watchroom_tui.document_reading import DocumentReader, Reading
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Span
@@ -39,7 +39,7 @@ class DocumentPane:
         self._app = room.watchroom
         self._view = view
         self._scrubber = scrubber
-        self._reader = DocumentReader(self._app.journal)
+        self._reader = DocumentReader(self._app.journal, self._app.words)
         self._document: Document | None = None
         self._asked: tuple[str, int] | None = None
         self._shown: Reading | None = None
@@ -90,8 +90,10 @@ class DocumentPane:
         try:
             asked = None
             while self._asked is not None and self._asked != asked:
-                asked = self._asked
+                asked, started = self._asked, time.monotonic()
                 await self._load_once(*asked)
+                # Half of the time is left to the keys: a long text takes a while to look through.
+                await asyncio.sleep(time.monotonic() - started)
         finally:
             self._is_loading = False
 
@@ -118,7 +120,7 @@ class DocumentPane:
     def _draw(self, reading: Reading) -> None:
         self._shown = reading
         words = self._app.words
-        drawing = DocumentDrawing(reading.picture, reading.schema, words)
+        drawing = reading.drawing
         title = f"{safe(reading.name)}  v{reading.version:,}"
         if self.is_live and drawing.new_rows:
             title += "  " + words("documents.new", count=drawing.new_rows)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.crdt import FieldType
 from watchroom.crdt.picture import Picture, picture_of
 from watchroom.crdt.timeline import Timeline
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
+from watchroom.texts import Catalogue
 from watchroom.tree.tail import ZONE, Tail, object_in
+
+from watchroom_tui.document_drawing import DocumentDrawing
 
 if TYPE_CHECKING:
     from watchroom import Workspace
@@ -23,8 +25,8 @@ class Reading(NamedTuple):
     """A document at one of its versions. ``row`` made that version; ``newest`` is the last one there is."""
 
     name: str
-    schema: Mapping[str, FieldType]
     picture: Picture
+    drawing: DocumentDrawing
     row: Row
     newest: int
 
@@ -36,8 +38,9 @@ class Reading(NamedTuple):
 class DocumentReader:
     """One document at a time. May be used from any thread; a reading waits for the one before it."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, words: Catalogue) -> None:
         self._journal = journal
+        self._words = words
         self._lock = Lock()
         self._tail: Tail | None = None
         self._timeline: Timeline | None = None
@@ -52,9 +55,7 @@ class DocumentReader:
         with self._lock:
             tail = self._tail_of(name, newest, workspace)
             tail.catch_up(newest)
-            return Reading(
-                name, tail.document.schema, picture_of(tail.document, former), tail.newest, tail.version
-            )
+            return self._drawn(tail, picture_of(tail.document, former), tail.newest)
 
     def then(self, name: str, version: int, progress: Callable[[float], None]) -> Reading | None:
         """The document as it was; None if it is no longer the one that is read. The first time its whole
@@ -66,7 +67,11 @@ class DocumentReader:
             timeline = self._caught_up(tail, progress)
             picture = picture_of(timeline.at(version))
             row = self._journal.version(ZONE, name, max(1, min(version, tail.version)))
-            return Reading(name, tail.document.schema, picture, row or tail.newest, tail.version)
+            return self._drawn(tail, picture, row or tail.newest)
+
+    def _drawn(self, tail: Tail, picture: Picture, row: Row) -> Reading:
+        drawing = DocumentDrawing(picture, tail.document.schema, self._words)
+        return Reading(tail.name, picture, drawing, row, tail.version)
 
     def _tail_of(self, name: str, newest: int, workspace: Workspace | None) -> Tail:
         if self._tail is None or self._tail.name != name or self._tail.version > newest:

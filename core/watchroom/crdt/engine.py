@@ -14,6 +14,7 @@ from watchroom.errors import InvalidState
 _NAME: Final = "text"
 _COMMIT_CHARACTERS: Final = 64 * 1024
 """Loro wants pastes in commits of at most 256 KB; a character has at most 4 bytes."""
+_PIECE: Final = 500
 _KIND: Final = slice(20, 22)
 _UPDATES: Final = b"\0\4"
 """What stands in a blob's header where it says of which kind it is, if it is updates. Snapshots may lack
@@ -103,7 +104,11 @@ class Engine:
 
     def editors(self, positions: range) -> list[int | None]:
         """The peers that wrote the characters there. About 1 µs each."""
-        return [*map(self._text.get_editor_at_unicode_pos, positions)]
+        found: list[int | None] = []
+        # A piece at a time: within one, no other thread has its turn.
+        for start in range(0, len(positions), _PIECE):
+            found.extend(map(self._text.get_editor_at_unicode_pos, positions[start : start + _PIECE]))
+        return found
 
     def operation_at(self, position: int) -> int:
         """Which of its writer's operations wrote the character there, counted from 0."""

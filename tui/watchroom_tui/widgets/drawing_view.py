@@ -31,6 +31,8 @@ class DrawingView(TextView):
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._drawing: Drawing | None = None
         self._cursor: int | None = None
+        self._heights: dict[tuple[str, ...], int] = {}
+        """How many lines the rows took that were last drawn: most come again with the next drawing."""
         self._starts: list[int] | None = None
         """On which line each row begins, and the end; None where nothing is wrapped."""
 
@@ -83,14 +85,17 @@ class DrawingView(TextView):
     def _wrapped_starts(self, drawing: Drawing) -> list[int] | None:
         if len(drawing) > MOST_WRAPPED:
             return None
-        self._wrapped_at = self._text_room()
+        known = self._heights if self._wrapped_at == self._text_room() else {}
+        self._wrapped_at, self._heights = self._text_room(), {}
         starts, characters = [0], 0
         for index in range(len(drawing)):
-            texts = drawing.texts(index)
+            texts = tuple(drawing.texts(index))
             characters += sum(map(len, texts))
             if characters > 100 * MOST_WRAPPED:
                 return None
-            starts.append(starts[-1] + max(len(wrap(text, self._wrapped_at)) for text in texts))
+            height = known.get(texts) or max(len(wrap(text, self._wrapped_at)) for text in texts)
+            self._heights[texts] = height
+            starts.append(starts[-1] + height)
         return starts
 
     def _row_at(self, line: int) -> tuple[int, int]:
