@@ -1,12 +1,22 @@
-"""Module K: scenes that cross the zones (spec 1). K-2 comes with realtime documents."""
+"""Module K: scenes that cross the zones (spec 1)."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import pytest
 from calls import ok, refused
 from watchroom import Toolbox, Workspace
+
+KANBAN = {"title": "lww_register", "tasks": "or_set", "done_count": "pn_counter"}
+THREE = ("alice", "bob", "charlie")
+TASKS_EACH = 20
 
 
 @pytest.fixture
@@ -71,6 +81,86 @@ def test_K_1_research_analysis_writing(team: dict[str, Toolbox]) -> None:
     final = ok(writer, "collab_read", filepath="report.md")["content"]
     assert "润色后的报告" in final
     assert "补充数据" in final
+
+
+def test_K_2_a_board_in_real_time_and_private_drafts(root: Path) -> None:
+    with Workspace.open(root, agents=THREE) as workspace:
+        alice, bob, charlie = map(workspace.tools, THREE)
+        board = {"doc_id": "kanban"}
+        ok(alice, "realtime_create_document", **board, schema=KANBAN)
+        ok(alice, "realtime_set_field", **board, field_name="title", value="Sprint 1")
+        together = Barrier(len(THREE))
+
+        def work(agent: Toolbox) -> None:
+            together.wait()
+            draft = f"draft of {agent.actor}"
+            ok(agent, "save_to_my_workspace", filename="draft.md", content=draft)
+            for number in range(TASKS_EACH):
+                task = f"{agent.actor} {number}"
+                ok(agent, "realtime_edit_set", **board, field_name="tasks", operation="add", element=task)
+
+        with ThreadPoolExecutor(len(THREE)) as pool:
+            list(pool.map(work, (alice, bob, charlie)))
+        for agent in (alice, bob):
+            ok(agent, "realtime_edit_counter", **board, field_name="done_count", operation="increment")
+        snapshot = ok(charlie, "realtime_get_document_snapshot", **board)["snapshot"]
+        assert snapshot["title"] == "Sprint 1"
+        assert sorted(snapshot["tasks"]) == sorted(
+            f"{agent} {number}" for agent in THREE for number in range(TASKS_EACH)
+        )
+        assert snapshot["done_count"] == 2
+        _check_drafts(root)
+        assert workspace.verify() == []
+
+
+def test_K_2_from_a_process_for_each_agent(root: Path) -> None:
+    Workspace.open(root, agents=THREE).close()
+    board = {"doc_id": "kanban"}
+    _at_once(root, ("alice", "realtime_create_document", {**board, "schema": KANBAN}))
+    _at_once(root, ("alice", "realtime_set_field", {**board, "field_name": "title", "value": "Sprint 1"}))
+    add: dict[str, object] = {**board, "field_name": "tasks", "operation": "add"}
+    count: dict[str, object] = {**board, "field_name": "done_count", "operation": "increment"}
+    _at_once(
+        root,
+        *(
+            (agent, "save_to_my_workspace", {"filename": "draft.md", "content": f"draft of {agent}"})
+            for agent in THREE
+        ),
+        *((agent, "realtime_edit_set", {**add, "element": f"{agent}'s task"}) for agent in THREE),
+    )
+    _at_once(root, *((agent, "realtime_edit_counter", count) for agent in ("alice", "bob")))
+    (seen,) = _at_once(root, ("charlie", "realtime_get_document_snapshot", board))
+    assert seen["snapshot"] == {
+        "title": "Sprint 1",
+        "tasks": [f"{agent}'s task" for agent in THREE],
+        "done_count": 2,
+    }
+    _check_drafts(root)
+    with Workspace.open(root) as workspace:
+        assert workspace.verify() == []
+
+
+def _at_once(root: Path, *calls: tuple[str, str, dict[str, object]]) -> list[dict[str, Any]]:
+    """The results of calls that are made at the same time, each in a process of its own."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "watchroom_tui.cli", "call", str(root), agent, tool, json.dumps(given)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for agent, tool, given in calls
+    ]
+    results: list[dict[str, Any]] = [json.loads(process.communicate()[0]) for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(calls), results
+    return results
+
+
+def _check_drafts(root: Path) -> None:
+    """Each agent's own folder holds its own draft, and nothing else."""
+    for agent in THREE:
+        folder = root / "agents" / agent
+        assert [file.name for file in folder.iterdir()] == ["draft.md"]
+        assert (folder / "draft.md").read_text() == f"draft of {agent}"
 
 
 def test_K_3_others_workspaces_as_reference(root: Path, team: dict[str, Toolbox]) -> None:
