@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -118,8 +119,8 @@ def test_K_2_from_a_process_for_each_agent(root: Path) -> None:
     board = {"doc_id": "kanban"}
     _at_once(root, ("alice", "realtime_create_document", {**board, "schema": KANBAN}))
     _at_once(root, ("alice", "realtime_set_field", {**board, "field_name": "title", "value": "Sprint 1"}))
-    add: dict[str, object] = {**board, "field_name": "tasks", "operation": "add"}
-    count: dict[str, object] = {**board, "field_name": "done_count", "operation": "increment"}
+    add = {**board, "field_name": "tasks", "operation": "add"}
+    count = {**board, "field_name": "done_count", "operation": "increment"}
     _at_once(
         root,
         *(
@@ -140,7 +141,7 @@ def test_K_2_from_a_process_for_each_agent(root: Path) -> None:
         assert workspace.verify() == []
 
 
-def _at_once(root: Path, *calls: tuple[str, str, dict[str, object]]) -> list[dict[str, Any]]:
+def _at_once(root: Path, *calls: tuple[str, str, Mapping[str, object]]) -> list[dict[str, Any]]:
     """The results of calls that are made at the same time, each in a process of its own."""
     processes = [
         subprocess.Popen(
