@@ -59,6 +59,8 @@ class Desk:
         self._recall(field)
         mine = self._view.text(self._live.name, field, text)
         done = edit(mine, self._view.replica)
+        # Not after the commit: what other processes wrote meanwhile is then in a text that is the live one.
+        length = len(mine)
         row = None
         if done.delta is None:
             self._store.committer.commit(
@@ -67,7 +69,7 @@ class Desk:
         else:
             facts: dict[str, Json] = {"at": done.position, "added": done.inserted, "removed": done.deleted}
             row = self._commit(field, mine, done.delta, {"op": op, **facts})
-        return EditedText(row, done, len(mine), mine is not text)
+        return EditedText(row, done, length, mine is not text)
 
     def set(self, field: str, value: Json) -> Row:
         """Write a register; or replace a map, of which only what the writer changed is written."""

@@ -1,0 +1,98 @@
+"""Edits of a text in which every character is one of a kind, so that afterwards each can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import Any, Final, NamedTuple
+
+from watchroom import Toolbox
+
+DOC_ID: Final = "shared"
+FIELD: Final = "body"
+SCHEMA: Final = {FIELD: "rga"}
+LONGEST: Final = 12
+_PLANE: Final = 0x10000
+_FIRST: Final = 4
+_MOST: Final = 0xFF00
+
+
+class Edit(NamedTuple):
+    """An edit that was acknowledged as that version; ``deleted`` and ``inserted`` may be empty."""
+
+    version: int
+    deleted: str
+    inserted: str
+
+
+class Editor:
+    """Edits at random places as one agent, whose ``number`` gives it characters that nobody else writes: as
+    many as a plane of Unicode holds, beginning with the ``first``-th."""
+
+    def __init__(self, toolbox: Toolbox, number: int, seed: int, first: int = 0) -> None:
+        self._toolbox = toolbox
+        self._random = Random(f"{seed} {number} {first}")
+        self._plane = (_FIRST + number) * _PLANE
+        self._next = first
+        self._known = self.read()
+
+    def read(self) -> str:
+        """The text as it is now; from here on positions count in it."""
+        result = self._call("realtime_get_field")
+        value: str = result["value"]
+        self._known = value
+        return value
+
+    def edit(self) -> Edit:
+        """Insert, delete or replace something, wherever it is and whoever wrote it."""
+        known, chance = self._known, self._random
+        start = chance.randint(0, len(known))
+        operation = chance.choice(("insert", "insert", "insert", "delete", "replace")) if known else "insert"
+        if operation == "insert":
+            stop, given = start, {"position": start}
+        else:
+            start = min(start, len(known) - 1)
+            stop = min(start + chance.randint(1, LONGEST), len(known))
+            given = {"from": start, "to": stop}
+        text = "" if operation == "delete" else self._fresh(chance.randint(1, LONGEST))
+        arguments = {**given, "text": text} if text else given
+        result = self._call("realtime_edit_text", operation=operation, args=arguments)
+        self._known = known[:start] + text + known[stop:]
+        if result["length"] != len(self._known):
+            raise RuntimeError(f"{result}, but the text as I know it has {len(self._known)} characters")
+        return Edit(result["version"], known[start:stop], text)
+
+    def _fresh(self, length: int) -> str:
+        begin, self._next = self._next, self._next + length
+        if self._next > _MOST:
+            raise RuntimeError("no character is left that was not used yet")
+        return "".join(chr(self._plane + code) for code in range(begin, self._next))
+
+    def _call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        result: dict[str, Any] = self._toolbox.dispatch_tool_call(
+            tool,
+            {"doc_id": DOC_ID, "field_name": FIELD, **arguments},  # type: ignore[dict-item]
+        )
+        if not result["success"]:
+            raise RuntimeError(result)
+        return result
+
+
+def remains(edits: Iterable[Edit]) -> set[str]:
+    """The characters that were inserted and that nobody deleted."""
+    inserted, deleted = set[str](), set[str]()
+    for edit in edits:
+        inserted.update(edit.inserted)
+        deleted.update(edit.deleted)
+    return inserted - deleted
+
+
+def disordered(text: str, edits: Iterable[Edit]) -> list[str]:
+    """The insertions of which something stands in ``text`` in another order than it was written."""
+    places = {character: place for place, character in enumerate(text)}
+    found = []
+    for edit in edits:
+        kept = [places[character] for character in edit.inserted if character in places]
+        if kept != sorted(kept):
+            found.append(edit.inserted)
+    return found

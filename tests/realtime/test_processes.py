@@ -1,0 +1,87 @@
+"""Several processes edit one text at once: no edit is lost, and all of them end with the same text."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from calls import ok
+from marked import DOC_ID, FIELD, SCHEMA, Edit, disordered, remains
+from watchroom import Workspace
+from watchroom.crdt import Document
+
+PROCESSES, EDITS_EACH = 4, 300
+SEED = int(os.environ.get("WATCHROOM_SEED", "7"))
+TESTS = Path(__file__).parents[1]
+
+
+def test_processes_edit_one_text_without_losing_a_character(root: Path) -> None:
+    print(f"WATCHROOM_SEED={SEED}")
+    agents = [f"agent{n}" for n in range(PROCESSES)]
+    with Workspace.open(root, agents=agents) as workspace:
+        ok(workspace.tools(agents[0]), "realtime_create_document", doc_id=DOC_ID, schema=SCHEMA)
+    command = [sys.executable, "-m", "realtime.edit_many", str(root)]
+    processes = [
+        subprocess.Popen(
+            [*command, agent, str(number), str(SEED), str(EDITS_EACH)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=TESTS,
+        )
+        for number, agent in enumerate(agents)
+    ]
+    try:
+        assert _lines(processes) == ["ready\n"] * PROCESSES
+        _go(processes)
+        edits = [Edit(*each) for line in _lines(processes) for each in json.loads(line)]
+        _go(processes)
+        texts = [json.loads(line) for line in _lines(processes)]
+        for process in processes:
+            process.communicate()
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    assert [process.returncode for process in processes] == [0] * PROCESSES
+    (text,) = set(texts)
+    total = PROCESSES * EDITS_EACH
+    assert sorted(edit.version for edit in edits) == list(range(2, total + 2))
+    assert sorted(text) == sorted(remains(edits))
+    assert disordered(text, edits) == []
+    kept: dict[str, Any] = json.loads((root / f"realtime/.crdt_state/{DOC_ID}.crdt.json").read_text())
+    assert (kept["version"], kept["values"]) == (total + 1, {FIELD: text})
+    with Workspace.open(root) as workspace:
+        fresh = ok(workspace.tools(agents[0]), "realtime_get_field", doc_id=DOC_ID, field_name=FIELD)
+        assert fresh["value"] == text
+        assert _folded(workspace) == text
+        assert workspace.verify() == []
+
+
+def _lines(processes: list[subprocess.Popen[str]]) -> list[str]:
+    return [process.stdout.readline() for process in processes if process.stdout]
+
+
+def _go(processes: list[subprocess.Popen[str]]) -> None:
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+
+def _folded(workspace: Workspace) -> str:
+    """The text as the rows of the journal alone make it, whatever their order."""
+    deltas = [
+        json.loads(content or "")
+        for _, content in workspace.journal.versions("realtime", DOC_ID, after=1, limit=1_000_000)
+    ]
+    Random(SEED).shuffle(deltas)
+    replica = Document({FIELD: "rga"})
+    for delta in deltas:
+        replica.merge(delta)
+    return replica.text(FIELD).value
