@@ -17,6 +17,15 @@ _FIRST: Final = 4
 _MOST: Final = 0xFF00
 
 
+class Plan(NamedTuple):
+    """An edit to be made."""
+
+    operation: str
+    start: int
+    deleted: str
+    inserted: str
+
+
 class Edit(NamedTuple):
     """An edit that was acknowledged as that version; ``deleted`` and ``inserted`` may be empty."""
 
@@ -44,23 +53,38 @@ class Editor:
         return value
 
     def edit(self) -> Edit:
-        """Insert, delete or replace something, wherever it is and whoever wrote it."""
+        """Plan an edit and make it."""
+        return self.make(self.plan())
+
+    def insert(self, length: int) -> Edit:
+        """Insert so many characters somewhere."""
+        return self.make(Plan("insert", self._random.randint(0, len(self._known)), "", self._fresh(length)))
+
+    def plan(self) -> Plan:
+        """Something to insert, delete or replace, wherever it is and whoever wrote it."""
         known, chance = self._known, self._random
         start = chance.randint(0, len(known))
         operation = chance.choice(("insert", "insert", "insert", "delete", "replace")) if known else "insert"
         if operation == "insert":
-            stop, given = start, {"position": start}
-        else:
-            start = min(start, len(known) - 1)
-            stop = min(start + chance.randint(1, LONGEST), len(known))
-            given = {"from": start, "to": stop}
-        text = "" if operation == "delete" else self._fresh(chance.randint(1, LONGEST))
-        arguments = {**given, "text": text} if text else given
-        result = self._call("realtime_edit_text", operation=operation, args=arguments)
-        self._known = known[:start] + text + known[stop:]
+            return Plan(operation, start, "", self._fresh(chance.randint(1, LONGEST)))
+        start = min(start, len(known) - 1)
+        deleted = known[start : start + chance.randint(1, LONGEST)]
+        inserted = "" if operation == "delete" else self._fresh(chance.randint(1, LONGEST))
+        return Plan(operation, start, deleted, inserted)
+
+    def make(self, plan: Plan) -> Edit:
+        operation, start, deleted, inserted = plan
+        stop = start + len(deleted)
+        given: dict[str, object] = (
+            {"position": start} if operation == "insert" else {"from": start, "to": stop}
+        )
+        if inserted:
+            given["text"] = inserted
+        result = self._call("realtime_edit_text", operation=operation, args=given)
+        self._known = self._known[:start] + inserted + self._known[stop:]
         if result["length"] != len(self._known):
             raise RuntimeError(f"{result}, but the text as I know it has {len(self._known)} characters")
-        return Edit(result["version"], known[start:stop], text)
+        return Edit(result["version"], deleted, inserted)
 
     def _fresh(self, length: int) -> str:
         begin, self._next = self._next, self._next + length
