@@ -15,6 +15,7 @@ import sessions
 import sharing
 import storage
 import syncs
+import writing_together
 from measure import Measure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
@@ -27,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "models": models.measure,
     "sessions": sessions.measure,
     "realtime": realtime.measure,
+    "documents": writing_together.measure,
 }
 
 
