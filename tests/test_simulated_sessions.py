@@ -212,6 +212,7 @@ def test_what_is_said_has_only_known_slots(part: str) -> None:
             "who",
             "text",
             "answer",
+            "piece",
         ),
         "x",
     )

@@ -191,6 +191,10 @@ class Haunted(NamedTuple):
     broken: str
 
     @property
+    def root(self) -> str:
+        return self.workspace.root
+
+    @property
     def sessions(self) -> Sessions:
         return self.workspace.sessions
 

@@ -75,6 +75,10 @@ class Desk:
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
 
+    @property
+    def writes_chinese(self) -> bool:
+        return self.role == "translator"
+
     def say(self, kind: str, /, **given: object) -> str:
         """A message of that kind, in Chinese if the agent writes Chinese and there is one."""
         return self.author.filling(**given).one_of(self.templates(kind))
@@ -82,14 +86,14 @@ class Desk:
     def templates(self, kind: str) -> tuple[str, ...]:
         """What the agent may say of that kind, with its slots."""
         said = self.material.said.by_kind
-        return said.get(f"{kind}_zh", said[kind]) if self.role == "translator" else said[kind]
+        return said.get(f"{kind}_zh", said[kind]) if self.writes_chinese else said[kind]
 
     def thanks(self) -> str:
-        slot = "zh_thanks" if self.role == "translator" else "thanks"
+        slot = "zh_thanks" if self.writes_chinese else "thanks"
         return str(self.author.filling()[slot])
 
     def listed(self, words: Sequence[str]) -> str:
-        return ("、" if self.role == "translator" else ", ").join(words)
+        return ("、" if self.writes_chinese else ", ").join(words)
 
     def place(self, document: Document) -> str:
         """The path of a document: numbered squads mostly study a line of their own, in its folder."""

@@ -50,6 +50,9 @@ class Workplace(Protocol):
     """Where agents work: a `Workspace`, as far as they need it."""
 
     @property
+    def root(self) -> str: ...
+
+    @property
     def sessions(self) -> Sessions: ...
 
     def tools(self, agent: str) -> Toolbox: ...
@@ -57,7 +60,8 @@ class Workplace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What all agents of a simulation share. ``over``: it ends; ``turns`` are None where nobody is asked."""
+    """What all agents of a simulation share. ``people_help``: agents take nothing back without people;
+    ``turns`` to ask them are None where nobody is asked. ``over``: it ends."""
 
     workspace: Workplace
     team: list[str]
@@ -65,6 +69,7 @@ class Stage:
     speed: float
     tally: Tally
     over: asyncio.Event
+    people_help: bool
     turns: Turns | None
 
     async def goes_on(self) -> None:
@@ -88,7 +93,7 @@ class Player:
         self._session: Session | None = None
         self._failure: Exception | None = None
         self._answered = 0.0
-        script = life(agent.id, stage.team, stage.seed, people_help=stage.turns is not None)
+        script = life(agent.id, stage.team, stage.seed, people_help=stage.people_help)
         self._mind = Mind(agent.id, script, self._voice, stage.tally, speed=stage.speed, turns=stage.turns)
 
     async def comes_to_rest(self) -> None:

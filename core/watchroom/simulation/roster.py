@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable
 from typing import Final
 
 from watchroom.registry import Agent, Layer
@@ -26,6 +27,7 @@ _ROLES: Final[tuple[tuple[str, Layer, str], ...]] = (
 """Role, layer, supervisor. The first twelve agents have these names; those after them are numbered squads,
 each with a line of its own to study, whose middle layer answers to the planner."""
 
+_APART: Final = "reviewer"
 _NUMBERED: Final = re.compile(r"(.+)-(\d{1,6})")
 
 
@@ -41,6 +43,12 @@ def roster(count: int) -> list[Agent]:
         boss = f"{supervisor}-{squad + 2}" if layer == "bottom" else "planner"
         first.append(Agent(f"{role}-{squad + 2}", role, layer, boss))
     return first[:count]
+
+
+def works_apart(team: Iterable[Agent]) -> tuple[str, ...]:
+    """Who of a team works in a process of its own in the demo: the reviewer, or the first of a small team."""
+    ids = [agent.id for agent in team]
+    return (_APART if _APART in ids else ids[0],)
 
 
 def role_of(agent_id: str) -> str:

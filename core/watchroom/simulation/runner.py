@@ -1,15 +1,17 @@
-"""Runs the agents: each through sessions of its own, all on one event loop in a thread of its own."""
+"""Runs the agents: each through sessions of its own, all on one event loop in a thread of its own, or some of
+them apart, in processes of their own."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from threading import Lock, Thread
 from traceback import extract_tb
 from types import TracebackType
 from typing import Final, Self
 
 from watchroom.registry import Agent
+from watchroom.simulation.apart import Apart
 from watchroom.simulation.player import Player, Stage, Workplace
 from watchroom.simulation.tally import Summary, Tally
 from watchroom.simulation.turns import Turns
@@ -26,7 +28,8 @@ class Simulation:
 
     ``agents``, at least one, are registered in ``workspace``. ``speed`` divides all pauses: at 1 an agent
     acts about once a second or two, at 0 it never pauses. With ``people`` the agents ask people now and then:
-    they wait for the answer, but not for ever.
+    they wait for the answer, but not for ever. The agents ``apart`` work in processes of their own, which end
+    with the simulation, and ask nobody.
     """
 
     def __init__(
@@ -37,11 +40,15 @@ class Simulation:
         seed: int = 0,
         speed: float = 1.0,
         people: bool = False,
+        apart: Collection[str] = (),
     ) -> None:
         if speed < 0:
             raise ValueError(f"speed is 0 (no pauses) or more, not {speed}")
         self._workspace = workspace
-        self._agents = [(agent, workspace.tools(agent.id)) for agent in agents]
+        given = list(agents)
+        self._team = [agent.id for agent in given]
+        self._apart = [agent for agent in self._team if agent in apart]
+        self._agents = [(agent, workspace.tools(agent.id)) for agent in given if agent.id not in apart]
         self._seed = seed
         self._speed = speed
         self._people = people
@@ -97,31 +104,38 @@ class Simulation:
                 over.set()
         began = loop.time()
         turns = Turns(lambda: (loop.time() - began) * (self._speed or _FULL_SPEED)) if self._people else None
-        team = [agent.id for agent, _ in self._agents]
         stage = Stage(
-            self._workspace,
-            team,
-            self._seed,
-            self._speed,
-            self._tally,
-            over,
-            turns,
+            workspace=self._workspace,
+            team=self._team,
+            seed=self._seed,
+            speed=self._speed,
+            tally=self._tally,
+            over=over,
+            people_help=self._people,
+            turns=turns,
         )
         players = [Player(stage, agent, toolbox) for agent, toolbox in self._agents]
-        tasks = [asyncio.create_task(self._watch(player)) for player in players]
-        await over.wait()
-        await asyncio.wait(
-            [asyncio.create_task(player.comes_to_rest()) for player in players], timeout=_GOODBYE
-        )
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        await play(stage, players, [Apart(stage, agent) for agent in self._apart])
 
-    async def _watch(self, player: Player) -> None:
-        try:
-            await player.live()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must be seen
-            where = extract_tb(error.__traceback__)[-1]
-            self._tally.failed(
-                f"{player.id}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-            )
+
+async def play(stage: Stage, players: Sequence[Player], others: Sequence[Apart] = ()) -> None:
+    """Let these live, and those in processes of their own, until the simulation is over."""
+    tasks = [asyncio.create_task(_watch(stage, each.id, each)) for each in players]
+    # After the others, which would begin slowly beside a process that is loading.
+    processes = [asyncio.create_task(_watch(stage, each.id, each)) for each in others]
+    await stage.over.wait()
+    if tasks:
+        resting = [asyncio.create_task(player.comes_to_rest()) for player in players]
+        await asyncio.wait(resting, timeout=_GOODBYE)
+    for task in tasks:
+        task.cancel()
+    if tasks or processes:
+        await asyncio.wait([*tasks, *processes])
+
+
+async def _watch(stage: Stage, agent: str, life: Player | Apart) -> None:
+    try:
+        await life.live()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it must be seen
+        where = extract_tb(error.__traceback__)[-1]
+        stage.tally.failed(f"{agent}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})")

@@ -12,6 +12,10 @@ from typing import Final
 from watchroom.simulation.steps import Call, Result, succeeded, text_in
 
 _QUICK: Final = 2
+_EDITS: Final = frozenset(
+    {"realtime_set_field", "realtime_edit_text", "realtime_edit_set", "realtime_edit_counter"}
+)
+_LOOKS: Final = frozenset({"list", "contains", "value"})
 _WRITES: Final = frozenset({"collab_write", "collab_rollback"})
 
 
@@ -21,9 +25,9 @@ class Summary:
 
     A conflict is a write that met a newer version when it was first tried; it ends as a recovery (merged
     and committed), or abandoned. ``conflict_rate`` is conflicts among all such first tries,
-    ``recovery_rate`` the share of ended conflicts that were recovered within two tries. ``refused`` are
-    the calls that failed otherwise. ``sessions`` have come to an end, and used so many ``tokens``.
-    ``errors`` name the agents that had to be stopped, and why.
+    ``recovery_rate`` the share of ended conflicts that were recovered within two tries. ``edits`` are those
+    of realtime documents. ``refused`` are the calls that failed otherwise. ``sessions`` have come to an end,
+    and used so many ``tokens``. ``errors`` name the agents that had to be stopped, and why.
     """
 
     calls: int
@@ -35,6 +39,7 @@ class Summary:
     abandoned: int
     handoffs_sent: int
     handoffs_acknowledged: int
+    edits: int
     refused: int
     sessions: int
     tokens: int
@@ -69,6 +74,8 @@ class Tally:
                 self._wrote(call.attempt, ok, conflict)
             if not ok and not conflict:
                 self._counts["refused"] += 1
+            if ok and call.tool in _EDITS and call.arguments.get("operation") not in _LOOKS:
+                self._counts["edits"] += 1
             if ok and call.tool in ("handoff_file", "acknowledge_handoff"):
                 self._counts[call.tool] += 1
 
@@ -107,6 +114,7 @@ class Tally:
                 abandoned=counts["abandoned"],
                 handoffs_sent=counts["handoff_file"],
                 handoffs_acknowledged=counts["acknowledge_handoff"],
+                edits=counts["edits"],
                 refused=counts["refused"],
                 sessions=counts["sessions"],
                 tokens=counts["tokens"],

@@ -69,6 +69,8 @@ class Voice:
             expected = call.arguments.get("expected_version")
             ending = {0: "_new", UNCHECKED: "_over"}.get(expected if isinstance(expected, int) else 1, "")
             return call.tool + ("_again" if call.attempt else ending)
+        if call.tool.startswith("realtime_"):
+            return _kind_of_edit(call)
         if call.tool in _WAITS and last is not None and last.tool == call.tool:
             return f"{call.tool}_again"
         if call.arguments.get("agent_id", self.me) != self.me:
@@ -76,15 +78,26 @@ class Voice:
         return call.tool
 
 
+def _kind_of_edit(call: Call) -> str:
+    """A call on a realtime document, with what it does there."""
+    operation = text_in(call.arguments, "operation")
+    if call.tool == "realtime_set_field" and "key" in call.arguments:
+        operation = "remove" if call.arguments.get("remove") is True else "key"
+    return f"{call.tool}_{operation}" if operation else call.tool
+
+
 def _slots(call: Call, result: Result) -> dict[str, object]:
     given = call.arguments
     path = text_in(given, "filepath") or text_in(given, "filename")
+    edit = given.get("args")
+    piece = text_in(edit, "text") if isinstance(edit, Mapping) else text_in(given, "element")
     message = text_in(given, "message")
     return {
         "tool": call.tool,
         "file": path.rsplit("/", 1)[-1],
         "message": message[:_LONGEST].rstrip(".。"),
         "agent": next((given[name] for name in ("to_agent", "from_agent", "agent_id") if name in given), ""),
+        "piece": (piece or text_in(given, "key") or text_in(given, "value")).strip("\n- "),
         "target": given.get("to_version"),
         "base": given.get("expected_version"),
         "author": text_in(result, "current_author") or "the other one",

@@ -1,11 +1,11 @@
-"""An agent's whole life: it settles in, plays its part in the two scenes, then works on for ever."""
+"""An agent's whole life: it settles in, plays its part in the scenes, then works on for ever."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from watchroom.simulation import handoffs, mistakes, people, private, shared
+from watchroom.simulation import board, handoffs, mistakes, people, private, shared
 from watchroom.simulation.desk import Desk
 from watchroom.simulation.dispute import dispute
 from watchroom.simulation.steps import Dropped, Pause, Script, Task, Turn, entries_in, text_in
@@ -21,6 +21,7 @@ class _Act(NamedTuple):
 
 
 _ROLL_BACK: Final = _Act(shared.roll_back, "roll_back", 1.5)
+_BOARD: Final = _Act(board.visit, "board", 4)
 _ACTS: Final = (
     _Act(shared.update, "update", 36),
     _Act(private.grow_note, "note", 17),
@@ -29,6 +30,7 @@ _ACTS: Final = (
     _Act(private.look_around, "look_around", 8),
     _Act(shared.browse, "browse", 5),
     _Act(private.scratch, "scratch", 6),
+    _BOARD,
     _ROLL_BACK,
     _Act(mistakes.make_one, "tidy", 1.8),
 )
@@ -46,7 +48,17 @@ def life(me: str, team: Sequence[str], seed: int, *, people_help: bool = False) 
     yield from _until_dropped(private.settle_in(desk))
     yield from _until_dropped(scene(desk))
     yield from _until_dropped(dispute(desk))
-    acts = [act for act in _ACTS if not (people_help and act is _ROLL_BACK)]
+    without = {_ROLL_BACK} if people_help else set[_Act]()
+    if me in board.MEMBERS:
+        if not board.sets_up(desk):
+            # Meanwhile somebody sets it up.
+            yield Task("note")
+            yield from _until_dropped(private.grow_note(desk))
+        yield Task(_BOARD.task)
+        yield from _until_dropped(board.visit(desk))
+    else:
+        without.add(_BOARD)
+    acts = [act for act in _ACTS if act not in without]
     weights = [act.weight / desk.crowding if act.task == "update" else act.weight for act in acts]
     kinds = people.kinds_for(desk) if people_help else ()
     while True:

@@ -70,7 +70,7 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
     import tempfile
     from dataclasses import asdict
 
-    from watchroom.simulation import Simulation, roster
+    from watchroom.simulation import Simulation, roster, works_apart
     from watchroom.workspace import Workspace
 
     if given.agents < FEWEST_AGENTS:
@@ -84,7 +84,12 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
         agents = roster(given.agents)
         workspace = stack.enter_context(Workspace.open(root, agents, language=given.language))
         simulation = Simulation(
-            workspace, agents, seed=given.seed, speed=given.speed, people=not given.headless
+            workspace,
+            agents,
+            seed=given.seed,
+            speed=given.speed,
+            people=not given.headless,
+            apart=works_apart(agents),
         )
         if not given.headless:
             with simulation:

@@ -1,0 +1,209 @@
+"""The board that several agents write on at the same time (spec 1, K-2): a realtime document.
+
+Texts grow by small edits at many places, tasks come and go, and what is done is counted. Who finds others at
+the board stays longer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from watchroom.model import Json
+from watchroom.simulation.desk import STORY_TEAM, Desk
+from watchroom.simulation.sheet import Sheet, board
+from watchroom.simulation.steps import Call, Result, Script, number_in, succeeded, text_in
+
+SCHEMA: Final[Mapping[str, Json]] = {
+    "title": "lww_register",
+    "notes": "rga",
+    "tasks": "or_set",
+    "owners": "lww_map",
+    "done": "pn_counter",
+}
+MEMBERS: Final = ("researcher", "analyst", "writer", "reviewer", "translator", "planner")
+"""Those who share the board, as far as they are in the team."""
+
+_LEAST_STEPS: Final = 4
+_MOST_STEPS: Final = 12
+_FEWEST_TASKS: Final = 4
+_MOST_TASKS: Final = 9
+_NUMBER: Final = re.compile(r"(?<![\d:.,])\d{1,3}(?![\d:.,])")
+_SPREAD: Final = 9
+
+_Act: TypeAlias = Callable[[Desk, Sheet], Script[None]]
+
+
+def sets_up(desk: Desk) -> bool:
+    """Whether it is this agent who sets the board up: the first of the team who is not busy at first."""
+    here = [agent for agent in MEMBERS if agent in (desk.me, *desk.others)]
+    return desk.me == min(here, key=STORY_TEAM.__contains__)
+
+
+def visit(desk: Desk) -> Script[None]:
+    """Go to the board and write on it; stay while others write on it too."""
+    sheet = yield from _open(desk)
+    if sheet is None:
+        return
+    for step in range(_MOST_STEPS):
+        if sheet.rest and (step >= _LEAST_STEPS or desk.chance(0.6)):
+            yield from _act(desk, sheet, _write_on)
+        else:
+            yield from _act(desk, sheet, _next_act(desk, sheet))
+        if step >= _LEAST_STEPS and not sheet.rest and not sheet.others_write:
+            return
+    while sheet.rest:
+        yield from _act(desk, sheet, _write_on)
+
+
+def _act(desk: Desk, sheet: Sheet, act: _Act) -> Script[None]:
+    if sheet.is_behind:
+        yield from _read_again(desk, sheet)
+    yield from act(desk, sheet)
+
+
+def _open(desk: Desk) -> Script[Sheet | None]:
+    """Look at the board; one agent sets it up where there is none, the others come again later."""
+    found = yield from _look(desk)
+    if found.get("error") == "document_not_found" and sets_up(desk):
+        yield from desk.call("realtime_create_document", doc_id=board().id, schema=dict(SCHEMA))
+        yield from _set_up(desk)
+        found = yield from _look(desk)
+    snapshot = found.get("snapshot")
+    return Sheet(snapshot, number_in(found, "version")) if isinstance(snapshot, Mapping) else None
+
+
+def _look(desk: Desk) -> Script[Result]:
+    return (yield from desk.call("realtime_get_document_snapshot", doc_id=board().id))
+
+
+def _set_up(desk: Desk) -> Script[None]:
+    sheet = Sheet({}, 1)
+    headings = "\n\n".join(section.heading for section in board().sections)
+    yield from _put(desk, sheet, 0, f"{headings}\n")
+    yield from _name(desk, sheet)
+
+
+def _read_again(desk: Desk, sheet: Sheet) -> Script[None]:
+    found = yield from desk.call("realtime_get_field", doc_id=board().id, field_name="notes")
+    sheet.notes = text_in(found, "value")
+    sheet.version = max(sheet.version, number_in(found, "version"))
+    sheet.is_behind = False
+
+
+def _next_act(desk: Desk, sheet: Sheet) -> _Act:
+    acts: list[tuple[_Act, float]] = [(_correct, 14), (_claim, 10), (_name, 2)]
+    if not sheet.rest:
+        acts.append((_begin_line, 40))
+    if len(sheet.tasks) < _MOST_TASKS:
+        acts.append((_add_task, 30 if len(sheet.tasks) < _FEWEST_TASKS else 14))
+    if sheet.tasks:
+        acts.append((_finish_task, 30 if len(sheet.tasks) >= _MOST_TASKS else 12))
+    if desk.me in sheet.owners.values():
+        acts.append((_release, 5))
+    return desk.rng.choices([act for act, _ in acts], [weight for _, weight in acts])[0]
+
+
+def _begin_line(desk: Desk, sheet: Sheet) -> Script[None]:
+    """Begin a line in a section; where that is full, take out its oldest one first."""
+    sections = [section for section in board().sections if (section.language == "zh") == desk.writes_chinese]
+    section = desk.rng.choice(sections)
+    lines = sheet.lines(section)
+    if len(lines) >= section.most:
+        yield from _replace(desk, sheet, lines[0].start, lines[0].end + 1, "")
+        return
+    at = sheet.end_of(section)
+    if at is None:
+        return
+    filling = desk.author.filling()
+    begin, *rest = [filling(part) for part in desk.rng.choice(section.lines)]
+    yield from _put(desk, sheet, at, f"{begin}\n")
+    sheet.line, sheet.rest = begin, tuple(rest)
+
+
+def _write_on(desk: Desk, sheet: Sheet) -> Script[None]:
+    """Add the next part to the line that was begun; if somebody changed it meanwhile, it is theirs."""
+    line, (part, *rest) = sheet.unfinished(), sheet.rest
+    sheet.rest = tuple(rest) if line else ()
+    if line:
+        sheet.line += part
+        yield from _put(desk, sheet, line.end, part)
+
+
+def _correct(desk: Desk, sheet: Sheet) -> Script[None]:
+    """Put another number in the place of one, whoever wrote it."""
+    numbers = list(_NUMBER.finditer(sheet.notes))
+    if not numbers:
+        return
+    number = desk.rng.choice(numbers)
+    better = int(number[0]) + desk.rng.choice((-1, 1)) * desk.rng.randint(1, _SPREAD)
+    yield from _replace(desk, sheet, number.start(), number.end(), str(max(1, better)))
+
+
+def _put(desk: Desk, sheet: Sheet, position: int, text: str) -> Script[None]:
+    yield from _edit(desk, sheet, "insert", (position, position), text, {"position": position, "text": text})
+
+
+def _replace(desk: Desk, sheet: Sheet, start: int, stop: int, text: str) -> Script[None]:
+    given: dict[str, Json] = {"from": start, "to": stop}
+    if text:
+        yield from _edit(desk, sheet, "replace", (start, stop), text, {**given, "text": text})
+    else:
+        yield from _edit(desk, sheet, "delete", (start, stop), "", given)
+
+
+def _edit(
+    desk: Desk, sheet: Sheet, operation: str, where: tuple[int, int], text: str, given: dict[str, Json]
+) -> Script[None]:
+    result = yield from _change(
+        desk, sheet, "realtime_edit_text", field_name="notes", operation=operation, args=given
+    )
+    if succeeded(result):
+        sheet.notes = sheet.notes[: where[0]] + text + sheet.notes[where[1] :]
+
+
+def _change(desk: Desk, sheet: Sheet, tool: str, **arguments: Json) -> Script[Result]:
+    yield desk.rhythm.pause()
+    result = yield Call(tool, {"doc_id": board().id, **arguments})
+    if succeeded(result):
+        sheet.wrote(result)
+    return result
+
+
+def _add_task(desk: Desk, sheet: Sheet) -> Script[None]:
+    filling = desk.author.filling()
+    task = filling.one_of(board().tasks_zh) if desk.writes_chinese else filling("{task}")
+    yield from _change(desk, sheet, "realtime_edit_set", field_name="tasks", operation="add", element=task)
+    sheet.tasks.add(task)
+
+
+def _finish_task(desk: Desk, sheet: Sheet) -> Script[None]:
+    """Take a task off the board, and count it."""
+    task = desk.rng.choice(sorted(sheet.tasks))
+    sheet.tasks.discard(task)
+    yield from _change(desk, sheet, "realtime_edit_set", field_name="tasks", operation="remove", element=task)
+    yield from _change(desk, sheet, "realtime_edit_counter", field_name="done", operation="increment")
+
+
+def _claim(desk: Desk, sheet: Sheet) -> Script[None]:
+    """Take over an area, of somebody else or of nobody."""
+    areas = board().areas_zh if desk.writes_chinese else board().areas
+    area = desk.rng.choice([each for each in areas if sheet.owners.get(each) != desk.me] or areas)
+    sheet.owners[area] = desk.me
+    yield from _change(desk, sheet, "realtime_set_field", field_name="owners", key=area, value=desk.me)
+
+
+def _release(desk: Desk, sheet: Sheet) -> Script[None]:
+    """Give an area back."""
+    area = desk.rng.choice(sorted(area for area, who in sheet.owners.items() if who == desk.me))
+    del sheet.owners[area]
+    yield from _change(desk, sheet, "realtime_set_field", field_name="owners", key=area, remove=True)
+
+
+def _name(desk: Desk, sheet: Sheet) -> Script[None]:
+    """Give the board another title."""
+    title = desk.author.filling().one_of(board().titles)
+    if title != sheet.title:
+        sheet.title = title
+        yield from _change(desk, sheet, "realtime_set_field", field_name="title", value=title)
