@@ -1,4 +1,4 @@
-"""A document that several processes write at once: ``python benchmarks/writing_together.py``."""
+"""A document that several processes write at once: ``python benchmarks/writing_together.py [EDITS]``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from measure import Measure, scratch, table
 from watchroom import Toolbox, Workspace
 
 PROCESSES: Final = 4
-EDITS: Final = 3000
-"""Of each process."""
+EDITS: Final = 500
+"""Of each process. With many more it takes long: what an edit costs grows with the history."""
 READ_EVERY: Final = 100
 """Edits after which a writer reads the text again."""
 WRITES: Final = 1000
@@ -120,4 +120,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--work"]:
         _work(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
     else:
-        print(table(measure()))
+        print(table(measure(edits=int(sys.argv[1]) if sys.argv[1:] else EDITS)))
