@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -139,6 +140,22 @@ def test_what_goes_wrong_in_the_process_is_logged(root: Path, caplog: pytest.Log
     assert error.startswith("reviewer: its process ended with status 1: ")
     assert "WorkspaceNotFound" in error
     assert any("Traceback" in record.message for record in caplog.records)
+
+
+def test_what_else_the_process_prints_does_no_harm(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('good morning')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    workspace, team = open_team(root, 4)
+    with workspace:
+        simulation = Simulation(workspace, team, speed=0, apart=["reviewer"])
+
+        def reviewer_ended_one() -> bool:
+            return any(head.status == "done" for head in workspace.sessions.list("reviewer"))
+
+        assert run_until(workspace, simulation, reviewer_ended_one).errors == ()
+    assert "reviewer, in its process: good morning" in caplog.messages
 
 
 def test_the_process_is_gone_when_the_demo_is_killed(root: Path) -> None:

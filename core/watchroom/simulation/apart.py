@@ -53,8 +53,8 @@ class Apart:
             over.cancel()
             if process.returncode is None:
                 process.kill()
-            await asyncio.wait(listening)
             code = await process.wait()
+            await asyncio.gather(*listening)
         if code != 0:
             self._stage.tally.failed(f"{self.id}: its process ended with status {code}: {self._last_words}")
 
@@ -71,10 +71,14 @@ class Apart:
             await asyncio.wait_for(process.wait(), _PATIENCE)
 
     async def _listen(self, process: Process) -> None:
-        """Count what the agent does over there as if it were done here."""
+        """Count what the agent does over there as if it were done here. What is no report of that, something
+        else has printed."""
         while process.stdout is not None and (line := await process.stdout.readline()):
-            told = json.loads(line)
-            if isinstance(told, Mapping):
+            try:
+                told = json.loads(line)
+            except ValueError:
+                self._log(line)
+            else:
                 self._take(told)
 
     def _take(self, told: Mapping[str, Json]) -> None:
@@ -90,8 +94,11 @@ class Apart:
 
     async def _log_errors(self, process: Process) -> None:
         while process.stderr is not None and (line := await process.stderr.readline()):
-            self._last_words = line.decode(errors="replace").rstrip()
-            _log.error("%s, in its process: %s", self.id, self._last_words)
+            self._log(line)
+
+    def _log(self, line: bytes) -> None:
+        self._last_words = line.decode(errors="replace").rstrip()
+        _log.error("%s, in its process: %s", self.id, self._last_words)
 
 
 def _call_in(told: Result) -> Call:

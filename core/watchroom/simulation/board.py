@@ -132,8 +132,13 @@ def _write_on(desk: Desk, sheet: Sheet) -> Script[None]:
 
 
 def _correct(desk: Desk, sheet: Sheet) -> Script[None]:
-    """Put another number in the place of one, whoever wrote it."""
-    numbers = list(_NUMBER.finditer(sheet.notes))
+    """Put another number in the place of one, whoever wrote it, but not in a line that goes next."""
+    numbers = [
+        number
+        for section in board().sections
+        for line in sheet.lines(section)[1:]
+        for number in _NUMBER.finditer(sheet.notes, line.start, line.end)
+    ]
     if not numbers:
         return
     number = desk.rng.choice(numbers)
