@@ -13,8 +13,8 @@ from measure import Measure, scratch, table
 from watchroom import Toolbox, Workspace
 
 PROCESSES: Final = 4
-EDITS: Final = 500
-"""Of each process. With many more it takes long: what an edit costs grows with the history."""
+EDITS: Final = 3000
+"""Of each process."""
 READ_EVERY: Final = 100
 """Edits after which a writer reads the text again."""
 WRITES: Final = 1000

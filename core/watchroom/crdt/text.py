@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -132,6 +132,16 @@ class Text:
                 # Two names for one peer: a lie, or a mistake. Whichever comes first, all replicas agree.
                 self._replicas[peer] = max(by, self._replicas.get(peer, ""))
 
+    def merge_all(self, deltas: Sequence[Json]) -> None:
+        """Take over many deltas at once. Of those written concurrently each costs a walk through the history
+        when it comes alone. Raises `InvalidState`."""
+        found = [checks.fields(each, "shape", _DELTA, frozenset()) for each in deltas]
+        names = [_name(each["by"]) for each in found]
+        peers = [_peer(name) for name in names]
+        self._unpacked().take_all([_bytes(each["ops"]) for each in found])
+        for peer, by in zip(peers, names, strict=True):
+            self._replicas[peer] = max(by, self._replicas.get(peer, ""))
+
     def state(self) -> Mapping[str, Json]:
         """Everything ever written, packed."""
         if self._engine is None:
@@ -226,6 +236,11 @@ def update_of(delta: Json) -> bytes:
     if "ops" in found:
         return _bytes(found["ops"])
     return _unpack(found.get("history"))
+
+
+def is_delta(state: Json) -> bool:
+    """Whether it has the shape of a text's delta, not of its state."""
+    return isinstance(state, Mapping) and state.keys() == _DELTA
 
 
 def _replicas(names: object) -> dict[int, str]:

@@ -50,12 +50,23 @@ class Tail:
     def catch_up(self, until: int | None = None) -> None:
         """Take in what was written meanwhile, up to the version ``until``. Raises `JournalError`."""
         while found := self._journal.versions(ZONE, self.name, after=self.version, until=until, limit=_CHUNK):
-            for row, content in found:
-                try:
-                    self.document.merge(object_in(row, content))
-                except (InvalidState, FieldNotFound) as error:
-                    raise damaged(row) from error
+            deltas = [object_in(row, content) for row, content in found]
+            try:
+                self.document.merge_all(deltas)
+            except (InvalidState, FieldNotFound):
+                self._merge_one_by_one(found, deltas)
+            for row, _ in found:
                 self.wrote(row)
+
+    def _merge_one_by_one(
+        self, found: list[tuple[Row, str | None]], deltas: list[Mapping[str, Json]]
+    ) -> None:
+        """Find the row that cannot be merged; to merge another once more changes nothing."""
+        for (row, _), delta in zip(found, deltas, strict=True):
+            try:
+                self.document.merge(delta)
+            except (InvalidState, FieldNotFound) as error:
+                raise damaged(row) from error
 
     def wrote(self, row: Row) -> None:
         """The document holds what that row brought."""

@@ -121,10 +121,11 @@ class Checkpoints:
     def _write(self, live: Live) -> None:
         """A checkpoint is a view: where it cannot be written, the document stands in the journal all the
         same, and `verify` tells."""
-        data = live.checkpoint()
-        live.kept = len(data)
         place = checkpoint_place(live.name)
         try:
+            live.catch_up()
+            data = live.checkpoint()
+            live.kept = len(data)
             with self._turn:
                 folder, lock = self._open()
                 lock.acquire()
@@ -134,7 +135,7 @@ class Checkpoints:
                         folder.write(place, data)
                 finally:
                     lock.release()
-        except OSError:
+        except (OSError, WatchroomError):
             _log.exception("the checkpoint of %r could not be written", live.name)
 
     def replace(self, live: Live) -> None:

@@ -41,6 +41,7 @@ class Desk:
         self._live = live
         self._view = view
         self._tool = tool
+        self.has_written = False
         self.has_failed = False
         """Whether the document holds an edit that never became a row."""
 
@@ -54,10 +55,17 @@ class Desk:
         return self._live.newest
 
     def edit_text(self, field: str, op: str, edit: Callable[[Text, str], TextEdit]) -> EditedText:
-        """Edit a text; positions count in the text as the actor last saw it."""
+        """Edit a text; positions count in the text as the actor last saw it.
+
+        What others have written since is not taken in for that: of edits made at once, each that comes alone
+        costs a walk through the history.
+        """
         text = self.document.text(field)
-        self._recall(field)
+        if not self._view.has_seen(self._live.name, field):
+            self._live.catch_up()
+            self._recall(field)
         mine = self._view.text(self._live.name, field, text)
+        was_behind = mine is not text or self._live.lacks(field, self._view.replica)
         done = edit(mine, self._view.replica)
         # Not after the commit: what other processes wrote meanwhile is then in a text that is the live one.
         length = len(mine)
@@ -69,10 +77,11 @@ class Desk:
         else:
             facts: dict[str, Json] = {"at": done.position, "added": done.inserted, "removed": done.deleted}
             row = self._commit(field, mine, done.delta, {"op": op, **facts})
-        return EditedText(row, done, length, mine is not text)
+        return EditedText(row, done, length, was_behind)
 
     def set(self, field: str, value: Json) -> Row:
         """Write a register; or replace a map, of which only what the writer changed is written."""
+        self._live.catch_up()
         found = self.document.field(field)
         if isinstance(found, LWWRegister):
             delta = found.set(value, self._stamp())
@@ -86,18 +95,21 @@ class Desk:
 
     def set_key(self, field: str, key: str, value: Json) -> Row:
         """Write one key of a map."""
+        self._live.catch_up()
         found = self.document.map(field)
         delta = found.set(key, value, self._stamp())
         return self._commit(field, found, delta, {"op": "set", "key": key[:_SHOWN], "value": _shown(value)})
 
     def remove_key(self, field: str, key: str) -> Row:
         """Remove one key of a map, there or not."""
+        self._live.catch_up()
         found = self.document.map(field)
         delta = found.remove(key, self._stamp())
         return self._commit(field, found, delta, {"op": "remove", "key": key[:_SHOWN]})
 
     def add(self, field: str, element: str) -> Row:
         """Add to a set."""
+        self._live.catch_up()
         found = self.document.set(field)
         delta = found.add(element, self._view.replica)
         return self._commit(field, found, delta, {"op": "add", "element": element[:_SHOWN]})
@@ -105,6 +117,7 @@ class Desk:
     def remove(self, field: str, element: str) -> Row:
         """Remove from a set what the writer has seen of the element: an addition that it did not know of
         stays."""
+        self._live.catch_up()
         found = self.document.set(field)
         self._recall(field)
         delta = found.remove(element, self._view.set(self._live.name, field))
@@ -112,6 +125,7 @@ class Desk:
 
     def count(self, field: str, amount: int) -> Row:
         """Count up, or down by a negative amount."""
+        self._live.catch_up()
         found = self.document.counter(field)
         op = "increment" if amount >= 0 else "decrement"
         count = found.increment if amount >= 0 else found.decrement
@@ -146,11 +160,10 @@ class Desk:
         except BaseException:
             self.has_failed = True
             raise
+        self.has_written = True
         view.wrote(live.name, field, edited, delta)
         if edited is live.document.field(field) and row.version == live.version + 1:
             live.wrote(row)
-        else:
-            live.catch_up()
         return row
 
 

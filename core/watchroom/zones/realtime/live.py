@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import RLock
 
 from watchroom.crdt.checkpoint import Checkpoint
 from watchroom.journal import Journal
-from watchroom.tree.tail import Tail
+from watchroom.model import Row
+from watchroom.tree.tail import BY, ZONE, Tail
 
 
 class Live(Tail):
-    """A document to be used by one thread at a time: hold ``lock``."""
+    """A document to be used by one thread at a time: hold ``lock``.
+
+    It may lag behind the journal, as any replica may: whoever is shown something has it caught up before.
+    """
 
     def __init__(self, name: str, journal: Journal, start: Checkpoint | None) -> None:
         self.lock = RLock()
         self.kept = 0
         """Bytes of the checkpoint as it was last kept."""
+        self._looked_at = 0
+        self._ahead: dict[str, set[str]] = {}
         super().__init__(name, journal, start)
+
+    def catch_up(self, until: int | None = None) -> None:
+        super().catch_up(until)
+        self._ahead.clear()
+
+    def lacks(self, field: str, replica: str) -> bool:
+        """Whether others than ``replica`` have written to the field what this one has not taken in."""
+        for row in self._journal.history(ZONE, self.name, after_version=max(self.version, self._looked_at)):
+            self._looked_at = row.version or 0
+            for each in _fields_of(row):
+                self._ahead.setdefault(each, set()).add(str(row.detail.get(BY, "")))
+        return bool(self._ahead.get(field, set()) - {replica})
+
+
+def _fields_of(row: Row) -> Iterator[str]:
+    """The fields that the row's delta changes."""
+    detail = row.detail
+    several = detail.get("fields", [detail.get("field", "")])
+    yield from map(str, several if isinstance(several, list) else [])

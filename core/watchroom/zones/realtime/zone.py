@@ -83,8 +83,6 @@ class RealtimeZone:
         """The document, to be edited through its `Desk`. Raises `DocumentNotFound`, `JournalError`."""
         live = self._live(name)
         with live.lock:
-            before = live.version
-            live.catch_up()
             desk = Desk(self._store, live, view, tool)
             try:
                 yield desk
@@ -92,7 +90,7 @@ class RealtimeZone:
                 if desk.has_failed:
                     self._drop(live)
                     view.forget(name)
-            if live.version > before:
+            if desk.has_written:
                 self._checkpoints.keep(live)
 
     def merge(self, actor: str, name: str, state: Json) -> Row:
