@@ -89,6 +89,8 @@ async def _settled(pilot: Pilot[Any]) -> None:
     await pilot.pause(0.3)
 
 
+NEWS = 6
+"""So many edits come before one looks again."""
 DISPUTED = "announcement.md"
 """What two agents of the team could not agree on."""
 
@@ -145,6 +147,30 @@ async def _at_a_session(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
 
 
+async def _at_the_board(pilot: Pilot[Any]) -> None:
+    """Have the board shown that the team writes on together, with what came in while nobody looked."""
+    app = pilot.app
+    assert isinstance(app, WatchroomApp)
+    await _settled(pilot)
+    await pilot.press("5")
+    await _settled(pilot)
+    written = app.model.documents[0].version
+    await pilot.press("1")
+    while app.model.documents[0].version < written + NEWS:
+        await pilot.pause(0.2)
+    await pilot.press("5", "enter")
+    await _settled(pilot)
+
+
+async def _at_the_board_earlier(pilot: Pilot[Any]) -> None:
+    """Have an earlier moment of the board shown."""
+    await _settled(pilot)
+    await pilot.press("5", "enter")
+    await _settled(pilot)
+    await pilot.press(*["left_curly_bracket"] * 7)
+    await _settled(pilot)
+
+
 async def _merging(app: WatchroomApp, row: Row) -> None:
     await app.guide.to_merge(row)
 
@@ -161,6 +187,8 @@ SHOTS: tuple[Shot, ...] = (
     Shot("handoffs", MIDDLE, _rooms(), ("3", "down"), act=_settled),
     Shot("files", MIDDLE, _rooms(), ("4", "end"), act=_settled),
     Shot("files-narrow", NARROW, _rooms(), ("4", "end", "tab"), act=_settled),
+    Shot("document", MIDDLE, _rooms(), act=_at_the_board),
+    Shot("document-earlier", WIDE, _rooms(), act=_at_the_board_earlier),
     Shot("merge", MIDDLE, _rooms(), act=_at_the_dispute(_merging)),
     Shot("merge-narrow", NARROW, _rooms(), act=_at_the_dispute(_merging, "c")),
     Shot("commit", MIDDLE, _rooms(), act=_at_the_dispute(_merging, "c", "i", "w")),

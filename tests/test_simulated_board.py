@@ -80,7 +80,7 @@ def test_the_notes_stay_readable_and_within_bounds(root: Path) -> None:
     workspace, team = open_team(root, 6)
     with workspace:
         simulation = Simulation(workspace, team, seed=3, speed=0)
-        run_until(workspace, simulation, lambda: simulation.summary().edits >= 2 * EDITS)
+        run_until(workspace, simulation, lambda: simulation.summary().edits >= EDITS)
         found = on_board(workspace)
         sheet = Sheet(found, 1)
         headings = [line for line in found["notes"].split("\n") if line.startswith("#")]

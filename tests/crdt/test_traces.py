@@ -11,9 +11,9 @@ from watchroom.crdt import Delta, Document, FieldType
 
 TRACES: Final = Path(__file__).parent.parent / "traces"
 SCHEMA: Final[dict[str, FieldType]] = {"body": "rga"}
-READ_ALONG: Final = 60_000
+READ_ALONG = 10_000
 """So many deltas the reader gets one by one, and the rest as a state."""
-BATCH: Final = 50
+BATCH = 20
 """So many deltas come in the wrong order."""
 
 

@@ -28,7 +28,7 @@ EDITS: Final = {
 }
 
 of_each_type = pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
-fuzzing = settings(max_examples=150, deadline=None)
+fuzzing = settings(max_examples=80, deadline=None)
 numbers = st.integers() | st.floats() | st.sampled_from((-1, 2**53, 2**63, 2**64, 10**400, 1e308, -0.0, True))
 wild = st.recursive(
     st.none() | numbers | st.text(max_size=5),
@@ -123,7 +123,7 @@ def test_anything_in_the_place_of_a_delta(delta: Json) -> None:
     assert evidence(document) == before
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_broken_bytes_in_a_texts_delta(data: st.DataObject) -> None:
     other = filled({"body": "rga"}, BOB)
@@ -133,7 +133,7 @@ def test_broken_bytes_in_a_texts_delta(data: st.DataObject) -> None:
     offered(filled({"body": "rga"}, ALICE), {"body": {"ops": encoded(ops), "by": BOB}})
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_broken_bytes_in_a_texts_history(data: st.DataObject) -> None:
     state = filled({"body": "rga"}, ALICE, BOB).text("body").state()
@@ -153,7 +153,7 @@ def test_broken_bytes_in_a_texts_history(data: st.DataObject) -> None:
     offered(filled({"body": "rga"}, CAROL), {"body": {**state, **broken}})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_broken_states_of_documents(data: st.DataObject) -> None:
     """A replica's own state is trusted to hold what it says; even so nothing but a refusal comes of it."""
@@ -192,7 +192,7 @@ def test_a_state_that_is_nested_without_end_is_refused(schema: Schema) -> None:
     assert evidence(document) == before
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     moment=st.binary(max_size=12) | st.lists(st.sampled_from(b"\0\1\2\3\x08\x1e\x7f\x80\xa1\xff")).map(bytes)
 )

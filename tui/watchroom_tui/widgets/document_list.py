@@ -15,6 +15,8 @@ from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.wording import now_of
 
 _SPARK = 8
+_SPARKED_FROM = 46
+"""From so many columns on, the list shows how busy documents are."""
 _MOST_DOTS = 4
 
 
@@ -40,7 +42,8 @@ class DocumentList(LineList[DocumentView]):
 
     def line(self, item: DocumentView, width: int) -> Line:
         now = now_of(self)
-        rest = max(8, width - 25 - _SPARK)
+        spark = _SPARK if width >= _SPARKED_FROM else 0
+        rest = max(8, width - _MOST_DOTS - 16 - spark)
         unseen = self._unseen.get(item.name, 0)
         dots = [Span("▍", agent_class(writer)) for writer in item.writers[:_MOST_DOTS]]
         return [
@@ -48,8 +51,8 @@ class DocumentList(LineList[DocumentView]):
             Span(fit(safe(item.name), rest), "strong" if unseen else ""),
             *dots,
             Span(" " * (_MOST_DOTS - len(dots))),
-            Span(fit(f"v{item.version:,}", 9, "right"), "ok"),
-            Span(" " + sparkline(sparkline_counts(item.activity, now), _SPARK), "accent"),
+            Span(fit(f"v{item.version:,}", 7, "right"), "ok"),
+            Span(" " + sparkline(sparkline_counts(item.activity, now), spark), "accent"),
             Span(fit(age(item.newest.time, now), 6, "right"), "dim"),
         ]
 
