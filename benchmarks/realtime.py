@@ -159,7 +159,7 @@ class PycrdtText:
         return str(self._text)
 
     def checkpoint(self) -> bytes:
-        return self._document.get_update()
+        return bytes(self._document.get_update())
 
 
 def _each(act: Callable[[T], None], pieces: Sequence[T], batch: int) -> None:
