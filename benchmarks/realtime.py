@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Final, NamedTuple, TypeVar
 
 import pycrdt
@@ -15,6 +17,8 @@ from loro import ExportMode, LoroDoc
 from measure import Measure, Rounds, Work, interleaved, middle, ratio
 from watchroom import Json
 from watchroom.crdt import Document, FieldType, Text
+from watchroom.crdt.checkpoint import Checkpoint, parse, render
+from watchroom.crdt.timeline import Timeline
 
 TRACE: Final = Path(__file__).parent.parent / "tests" / "traces" / "automerge-paper.json.gz"
 SCHEMA: Final[Mapping[str, FieldType]] = {"body": "rga"}
@@ -24,6 +28,8 @@ BATCH: Final = 1000
 """So many edits are one piece of work."""
 BURST: Final = 5
 OPENINGS: Final = 50
+JUMPS: Final = (0.5, 0.1, 0.9, 0.0, 0.95, 0.3, 0.31, 0.7, 0.2, 1.0)
+"""Shares of the history."""
 LENGTHS: Final = {"10 KB": 10_000, "10 MB": 10_000_000}
 LINE: Final = "a line of a long text, about as long as a line of text mostly is\n"
 
@@ -67,6 +73,7 @@ def measure() -> list[Measure]:
         *_sizes(len(checkpoint), len(snapshot), len(other.checkpoint())),
         *_opened(checkpoint, snapshot),
         _lengths(),
+        _jumped(ours.jumps()),
     ]
 
 
@@ -79,9 +86,7 @@ class WatchroomText:
     """A document with one text."""
 
     def __init__(self, checkpoint: bytes | None = None) -> None:
-        self._document = (
-            Document(SCHEMA) if checkpoint is None else Document.from_state(json.loads(checkpoint.decode()))
-        )
+        self._document = Document(SCHEMA) if checkpoint is None else parse(checkpoint).document
         self.deltas: list[object] = []
 
     def edit(self, edit: Edit) -> None:
@@ -99,7 +104,22 @@ class WatchroomText:
         return self._document.values()
 
     def checkpoint(self) -> bytes:
-        return json.dumps(self._document.state(), ensure_ascii=False).encode()
+        return render(Checkpoint("paper", 1, frozenset({REPLICA}), self._document), "2026-01-01T00:00Z", "a")
+
+    def jumps(self) -> list[float]:
+        """The seconds that it takes to go to moments all over the history, and to have the text of each."""
+        deltas = [{"body": delta} for delta in self.deltas if isinstance(delta, dict)]
+        timeline = Timeline(
+            self._document, len(deltas) + 1, lambda after, until: deltas[after - 1 : until - 1]
+        )
+        for delta in deltas:
+            timeline.add(delta)
+        taken = []
+        for share in JUMPS:
+            began = time.perf_counter()
+            timeline.at(1 + round(share * len(deltas))).values()
+            taken.append(time.perf_counter() - began)
+        return taken
 
 
 class BareText:
@@ -178,6 +198,11 @@ def _compared(name: str, rounds: Rounds, goal: float) -> list[Measure]:
         Measure(f"{name}, against bare Loro", ratio(ours, bare), "×", goal, remark=each),
         Measure(f"{name}, against pycrdt", ratio(ours, other), "×"),
     ]
+
+
+def _jumped(seconds: list[float]) -> Measure:
+    each = f"slowest of {len(seconds)} all over the history; median {median(seconds) * 1e3:.0f} ms"
+    return Measure("document: a jump to a moment of its past", max(seconds) * 1e3, "ms", 200, remark=each)
 
 
 def _sizes(ours: int, bare: int, other: int) -> list[Measure]:

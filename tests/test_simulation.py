@@ -142,7 +142,7 @@ def test_eight_agents_at_full_speed_leave_all_in_order(root: Path) -> None:
         summary = run_until(
             workspace,
             simulation,
-            lambda: simulation.summary().calls >= 1500 and simulation.summary().recoveries > 3,
+            lambda: simulation.summary().calls >= 1000 and simulation.summary().recoveries > 3,
         )
         assert summary.errors == ()
         assert workspace.verify() == []

@@ -317,7 +317,7 @@ def test_the_journal_answers_as_a_plain_list_of_rows_would() -> None:
     run_state_machine_as_test(
         JournalMachine,
         settings=settings(
-            max_examples=40,
+            max_examples=30,
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -1,0 +1,81 @@
+"""A document at any moment of its past is what its deltas up to then make of it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from watchroom.crdt import Delta, Document, FieldType
+from watchroom.crdt.timeline import MOST_KEPT, Timeline
+
+SCHEMA: dict[str, FieldType] = {
+    "title": "lww_register",
+    "body": "rga",
+    "tags": "or_set",
+    "settings": "lww_map",
+    "views": "pn_counter",
+}
+VERSIONS = 3 * MOST_KEPT
+REPLICAS = ("alice#a1", "bob#b2")
+
+
+def edit(document: Document, replica: str, random: Random) -> Delta:
+    """One edit of a field by chance."""
+    name = random.choice([*SCHEMA])
+    word = random.choice("abcdefgh")
+    if name == "body":
+        text = document.text("body")
+        start = random.randrange(len(text) + 1)
+        return {name: text.replace(start, start + random.randrange(2), word, replica).delta}
+    if name == "tags":
+        tags = document.set("tags")
+        return {name: tags.remove(word) if word in tags else tags.add(word, replica)}
+    if name == "settings":
+        return {name: document.map("settings").set(word, random.randrange(9), document.stamp(replica))}
+    if name == "views":
+        return {name: document.counter("views").increment(1, replica)}
+    return {name: document.register("title").set(word, document.stamp(replica))}
+
+
+def history(seed: int) -> list[Delta]:
+    """What two replicas wrote, which hear of each other now and then."""
+    random = Random(seed)
+    documents = [Document(SCHEMA), Document(SCHEMA)]
+    unheard: list[list[Delta]] = [[], []]
+    deltas: list[Delta] = []
+    for _ in range(VERSIONS):
+        who = random.randrange(2)
+        if random.random() < 0.2:
+            documents[who].merge_all(unheard[who])
+            unheard[who].clear()
+        delta = edit(documents[who], REPLICAS[who], random)
+        unheard[1 - who].append(delta)
+        deltas.append(delta)
+    return deltas
+
+
+def test_every_version_is_what_its_deltas_make_of_it() -> None:
+    deltas = history(1)
+    whole = Document(SCHEMA)
+    whole.merge_all(deltas[: VERSIONS // 2])
+    timeline = Timeline(whole, 1 + VERSIONS // 2, lambda after, until: deltas[after - 1 : until - 1])
+    told, folded = [Document(SCHEMA).values()], Document(SCHEMA)
+    for delta in deltas:
+        timeline.add(delta)
+        folded.merge(delta)
+        told.append(folded.values())
+    assert timeline.version == VERSIONS + 1
+    versions = [*range(1, VERSIONS + 2)]
+    Random(2).shuffle(versions)
+    for version in versions:
+        assert timeline.at(version).values() == told[version - 1], version
+
+
+def test_beyond_either_end_is_the_end() -> None:
+    deltas = history(3)[:5]
+    document = Document(SCHEMA)
+    timeline = Timeline(document, 1, lambda after, until: deltas[after - 1 : until - 1])
+    for delta in deltas:
+        timeline.add(delta)
+        document.merge(delta)
+    assert timeline.at(-7).values() == Document(SCHEMA).values()
+    assert timeline.at(99).values() == document.values()
