@@ -162,7 +162,12 @@ class Footer(Drawn):
         self._targets = []
         right_width = sum(_entry_width(key, label) for key, label, _, _ in everywhere)
         rooms = self._rooms(width - right_width, here)
-        left, used = self._laid(rooms + here, 0, width - right_width)
+        left, used = self._laid(rooms, 0, width - right_width)
+        if rooms and not rooms[-1][1]:
+            # A key without its name must not seem to belong to what follows.
+            left, used = [*left, Span(" ")], used + 1
+        more, used = self._laid(here, used, width - right_width)
+        left += more
         right, _ = self._laid(everywhere, width - right_width, width)
         return self.strip([*left, Span(" " * max(0, width - right_width - used)), *right], width)
 
