@@ -97,6 +97,37 @@ def test_a_document_is_created_once(alice: Toolbox, bob: Toolbox, board: dict[st
     assert ok(bob, "realtime_get_document_snapshot", doc_id="board")["snapshot"] == board
 
 
+def test_a_refused_creation_is_one_row(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, board: object
+) -> None:
+    before = workspace.journal.last_seq()
+    refused(bob, "realtime_create_document", doc_id="board", schema={"other": "rga"})
+    (row,) = workspace.journal.rows(before)
+    assert (row.actor, row.outcome, row.path) == ("bob", "conflict", "board")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("realtime_set_field", {"field_name": "color", "value": {"red": "钥匙"}}),
+        (
+            "realtime_edit_text",
+            {"field_name": "title", "operation": "insert", "args": {"position": 0, "text": "钥匙"}},
+        ),
+        ("realtime_edit_text", {"field_name": "body", "operation": "append", "args": {"text": "钥匙"}}),
+        ("realtime_edit_set", {"field_name": "body", "operation": "add", "element": "钥匙"}),
+    ],
+)
+def test_what_was_refused_is_kept(
+    workspace: Workspace, alice: Toolbox, board: object, tool: str, arguments: dict[str, object]
+) -> None:
+    refused(alice, tool, doc_id="board", **arguments)
+    row = workspace.journal.rows_before(workspace.journal.last_seq() + 1, limit=1)[0]
+    assert row.outcome in ("denied", "failed")
+    kept = json.loads(workspace.journal.content(row.seq) or "")
+    assert kept == {"doc_id": "board", **arguments}
+
+
 @pytest.mark.parametrize("doc_id", ["../board", "a/b", "", ".crdt_state", "a\x1b[31m", "con"])
 def test_a_name_that_leaves_the_folder_is_refused(alice: Toolbox, doc_id: str) -> None:
     refused(alice, "realtime_create_document", doc_id=doc_id, schema=SCHEMA)

@@ -13,6 +13,7 @@ from watchroom.cause import CALL, on_behalf_of
 from watchroom.errors import (
     Conflict,
     DiskFailed,
+    DocumentExists,
     InvalidArguments,
     JournalError,
     NotText,
@@ -26,7 +27,7 @@ from watchroom.errors import (
     WatchroomError,
 )
 from watchroom.journal import RowFilter
-from watchroom.model import HUMAN_PREFIX, Json, Note, Row
+from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row
 from watchroom.texts import Language
 from watchroom.toolbox.arguments import Arguments
 from watchroom.toolbox.caller import Caller
@@ -140,7 +141,8 @@ class Toolbox:
             result = self._retold(tool, validated, made) if made else tool.run(self._caller, validated)
         except Conflict as conflict:
             return self._conflict(conflict)
-        except (PathBlocked, RequestClosed, RequestExpired) as error:
+        except (DocumentExists, PathBlocked, RequestClosed, RequestExpired) as error:
+            # Their refused writes are rows already.
             return self._failure(error)
         except WatchroomError as error:
             return self._refusal(tool_name, given, error)
@@ -252,6 +254,8 @@ class Toolbox:
             str(given[name]) for name in (tool.path if tool else ()) if isinstance(given.get(name), str)
         )
         content = given.get("content")
+        if tool is not None and tool.zone == "realtime" and not tool.hints.reads_only:
+            content = _whole(given)
         size = None
         if isinstance(content, str):
             size = len(content)
@@ -273,3 +277,11 @@ class Toolbox:
                 size=size,
             )
         )
+
+
+def _whole(given: Mapping[str, Json]) -> str | None:
+    """All arguments as JSON: what they wanted to write may stand anywhere among them."""
+    try:
+        return names.storable(json.dumps(given, ensure_ascii=False), MAX_TEXT_BYTES // 4)
+    except (ValueError, TypeError, RecursionError):
+        return None
