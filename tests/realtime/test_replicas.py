@@ -222,6 +222,20 @@ def test_a_checkpoint_that_somebody_wrote_over_is_kept_and_put_back(
     assert workspace.scan() == []
 
 
+def test_what_somebody_wrote_over_a_checkpoint_is_kept_when_the_next_edit_replaces_it(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, title="lww_register")
+    file = root / "realtime/.crdt_state/doc1.crdt.json"
+    file.write_text("mine now")
+    put(alice, "title", "Sprint 1")
+    assert json.loads(file.read_text())["values"] == {"title": "Sprint 1"}
+    workspace.flush()
+    (row,) = [row for row in workspace.journal.rows() if row.actor == "outside"]
+    assert workspace.journal.content(row.seq) == "mine now"
+    assert workspace.verify() == []
+
+
 def test_an_edited_checkpoint_changes_nothing_for_the_next_process(
     root: Path, workspace: Workspace, alice: Toolbox
 ) -> None:

@@ -55,8 +55,7 @@ def _line(value: Json) -> str:
 
 def parse(data: bytes) -> Checkpoint:
     """The checkpoint in a file of ours. Raises `InvalidState` for any other bytes."""
-    start = _CHECKSUM.match(data)
-    if start is None or hashlib.sha256(data[start.end() :]).hexdigest().encode() != start[1]:
+    if not is_whole(data):
         raise checks.refuse("checkpoint")
     try:
         found = json.loads(data)
@@ -69,6 +68,12 @@ def parse(data: bytes) -> Checkpoint:
         return Checkpoint(name, version, replicas, Document.from_state(state))
     except (ValueError, RecursionError, InvalidSchema, InvalidState) as error:
         raise checks.refuse("checkpoint") from error
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether a file begins as one of ours and its checksum matches."""
+    start = _CHECKSUM.match(data)
+    return start is not None and hashlib.sha256(data[start.end() :]).hexdigest().encode() == start[1]
 
 
 def version_of(start: bytes) -> int:

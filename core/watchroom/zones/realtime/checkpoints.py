@@ -9,7 +9,7 @@ from typing import Final
 
 from watchroom import names
 from watchroom.committer import Committer
-from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, parse, version_of
+from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, is_whole, parse, version_of
 from watchroom.disk import Folder, ProcessLock
 from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Note
@@ -130,8 +130,12 @@ class Checkpoints:
                 folder, lock = self._open()
                 lock.acquire()
                 try:
-                    start = folder.read(place, HEADER_BYTES)
-                    if version_of(start or b"") < live.version:
+                    before = folder.read(place)
+                    if before is not None and not is_whole(before):
+                        # Before it goes: what somebody wrote must not depend on this process living on.
+                        self._keep_edit(live.name, before, "state_checkpoint")
+                        before = None
+                    if before is None or version_of(before[:HEADER_BYTES]) < live.version:
                         folder.write(place, data)
                 finally:
                     lock.release()
