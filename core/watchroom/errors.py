@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from watchroom.model import RESOLVE, Outcome, Row
 from watchroom.texts import Language, catalogue
@@ -352,10 +352,23 @@ class FieldNotFound(WatchroomError):
     code = "field_not_found"
 
 
+_FIELD_TOOLS: Final = {
+    "rga": "realtime_edit_text",
+    "or_set": "realtime_edit_set",
+    "pn_counter": "realtime_edit_counter",
+}
+"""The tools of the fields that realtime_set_field does not write."""
+
+
 class WrongFieldType(WatchroomError):
-    """An operation that the field's type does not have. Values: field, type, wanted."""
+    """An operation that the field's type does not have, or a value that it cannot take. Values: field, type,
+    wanted, tool."""
 
     code = "wrong_field_type"
+
+    def __init__(self, *, field: str, type: str, wanted: str) -> None:  # noqa: A002  # as the texts name it
+        tool = _FIELD_TOOLS.get(type, "realtime_set_field")
+        super().__init__(field=field, type=type, wanted=wanted, tool=tool)
 
 
 class InvalidSchema(WatchroomError):

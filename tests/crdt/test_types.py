@@ -102,6 +102,27 @@ def test_a_removal_leaves_no_tombstone() -> None:
     assert tags.state() == {"elements": {}, "context": {ALICE: 100}, "cloud": []}
 
 
+def test_F_4_who_saw_an_empty_set_removes_nothing() -> None:
+    tags = ORSet()
+    seen = tags.copy()
+    tags.add("important", BOB)
+    tags.remove("important", seen)
+    assert "important" in tags
+
+
+@pytest.mark.parametrize("word", ["two", "2"])
+@pytest.mark.parametrize(("writer", "other"), [(ALICE, BOB), (BOB, ALICE)])
+def test_E_what_replaces_a_word_stands_where_the_word_stood(writer: str, other: str, word: str) -> None:
+    text = Text()
+    text.insert(0, f"one {word} three", "start#1")
+    twin = text.copy()
+    deltas = [text.replace(4, 4 + len(word), "ZWEI", writer).delta, twin.insert(4, "(x) ", other).delta]
+    for each in (text, twin):
+        for delta in deltas:
+            each.merge(delta)
+    assert text.value == twin.value == "one (x) ZWEI three"
+
+
 def test_G_2_writes_to_different_keys_both_stay() -> None:
     alice = LWWMap()
     alice.replace({"theme": "dark", "lang": "zh"}, Stamp(1, 0, ALICE))

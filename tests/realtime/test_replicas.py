@@ -16,6 +16,7 @@ from documents import count, create, edit, get, put, tag
 from watchroom import Toolbox, Workspace
 from watchroom.crdt import Document, Stamp, name_replica
 from watchroom.crdt.checkpoint import Checkpoint, render
+from watchroom.projections import Fold
 
 ZOE = name_replica("zoe", 0xE15E)
 
@@ -234,6 +235,21 @@ def test_what_somebody_wrote_over_a_checkpoint_is_kept_when_the_next_edit_replac
     (row,) = [row for row in workspace.journal.rows() if row.actor == "outside"]
     assert workspace.journal.content(row.seq) == "mine now"
     assert workspace.verify() == []
+
+
+def test_what_was_written_over_a_checkpoint_is_noted_once_and_needs_nobody(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, title="lww_register")
+    file = root / "realtime/.crdt_state/doc1.crdt.json"
+    for _ in range(4):
+        file.write_text("mine now")
+        call(root, "bob", "realtime_get_field", doc_id="doc1", field_name="title")
+        assert json.loads(file.read_text())["values"] == {"title": None}
+    fold = Fold(workspace.journal.content)
+    fold.apply(workspace.journal.rows())
+    assert fold.model().needs == ()
+    assert sum(row.actor == "outside" for row in workspace.journal.rows()) == 1
 
 
 def test_an_edited_checkpoint_changes_nothing_for_the_next_process(

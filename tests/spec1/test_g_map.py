@@ -39,8 +39,16 @@ def test_replacing_the_whole_removes_what_was_seen_and_left_out(alice: Toolbox, 
     assert get(bob, "config") == {"theme": "dark", "new": 1}
 
 
+def test_who_never_looked_removes_nothing_by_replacing_the_whole(alice: Toolbox, bob: Toolbox) -> None:
+    put(bob, "config", {"lang": "en"})
+    assert get(alice, "config") == {"theme": "dark", "lang": "en"}
+    put(bob, "config", {})
+    assert get(alice, "config") == {"theme": "dark"}
+
+
 @pytest.mark.parametrize(
-    "arguments", [{"value": "no object"}, {"value": [1]}, {"remove": True}, {"value": 1, "key": ""}]
+    "arguments",
+    [{}, {"key": "theme"}, {"value": "no object"}, {"value": [1]}, {"remove": True}, {"value": 1, "key": ""}],
 )
 def test_what_a_map_cannot_take_is_refused(alice: Toolbox, arguments: dict[str, object]) -> None:
     refused(alice, "realtime_set_field", doc_id="doc1", field_name="config", **arguments)

@@ -232,3 +232,25 @@ async def test_a_document_that_cannot_be_read_is_told_of(
         await desk.is_told("version 2 of the document doc1 cannot be read")
         await desk.press("down")
         await desk.sees("text  text  0 characters")
+
+
+async def test_a_checkpoint_that_is_edited_by_hand_is_put_back_while_one_watches(
+    root: Path, workspace: Workspace, board: None
+) -> None:
+    file = root / "realtime/.crdt_state/doc1.crdt.json"
+    whole = file.read_bytes()
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("Sprint 1")
+        file.write_text("mine now")
+        await desk.until(lambda: file.read_bytes() == whole, "the file as it was")
+
+
+async def test_one_very_long_line_holds_up_no_key(workspace: Workspace, alice: Toolbox) -> None:
+    create(alice, body="rga")
+    edit(alice, "insert", position=0, text="x" * 1_500_000)
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("1,500,000 characters", "xxxxxxxxxxxxxxxx")
+        await desk.press("enter", "down", "l", "left_square_bracket")
+        await desk.sees("past  v1 of 2")

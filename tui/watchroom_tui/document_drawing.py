@@ -22,7 +22,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.columns import fit
 from watchroom_tui.comparing import Cell
 from watchroom_tui.safe import safe, safe_lines
-from watchroom_tui.spans import Line, Span, width_of
+from watchroom_tui.spans import Line, Span, cut, width_of
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.lists import clock
 
@@ -82,7 +82,7 @@ class DocumentDrawing:
         return _GUTTER
 
     def longest(self) -> int:
-        return max((width_of(row.text) for row in self.rows), default=0)
+        return max((len(said) if said.isascii() else 2 * len(said) for said in self._said), default=0)
 
     def foot(self, index: int) -> str:
         return self.rows[index].foot
@@ -92,7 +92,7 @@ class DocumentDrawing:
 
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
         row = self.rows[index]
-        return [Cell([_NEW if row.is_new else Span(" "), Span(" ")], row.text)]
+        return [Cell([_NEW if row.is_new else Span(" "), Span(" ")], cut(row.text, 0, 4 * reach))]
 
 
 def _said(row: DocumentRow) -> str:

@@ -17,7 +17,7 @@ from watchroom.tree.layout import CONFIG_PATH, CONTROL
 if TYPE_CHECKING:
     from watchroom import Workspace
 
-WATCHED: Final = ("agents", "handoff", os.path.join("collaborative", "current"))
+WATCHED: Final = ("agents", "handoff", os.path.join("collaborative", "current"), "realtime")
 _MOST_AT_ONCE: Final = 50
 _PAUSE: Final = 0.25
 _SCAN_SECONDS: Final = 300

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from loro import ID, ExportMode, Frontiers, LoroDoc, LoroText, Side, VersionVector
+from loro import ID, CounterSpan, ExportMode, Frontiers, IdSpan, LoroDoc, LoroText, Side, VersionVector
 
 from watchroom.crdt.checks import refuse
 from watchroom.errors import InvalidState
@@ -65,17 +65,25 @@ class Engine:
         if document.peer_id != peer:
             document.peer_id = peer
         before = document.oplog_vv
-        if deleted:
+        if deleted and inserted:
+            # Within what it replaces, so that what others insert beside that stays beside it.
+            self._insert(position + 1, inserted)
+            if deleted > 1:
+                text.delete(position + 1 + len(inserted), deleted - 1)
+            text.delete(position, 1)
+        elif deleted:
             text.delete(position, deleted)
-        if len(inserted) <= _COMMIT_CHARACTERS:
-            if inserted:
-                text.insert(position, inserted)
-            document.commit()
         else:
-            for start in range(0, len(inserted), _COMMIT_CHARACTERS):
-                text.insert(position + start, inserted[start : start + _COMMIT_CHARACTERS])
-                document.commit()
+            self._insert(position, inserted)
+        document.commit()
         return document.export(ExportMode.Updates(before))
+
+    def _insert(self, position: int, inserted: str) -> None:
+        text, document = self._text, self._document
+        for start in range(0, len(inserted), _COMMIT_CHARACTERS):
+            if start:
+                document.commit()
+            text.insert(position + start, inserted[start : start + _COMMIT_CHARACTERS])
 
     def take(self, update: bytes) -> None:
         """Merge another replica's update. Raises `InvalidState`; then nothing has changed."""
@@ -123,17 +131,17 @@ class Engine:
         """Which operations the text holds, to come back to."""
         return self._document.state_frontiers.encode()
 
-    def moment_of(self, known: dict[int, int]) -> bytes:
-        """The moment at which so many operations of each peer were known."""
-        vector = VersionVector()  # type: ignore[no-untyped-call]
-        for peer, end in known.items():
-            vector.set_end(ID(peer, end))
-        return self._document.vv_to_frontiers(vector).encode()
+    def then(self, known: Mapping[int, int]) -> Engine:
+        """A document of its own, as it was when so many operations of each peer were known.
 
-    def go_to(self, moment: bytes) -> None:
-        """Show the text as it was then. For a document that nobody edits."""
-        with _translated():
-            self._document.checkout(self._frontiers(moment))
+        Made of these operations anew: Loro's way back from a later state takes several times as long, and
+        for a text that was pasted in one piece the square of its length.
+        """
+        spans = [IdSpan(peer, CounterSpan(0, end)) for peer, end in known.items() if end]
+        past = Engine()
+        if spans:
+            past.take(self._document.export(ExportMode.UpdatesInRange(spans)))
+        return past
 
     def fork(self, moment: bytes | None = None) -> Engine:
         """A document of its own with the same text and what waits, or with the text of that moment. Raises
@@ -145,7 +153,10 @@ class Engine:
                 twin.take(waiting)
             return twin
         with _translated():
-            return Engine(self._document.fork_at(self._frontiers(moment)))
+            vector = self._document.frontiers_to_vv(self._frontiers(moment))
+        if vector is None:
+            raise refuse("text")
+        return self.then({peer: end for peer, (_, end) in vector.to_spans().inner().items()})
 
     def _frontiers(self, moment: bytes) -> Frontiers:
         """Those of a moment of this text: others may make Loro panic, and the document unusable. Raises

@@ -142,7 +142,7 @@ class LWWMap:
     ) -> Mapping[str, Json]:
         """Make the map ``values``: what differs from ``seen`` (the map as the writer knows it; else as it is)
         is written or removed, the rest is left to others. Returns the delta. Raises as `set`."""
-        known = (seen or self).value
+        known = (self if seen is None else seen).value
         changed: dict[str, Written] = {}
         for key, value in values.items():
             checks.key(key)

@@ -79,7 +79,8 @@ class ORSet:
     def remove(self, element: str, seen: ORSet | None = None) -> Mapping[str, Json]:
         """Remove what ``seen`` (the set as the writer knows it; else as it is) holds of the element; returns
         the delta."""
-        dots = [*(seen or self)._elements.get(element, {}).items()]
+        known = self if seen is None else seen
+        dots = [*known._elements.get(element, {}).items()]
         self._drop(dots)
         self._know(dots)
         return _delta({}, dots)

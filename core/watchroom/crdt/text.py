@@ -189,13 +189,12 @@ class Text:
         """Which operations the text holds: two replicas at one moment have the same text."""
         return self._unpacked().moment()
 
-    def moment_of(self, known: dict[int, int]) -> bytes:
-        """The moment at which so many operations of each peer were known."""
-        return self._unpacked().moment_of(known)
-
-    def go_to(self, moment: bytes) -> None:
-        """Show the text as it was then; for a copy that is only looked at. Raises `InvalidState`."""
-        self._unpacked().go_to(moment)
+    def then(self, known: Mapping[int, int]) -> Text:
+        """The text as it was when so many operations of each peer were known. Raises `InvalidState`."""
+        past = Text()
+        past._replicas = dict(self._replicas)
+        past._engine = self._unpacked().then(known)
+        return past
 
     def copy(self, moment: bytes | None = None) -> Text:
         """A replica of its own, as this one is or as it was at a moment of its past. Raises `InvalidState`

@@ -27,10 +27,10 @@ class _Moment(NamedTuple):
 class Timeline:
     """Goes to any version of a document; feed it every delta from the first on, in order, with `add`.
 
-    ``document`` holds the deltas up to ``version`` already. Texts travel within their history; of the other
-    fields copies are kept at moments evenly apart. A jump costs one of Loro's checkouts, and the merging of a
-    hundred-and-twenty-eighth of the deltas, which ``deltas`` fetches once more. Not for two threads at a
-    time.
+    ``document`` holds the deltas up to ``version`` already. Texts are made anew from their history; of the
+    other fields copies are kept at moments evenly apart. A jump costs the reading of the texts' history up to
+    there, and the merging of a hundred-and-twenty-eighth of the deltas, which ``deltas`` fetches once more.
+    Not for two threads at a time.
     """
 
     def __init__(self, document: Document, version: int, deltas: Deltas) -> None:
@@ -76,9 +76,7 @@ class Timeline:
         for delta in self._deltas(nearest.version, version):
             _apply(delta, fields, known)
         for name, ends in known.items():
-            text = self._whole.text(name)
-            text.go_to(text.moment_of(ends))
-            fields[name] = text
+            fields[name] = self._whole.text(name).then(ends)
         return self._whole.with_fields(fields)
 
     def _moment(self) -> _Moment:

@@ -70,7 +70,7 @@ class SqliteJournal:
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         with _translated():
             self._writer = self._connect()
-            self._writer.execute("PRAGMA journal_mode=WAL")
+            self._use_wal()
             self._writer.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
             self._synchronous = ""
             self._synchronise("FULL")
@@ -80,6 +80,19 @@ class SqliteJournal:
         return sqlite3.connect(
             self._path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
         )
+
+    def _use_wal(self) -> None:
+        """Of several who make the file at once one is first; SQLite does not have the others wait for it."""
+        patience = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._writer.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                is_busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not is_busy or time.monotonic() > patience:
+                    raise
+                time.sleep(0.01)
 
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
         durable = any(isinstance(draft, Write) or draft.durable for draft in drafts)

@@ -165,7 +165,7 @@ class SetField(Arguments):
     doc_id: Name
     field_name: Name
     value: JsonValue = None
-    key: Name | None = None
+    key: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
     remove: bool | None = None
 
 

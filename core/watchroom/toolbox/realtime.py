@@ -57,6 +57,8 @@ def set_field(caller: Caller, args: take.SetField) -> give.FieldWritten:
     """With a key one entry of a map is written or removed; without, a register is, or the whole map."""
     if args.remove and args.key is None:
         raise _missing(caller, "realtime_set_field", "key")
+    if not args.remove and "value" not in args.model_fields_set:
+        raise _missing(caller, "realtime_set_field", "value")
     with caller.realtime.editing(caller.view, args.doc_id, "realtime_set_field") as desk:
         if args.key is None:
             row = desk.set(args.field_name, args.value)
@@ -78,6 +80,9 @@ def edit_text(caller: Caller, args: take.EditText) -> give.TextEdited:
         start = stop = _given(caller, where.position, "args.position")
     else:
         start, stop = _given(caller, where.start, "args.from"), _given(caller, where.to, "args.to")
+        if start > stop:
+            problem = f"args.to: {caller.texts('arguments.before_start')}"
+            raise InvalidArguments(tool="realtime_edit_text", problems=problem)
     text = "" if args.operation == "delete" else _given(caller, where.text, "args.text")
 
     def edit(field: Text, replica: str) -> TextEdit:

@@ -12,6 +12,7 @@ from watchroom.committer import Committer
 from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, is_whole, parse, version_of
 from watchroom.disk import Folder, ProcessLock
 from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
+from watchroom.journal import Journal
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Note
 from watchroom.tree.layout import checkpoint_place
 from watchroom.tree.tail import ZONE
@@ -27,8 +28,9 @@ _log = logging.getLogger("watchroom")
 class Checkpoints:
     """Keeps the files current. May be used from any thread."""
 
-    def __init__(self, folder: Folder, committer: Committer, control: str) -> None:
+    def __init__(self, folder: Folder, journal: Journal, committer: Committer, control: str) -> None:
         self._root, self._scratch, self._control = folder.root, folder.scratch, control
+        self._journal = journal
         self._committer = committer
         self._turn = Lock()
         self._opened: tuple[Folder, ProcessLock] | None = None
@@ -68,7 +70,8 @@ class Checkpoints:
 
     def is_whole(self, document: str) -> bool:
         """Whether the file is a checkpoint as we wrote it."""
-        return self.look(document) is not None
+        data = self._bytes(document)
+        return data is not None and is_whole(data)
 
     def keep(self, live: Live) -> None:
         """Bring the file up to the document, now while it is small, else soon. The caller holds its lock."""
@@ -162,7 +165,11 @@ class Checkpoints:
             self._keep_edit(document, data, "state_checkpoint")
 
     def _keep_edit(self, document: str, data: bytes, rule: str) -> None:
-        """The row that keeps what someone wrote over a checkpoint."""
+        """The row that keeps what someone wrote over a checkpoint, once."""
+        checksum = names.sha256(data)
+        last = next(iter(self._journal.refused(ZONE, document, limit=1)), None)
+        if last is not None and last.sha256 == checksum:
+            return
         content: str | None = None
         try:
             content = names.decoded(data[: MAX_TEXT_BYTES + 1])
@@ -173,10 +180,10 @@ class Checkpoints:
             EDIT_TOOL,
             ZONE,
             document,
-            InvalidState.outcome,
+            "failed",
             InvalidState.code,
             content=content,
-            sha256=names.sha256(data),
+            sha256=checksum,
             size=len(data),
             detail={"rule": rule},
         )

@@ -88,9 +88,16 @@ class Desk:
             return self._commit(field, found, delta, {"op": "set", "value": _shown(value)})
         if isinstance(found, LWWMap) and isinstance(value, Mapping):
             self._recall(field)
-            delta = found.replace(value, self._stamp(), self._view.map(self._live.name, field))
+            seen = self._view.map(self._live.name, field)
+            if seen is None:
+                # Whoever never looked knows of no key that could go.
+                seen = LWWMap()
+                self._view.remember(self._live.name, field, seen)
+            delta = found.replace(value, self._stamp(), seen)
             return self._commit(field, found, delta, {"op": "replace", "keys": [*delta][:50]})
         kind = self.document.schema[field]
+        if isinstance(found, LWWMap):
+            raise WrongFieldType(field=field, type=kind, wanted="lww_register (a map takes an object)")
         raise WrongFieldType(field=field, type=kind, wanted="lww_register, lww_map")
 
     def set_key(self, field: str, key: str, value: Json) -> Row:

@@ -38,7 +38,7 @@ class RealtimeZone:
 
     def __init__(self, store: Store, control: str) -> None:
         self._store = store
-        self._checkpoints = Checkpoints(store.tree.folder, store.committer, control)
+        self._checkpoints = Checkpoints(store.tree.folder, store.journal, store.committer, control)
         self._lock = Lock()
         self._documents: dict[str, Live] = {}
 
@@ -166,6 +166,9 @@ class RealtimeZone:
             loaded = self._loaded(name)
             with self._lock:
                 live = self._documents.setdefault(name, loaded)
+            if not self._checkpoints.is_whole(name):
+                with live.lock:
+                    self._checkpoints.keep(live)
         return live
 
     def _loaded(self, name: str) -> Live:
