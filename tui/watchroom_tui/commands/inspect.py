@@ -84,8 +84,8 @@ def _print_rows(rows: Iterable[Row], as_json: bool, words: Catalogue) -> None:
         else:
             what = describe.outcome(row, words).text
             path = fit_path(safe(describe.path_of(row)), 30)
-            line = f"{row.timestamp}  {fit(safe(row.actor), 14)}{fit(safe(row.tool), 24)}{path}  {what}"
-            print(f"{line}  {safe(row.message)}".rstrip(), flush=True)
+            line = f"{row.timestamp}  {fit(safe(row.actor), 14)}{fit(safe(row.tool), 30)} {path}  {what}"
+            print(f"{line}  {describe.said(row)}".rstrip(), flush=True)
 
 
 def declare_show(parser: ArgumentParser, words: Catalogue) -> None:
