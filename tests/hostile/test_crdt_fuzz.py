@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from replicating import ALL, SCHEMAS, Edit, evidence, fields, new_document, perform, restarted
 from watchroom import Json
 from watchroom.crdt import Document, FieldType, Text
+from watchroom.crdt.checkpoint import Checkpoint, is_of, parse, render
 from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState
 
 Schema = Mapping[str, FieldType]
@@ -205,3 +206,30 @@ def test_a_moment_is_refused_or_shows_what_was(moment: bytes) -> None:
         assert "hello".startswith(text.copy(moment).value)
     assert text.state() == before
     assert text.insert(0, "x", ALICE).position == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    cut=st.integers(0, 400),
+    flip=st.integers(0, 10_000),
+    bits=st.integers(1, 255),
+    noise=st.binary(max_size=40),
+)
+def test_a_broken_checkpoint_is_refused(cut: int, flip: int, bits: int, noise: bytes) -> None:
+    document = Document({"body": "rga", "title": "lww_register"})
+    document.text("body").insert(0, "hello", ALICE)
+    document.register("title").set("看板", document.stamp(ALICE))
+    whole = render(Checkpoint("board", 3, frozenset({ALICE}), document), "2026-01-01T00:00:00.000Z", "alice")
+    assert parse(whole).document.values() == document.values()
+    at = flip % len(whole)
+    broken = [
+        whole[: -1 - cut],
+        whole[:at] + bytes([whole[at] ^ bits]) + whole[at + 1 :],
+        noise,
+        whole + noise + b"x",
+    ]
+    for data in broken:
+        assert not is_of(data, "board")
+        with pytest.raises(InvalidState):
+            parse(data)
+    assert not is_of(whole, "boar")

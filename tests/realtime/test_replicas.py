@@ -206,7 +206,7 @@ def test_a_stamp_of_the_future_is_named(root: Path, alice: Toolbox) -> None:
     assert "ahead of this machine's clock" in result["message"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "null", '{"a": 1}', "\u0000", "x" * 100_000])
+@pytest.mark.parametrize("text", ["{", "null", '{"a": 1}', "x\u0000", "x" * 100_000])
 def test_a_checkpoint_that_somebody_wrote_over_is_kept_and_put_back(
     root: Path, workspace: Workspace, alice: Toolbox, text: str
 ) -> None:
@@ -223,6 +223,18 @@ def test_a_checkpoint_that_somebody_wrote_over_is_kept_and_put_back(
     assert workspace.scan() == []
 
 
+@pytest.mark.parametrize("left", [b"", b"\0" * 500])
+def test_what_a_machine_that_went_down_leaves_of_a_checkpoint_is_no_edit(
+    root: Path, workspace: Workspace, alice: Toolbox, left: bytes
+) -> None:
+    create(alice, title="lww_register")
+    file = root / "realtime/.crdt_state/doc1.crdt.json"
+    whole = file.read_bytes()
+    file.write_bytes(left)
+    assert workspace.scan() == []
+    assert file.read_bytes() == whole
+
+
 def test_what_somebody_wrote_over_a_checkpoint_is_kept_when_the_next_edit_replaces_it(
     root: Path, workspace: Workspace, alice: Toolbox
 ) -> None:
@@ -235,6 +247,18 @@ def test_what_somebody_wrote_over_a_checkpoint_is_kept_when_the_next_edit_replac
     (row,) = [row for row in workspace.journal.rows() if row.actor == "outside"]
     assert workspace.journal.content(row.seq) == "mine now"
     assert workspace.verify() == []
+
+
+def test_another_documents_checkpoint_is_no_checkpoint(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, title="lww_register")
+    create(alice, "other", title="lww_register")
+    folder = root / "realtime/.crdt_state"
+    whole = (folder / "doc1.crdt.json").read_bytes()
+    (folder / "doc1.crdt.json").write_bytes((folder / "other.crdt.json").read_bytes())
+    workspace.scan()
+    assert (folder / "doc1.crdt.json").read_bytes() == whole
 
 
 def test_what_was_written_over_a_checkpoint_is_noted_once_and_needs_nobody(
@@ -356,3 +380,16 @@ def test_a_document_with_a_broken_row_keeps_nobody_from_the_others(
         assert ("file", "realtime", "doc1") in {
             (problem.kind, problem.zone, problem.path) for problem in again.repair()
         }
+
+
+def test_a_document_whose_schema_is_broken_keeps_nobody_from_the_others(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    create(alice, title="lww_register")
+    create(alice, "other", title="lww_register")
+    workspace.close()
+    break_content(root, "doc1", 1, b'{"schema": {"title": "nothing"}}', zone="realtime")
+    with Workspace.open(root) as again:
+        put(again.tools("bob"), "title", "fine", "other")
+        refused(again.tools("bob"), "realtime_get_field", doc_id="doc1", field_name="title")
+        assert ("realtime", "doc1") in {(problem.zone, problem.path) for problem in again.verify()}

@@ -61,6 +61,8 @@ class DocumentDrawing:
         self._said = [_said(row) for row in self.rows]
         self.new_rows = sum(row.is_new for row in self.rows)
         """How many rows hold something new."""
+        lengths = (len(said) if said.isascii() else 2 * len(said) for said in self._said)
+        self._longest = max(lengths, default=0)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -82,7 +84,7 @@ class DocumentDrawing:
         return _GUTTER
 
     def longest(self) -> int:
-        return max((len(said) if said.isascii() else 2 * len(said) for said in self._said), default=0)
+        return self._longest
 
     def foot(self, index: int) -> str:
         return self.rows[index].foot

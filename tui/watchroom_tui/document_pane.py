@@ -16,6 +16,7 @@ from watchroom_tui.document_reading import DocumentReader, Reading
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Span
 from watchroom_tui.widgets.document_view import DocumentView
+from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.scrubber import Scrubber
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ class DocumentPane:
         """What a person saw of each document when they last turned away from it."""
         self._timer: Timer | None = None
         self._is_loading = False
+
+    @property
+    def has_document(self) -> bool:
+        return self._document is not None
 
     @property
     def is_live(self) -> bool:
@@ -129,6 +134,8 @@ class DocumentPane:
 
     def _show_scrubber(self, reading: Reading, newest: int) -> None:
         self._scrubber.show(reading.row, newest, self._mark())
+        # What can be done next is another thing in the past.
+        self._room.query_one(Footer).refresh()
 
     def _mark(self) -> Span:
         """In a word, which version is shown."""

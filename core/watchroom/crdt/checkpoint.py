@@ -76,6 +76,11 @@ def is_whole(data: bytes) -> bool:
     return start is not None and hashlib.sha256(data[start.end() :]).hexdigest().encode() == start[1]
 
 
+def is_of(data: bytes, name: str) -> bool:
+    """Whether a file is a whole checkpoint of the document ``name``: quicker than to `parse` it."""
+    return f'\n"document": {_line(name)},\n'.encode() in data[:HEADER_BYTES] and is_whole(data)
+
+
 def version_of(start: bytes) -> int:
     """The version that a file says it holds, from its first `HEADER_BYTES`; 0 where it does not say."""
     found = _VERSION.search(start)

@@ -35,8 +35,8 @@ _SPREAD: Final = 9
 _Act: TypeAlias = Callable[[Desk, Sheet], Script[None]]
 
 
-def sets_up(desk: Desk) -> bool:
-    """Whether it is this agent who sets the board up: the first of the team who is not busy at first."""
+def goes_first(desk: Desk) -> bool:
+    """Whether this agent goes to the board at once: the first of the team who is not busy at first."""
     here = [agent for agent in MEMBERS if agent in (desk.me, *desk.others)]
     return desk.me == min(here, key=STORY_TEAM.__contains__)
 
@@ -64,11 +64,12 @@ def _act(desk: Desk, sheet: Sheet, act: _Act) -> Script[None]:
 
 
 def _open(desk: Desk) -> Script[Sheet | None]:
-    """Look at the board; one agent sets it up where there is none, the others come again later."""
+    """Look at the board; whoever finds none sets it up."""
     found = yield from _look(desk)
-    if found.get("error") == "document_not_found" and sets_up(desk):
-        yield from desk.call("realtime_create_document", doc_id=board().id, schema=dict(SCHEMA))
-        yield from _set_up(desk)
+    if found.get("error") == "document_not_found":
+        created = yield from desk.call("realtime_create_document", doc_id=board().id, schema=dict(SCHEMA))
+        if succeeded(created):
+            yield from _set_up(desk)
         found = yield from _look(desk)
     snapshot = found.get("snapshot")
     return Sheet(snapshot, number_in(found, "version")) if isinstance(snapshot, Mapping) else None

@@ -50,8 +50,8 @@ def life(me: str, team: Sequence[str], seed: int, *, people_help: bool = False) 
     yield from _until_dropped(dispute(desk))
     without = {_ROLL_BACK} if people_help else set[_Act]()
     if me in board.MEMBERS:
-        if not board.sets_up(desk):
-            # Meanwhile somebody sets it up.
+        if not board.goes_first(desk):
+            # So that mostly there is a board when they come.
             yield Task("note")
             yield from _until_dropped(private.grow_note(desk))
         yield Task(_BOARD.task)

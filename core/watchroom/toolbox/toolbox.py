@@ -61,6 +61,9 @@ _ARGUMENT_PROBLEMS = frozenset(
         "int_type",
         "int_parsing",
         "list_type",
+        "dict_type",
+        "model_type",
+        "literal_error",
         "too_short",
     }
 )

@@ -8,7 +8,7 @@ from typing import Final
 
 from watchroom.crdt import Document, check_schema
 from watchroom.crdt.checkpoint import Checkpoint, render
-from watchroom.errors import FieldNotFound, InvalidState, JournalError
+from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState, JournalError
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
 
@@ -30,7 +30,10 @@ class Tail:
         self.name = name
         self._journal = journal
         first, content = journal.versions(ZONE, name, limit=1)[0]
-        schema = check_schema(object_in(first, content).get("schema"))
+        try:
+            schema = check_schema(object_in(first, content).get("schema"))
+        except InvalidSchema as error:
+            raise damaged(first) from error
         self.newest: Row = first
         self.document, self._replicas = Document(schema), set[str]()
         reached = journal.version(ZONE, name, start.version) if start else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,6 +17,8 @@ from watchroom_tui.widgets.document_list import DocumentList
 from watchroom_tui.widgets.document_view import DocumentView
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.scrubber import Scrubber
+
+_OF_A_DOCUMENT: Final = frozenset({"play", "earlier", "later", "live", "looked"})
 
 
 class DocumentsRoom(Room):
@@ -67,6 +69,8 @@ class DocumentsRoom(Room):
         self.pane.seek(event.share)
 
     def offers(self, action: str) -> bool:
+        if action in _OF_A_DOCUMENT and not self.pane.has_document:
+            return False
         return action != "live" or not self.pane.is_live
 
     def on_screen_suspend(self) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from watchroom import names
 from watchroom.committer import Committer
-from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, is_whole, parse, version_of
+from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, is_of, parse, version_of
 from watchroom.disk import Folder, ProcessLock
 from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
@@ -71,7 +71,7 @@ class Checkpoints:
     def is_whole(self, document: str) -> bool:
         """Whether the file is a checkpoint as we wrote it."""
         data = self._bytes(document)
-        return data is not None and is_whole(data)
+        return data is not None and is_of(data, document)
 
     def keep(self, live: Live) -> None:
         """Bring the file up to the document, now while it is small, else soon. The caller holds its lock."""
@@ -134,7 +134,7 @@ class Checkpoints:
                 lock.acquire()
                 try:
                     before = folder.read(place)
-                    if before is not None and not is_whole(before):
+                    if before is not None and not is_of(before, live.name):
                         # Before it goes: what somebody wrote must not depend on this process living on.
                         self._keep_edit(live.name, before, "state_checkpoint")
                         before = None
@@ -165,7 +165,10 @@ class Checkpoints:
             self._keep_edit(document, data, "state_checkpoint")
 
     def _keep_edit(self, document: str, data: bytes, rule: str) -> None:
-        """The row that keeps what someone wrote over a checkpoint, once."""
+        """The row that keeps what someone wrote over a checkpoint, once. Nothing at all is what a machine
+        leaves that went down before the file was synced."""
+        if not data.strip(b"\0"):
+            return
         checksum = names.sha256(data)
         last = next(iter(self._journal.refused(ZONE, document, limit=1)), None)
         if last is not None and last.sha256 == checksum:

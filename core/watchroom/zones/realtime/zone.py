@@ -86,6 +86,12 @@ class RealtimeZone:
             desk = Desk(self._store, live, view, tool)
             try:
                 yield desk
+            except WatchroomError:
+                raise
+            except BaseException:
+                # Whatever it was, it may have come in the middle of an edit.
+                desk.has_failed = True
+                raise
             finally:
                 if desk.has_failed:
                     self._drop(live)
