@@ -1,16 +1,26 @@
-"""The headings of a Markdown text and where they stand, without parsing what lies between them. Pure.
+"""The headings of a Markdown text and where they stand, as the parser finds them, in a hundredth of its time.
 
-Only headings of the text itself count: not those within lists, quotes, code or HTML.
+Only headings of the text itself count: not those within lists, quotes, code or HTML. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections import deque
+from collections.abc import MutableMapping
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from watchroom_whiteboards.markdown import parser
+from markdown_it import MarkdownIt
 
-_LINE_END = re.compile(rb"\r\n?|\n")
+from watchroom_whiteboards.markdown import block_parser, parser
+from watchroom_whiteboards.parts import Mark, Part, parts
+
+References: TypeAlias = MutableMapping[str, Any]
+"""What markdown-it keeps of the link references of a text, to be given to it with each piece of the text."""
+
+_SPECIAL: Final = re.compile(rb"[\\`*_\[<&~\x00]")
+_DEFINITION: Final = re.compile(rb"\[(?:[^\[\]\\]|\\.)+\]:", re.DOTALL)
 
 
 class Heading(NamedTuple):
@@ -25,18 +35,69 @@ class Heading(NamedTuple):
 
 def headings(data: bytes) -> list[Heading]:
     """The headings of a text (UTF-8), in order."""
-    starts = [0, *(match.end() for match in _LINE_END.finditer(data)), len(data)]
-    tokens = parser().parse(data.decode())
-    found = []
-    for place, token in enumerate(tokens):
-        if token.type != "heading_open" or token.level or token.map is None:
-            continue
-        first, after = token.map
-        words = [
-            "\n" if child.type in ("softbreak", "hardbreak") else child.content
-            for child in tokens[place + 1].children or []
-        ]
-        found.append(
-            Heading(int(token.tag[1]), " ".join("".join(words).split()), starts[first], starts[after])
-        )
-    return found
+    found: list[Mark] = []
+    definitions: list[Part] = []
+    for part in parts(data):
+        found += part.marks
+        if part.kind == "text" and has_definitions(data, part):
+            definitions.append(part)
+    references: References = {}
+    if definitions and any(b"[" in data[mark.start : mark.body] for mark in found):
+        for part in definitions:
+            add_references(data[part.start : part.end], references)
+    return [heading(data, mark, references) for mark in found]
+
+
+def heading(data: bytes, mark: Mark, references: References) -> Heading:
+    """The heading that stands at ``mark``."""
+    level, start, body, content = mark
+    if content is None:
+        text = data[start + level : body].rstrip(b"\r\n")
+        if not _SPECIAL.search(text):
+            return Heading(level, " ".join(_without_end(text).decode().split()), start, body)
+        content = _without_end(text).decode().replace("\0", "�").strip()
+    return Heading(level, title(content, references), start, body)
+
+
+def _without_end(text: bytes) -> bytes:
+    """The text of a heading's line without the ``#`` that may end it."""
+    text = text.rstrip(b" \t")
+    bare = text.rstrip(b"#")
+    return bare if bare.endswith((b" ", b"\t")) else text
+
+
+def title(content: str, references: References) -> str:
+    """The words of a heading without their marks."""
+    [inline] = _inline_parser().parseInline(content, references)
+    words = (
+        "\n" if child.type in ("softbreak", "hardbreak") else child.content for child in inline.children or []
+    )
+    return " ".join("".join(words).split())
+
+
+@cache
+def _inline_parser() -> MarkdownIt:
+    return parser()
+
+
+def has_definitions(data: bytes, part: Part) -> bool:
+    """Whether something in the part looks like the definition of a link reference."""
+    return (
+        data.find(b"]:", part.start, part.end) >= 0
+        and _DEFINITION.search(data, part.start, part.end) is not None
+    )
+
+
+def add_references(text: bytes, references: References) -> None:
+    """Add the link references that a part of a text defines. The first of a name stands."""
+    block_parser().parse(text.decode(), references)
+
+
+def closing(data: bytes) -> str:
+    """What has to stand on a line of its own after ``data``, so that a heading after it is one: the end of a
+    fence or of HTML that is open there; mostly nothing.
+
+    HTML such as ``<div>`` ends with a blank line: leave one in any case.
+    """
+    last = deque(parts(data), maxlen=1)
+    return last[0].closing if last else ""

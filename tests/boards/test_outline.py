@@ -1,0 +1,208 @@
+"""The headings of a board are those that the parser finds, however the text around them is made."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from watchroom_whiteboards.markdown import parser
+from watchroom_whiteboards.outline import Heading, closing, headings
+from watchroom_whiteboards.parts import parts
+
+LINE_END = re.compile(rb"\r\n?|\n")
+
+
+def parsed(data: bytes) -> list[Heading]:
+    """The headings as markdown-it gives them when it parses the whole text."""
+    starts = [0, *(match.end() for match in LINE_END.finditer(data)), len(data)]
+    tokens = parser().parse(data.decode())
+    found = []
+    for place, token in enumerate(tokens):
+        if token.type != "heading_open" or token.level or token.map is None:
+            continue
+        first, after = token.map
+        words = [
+            "\n" if child.type in ("softbreak", "hardbreak") else child.content
+            for child in tokens[place + 1].children or []
+        ]
+        found.append(
+            Heading(int(token.tag[1]), " ".join("".join(words).split()), starts[first], starts[after])
+        )
+    return found
+
+
+MARKS = (
+    *(
+        "# a",
+        "## b ##",
+        "### c #",
+        "#",
+        "#\t",
+        "####### d",
+        "#e",
+        " # f",
+        "   ## g",
+        "    # h",
+        "\t# i",
+        "# `j`",
+    ),
+    *("# a | b", "## [k]", "# *l* \\#", "# m \0", "#  n　#", "# &amp;#8238;", "# o \\", "# [p](x) <b>"),
+    *("===", "---", "--", "=", " ===  ", "   ---", "    ===", "\t---", "***", "- - -", "=-="),
+    *(
+        "```",
+        "````",
+        "``` py",
+        "~~~",
+        "~~~~ a|b",
+        " ```",
+        "   ~~~",
+        "    ```",
+        "``` a`b",
+        "```` ",
+        "  ````\t",
+        "``` |",
+    ),
+    *("<div>", "</div>", "<div", " <p>", "<!-- ", "-->", "<!-->", "<!--->", "<?php", "?>", "<!A", ">", "]]>"),
+    *("<![CDATA[", "<script>", "</script>", "<PRE>", "</style>", "<a>", "</a>", "<x y='z'>", "<https://a.b>"),
+    *("<b>text", "    <div>", "  <!--", "<textarea", "<a\0b>", "<x y=\0>"),
+    *(
+        "- a",
+        "-",
+        "- ",
+        "* b",
+        "+ c",
+        "1. d",
+        "2) e",
+        "10. f",
+        "  - g",
+        "    - h",
+        "- # i",
+        "- ```",
+        "- <div>",
+    ),
+    *("- <!--", "1. ~~~", "-\ta", "- - - - - - - - - - - - - a", "> " * 30 + "a", "  # j", "  ===", "  ```"),
+    *("> a", ">", "> # b", "> ```", "> <!--", ">> c", "> - d", "> ---", "> |"),
+    *(
+        "a | b",
+        "--|--",
+        "|-|",
+        ":-:|-",
+        "|---|---|",
+        "| c | d |",
+        "-|",
+        "|",
+        "---",
+        "# a | b",
+        "- a|b",
+        "<b> | c",
+    ),
+    *(
+        "[k]: /url",
+        "[k]:",
+        "/url",
+        '"title',
+        'end"',
+        "[k",
+        "]: /u",
+        "[K]: <a b> 'c'",
+        "[k]: /url x",
+        "> [k]: /v",
+    ),
+    *(
+        "text",
+        "more text",
+        "  text",
+        "    code",
+        "\tcode",
+        "é",
+        "文字",
+        "\u00a0x",
+        "\u3000",
+        "\ufeff# x",
+        "\x0b",
+        "\x0c# x",
+    ),
+    *("", "", "", " ", "\t", "   ", "\0", "\\", "*a", "a*", "`", "a\u2028# b", "\u0085"),
+)
+
+lines = st.one_of(st.sampled_from(MARKS), st.text("#`~<>-=|[]:.*1 \t!?/abdiv", max_size=8))
+ends = st.sampled_from(["\n"] * 8 + ["\r\n", "\r"])
+same_ends = st.sampled_from(["\n", "\r\n", "\r"])
+mixed = st.lists(st.tuples(lines, ends), max_size=24).map(lambda each: "".join(a + b for a, b in each))
+even = st.tuples(st.lists(lines, max_size=24), same_ends).map(lambda each: each[1].join(each[0]))
+soup = st.one_of(mixed, even, st.text(max_size=60)).map(lambda text: text.encode("utf-8", "ignore"))
+
+
+@given(soup)
+@settings(max_examples=1500, deadline=None)
+@example(b"# a | b\n--|--\n# c\n")
+@example(b"~~~ a|b\n--|--\n# c\n~~~\n# d")
+@example(b"- foo\n<a>\n# bar\n<a>\n# baz\n\n# qux")
+@example(b"# [k]\n\n> [K]: /url\n")
+@example(b"<!--\n# a\n-->\n# b\n<div>\n# c\n\n# d")
+@example(b"   ```\n# a\n  ````\n# b")
+@example(b"- ```\n  # x\n```\n# a\n```\n# b")
+@example(b"- " * 40 + b"x\n\n# still found\n")
+@example(b"foo\r\n---\r\nbar\r===\r# c")
+@example(b"text\r\n<div>\r\nbar\r\n# c\r\n\r\n# d")
+def test_headings_are_those_that_the_parser_finds(data: bytes) -> None:
+    assert headings(data) == parsed(data)
+
+
+@given(soup)
+@settings(max_examples=500, deadline=None)
+@example(b"```` py\n# a")
+@example(b"<script>\n# a")
+@example(b"<!-- a")
+@example(b"text\n\n```\n~~~")
+@example(b"<div>\n")
+def test_after_the_closing_a_heading_is_one(data: bytes) -> None:
+    end = closing(data)
+    text = data if data.endswith(b"\n") else data + b"\n"
+    text += end.encode() + b"\n" if end else b""
+    assert parsed(text + b"\n# the last\n")[-1:] == [Heading(1, "the last", len(text) + 1, len(text) + 12)]
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("", ""),
+        ("# a\n```\nx\n```\n", ""),
+        ("# a\n```\nx\n", "```"),
+        ("  ~~~~~ py\n", "~~~~~"),
+        ("- ```\n  x", ""),
+        ("<!-- a\n\nb", "-->"),
+        ("<?php", "?>"),
+        ("<!DOCTYPE", ">"),
+        ("<![CDATA[\n", "]]>"),
+        ("<pre>\n\na", "</script>"),
+        ("<div>\na", ""),
+    ],
+)
+def test_what_closes_a_text(text: str, end: str) -> None:
+    assert closing(text.encode()) == end
+
+
+@given(soup)
+@settings(max_examples=500, deadline=None)
+def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None:
+    found = list(parts(data))
+    assert b"".join(data[part.start : part.end] for part in found) == data
+    assert all(part.start < part.end for part in found)
+    alone = [
+        Heading(each.level, each.title, each.start + part.start, each.body + part.start)
+        for part in found
+        for each in parsed(data[part.start : part.end])
+    ]
+    assert [each[:1] + each[2:] for each in alone] == [each[:1] + each[2:] for each in parsed(data)]
+
+
+@given(soup, st.integers(0, 200))
+@settings(max_examples=300, deadline=None)
+def test_parts_go_on_from_where_one_begins(data: bytes, number: int) -> None:
+    found = list(parts(data))
+    if found:
+        place = number % len(found)
+        assert list(parts(data, found[place].start)) == found[place:]

@@ -1,0 +1,272 @@
+"""Cuts a Markdown text where it can be cut without changing what it means: at its headings, around its code.
+
+A line that begins with ``#`` ends every paragraph, list, quote and table, so that only a fence or HTML that
+is open at top level can swallow it. What is simple is found with regular expressions; markdown-it reads only
+the few lines around what is doubtful. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from markdown_it.rules_block.html_block import HTML_SEQUENCES
+from markdown_it.token import Token
+
+from watchroom_whiteboards.markdown import block_parser
+
+PartKind: TypeAlias = Literal["text", "fence", "html", "rough"]
+
+
+class Mark(NamedTuple):
+    """Where a heading stands. ``content`` is what was read of it; None where that is its first line."""
+
+    level: int
+    start: int
+    body: int
+    content: str | None = None
+
+
+class Part(NamedTuple):
+    """A piece of a text that means the same alone: parts never cut a block of top level in two.
+
+    ``rough`` is one that was too long to be looked into. ``is_open`` tells of a fence or HTML without an
+    end, ``closing`` what would end it.
+    """
+
+    start: int
+    end: int
+    kind: PartKind = "text"
+    marks: tuple[Mark, ...] = ()
+    is_open: bool = False
+    closing: str = ""
+
+
+_LINE: Final = rb"""
+    (?P<atx> \#{1,6} (?= [ \t\r\n] | \Z ))
+  | (?P<fence> `{3,} [^`\r\n]*+ (?= [\r\n] | \Z ) | ~{3,} [^\r\n]*+ )
+  | [ ]{1,3} (?: \# | ``` | ~~~ )
+  | [ ]{0,3} < [A-Za-z/!?]
+  | (?P<rule> [ ]{0,3} (?: =+ | -+ ) [ \t]*+ (?= [\r\n] | \Z ))
+"""
+"""What matters of a line's beginning. What has no name is doubtful: headings and fences that are indented
+may belong to a list, and HTML begins in seven ways."""
+
+_FIRST: Final = re.compile(_LINE, re.VERBOSE)
+_NEXT: Final = re.compile(rb"\n (?= [\#`~\ <=-] ) (?:" + _LINE + rb")", re.VERBOSE)
+_NEXT_WITH_CR: Final = re.compile(rb"[\r\n] (?= [\#`~\ <=-] ) (?:" + _LINE + rb")", re.VERBOSE)
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
+_DELIMITERS: Final = re.compile(rb"[ ]{0,3}[|:-]")
+_SAFE: Final = re.compile(
+    rb"(?:\r\n?+|\n)(?:[ \t]*+(?:\r\n?+|\n)(?=[A-Za-z\x80-\xff])|(?=[-*+][ ][A-Za-z\x80-\xff\[]))"
+)
+"""Where a line follows that begins a paragraph or a list at top level, whatever stood before: only a fence or
+HTML could swallow it."""
+_LETTER: Final = re.compile(rb"[A-Za-z\x80-\xff]")
+_SAFE_MARKS: Final = (b"\n\n", b"\n\r\n", b"\n- ", b"\n* ")
+_SENTINEL: Final = "# x"
+_BLANK: Final = re.compile(rb"(?:(?<=\n)|(?<=\r)(?!\n))[ \t]*+(?=[\r\n]|\Z)")
+_TRIES: Final = 8
+
+_HTML_ENDS: Final = (
+    (re.compile(rb"</(script|pre|style|textarea)>", re.IGNORECASE), "</script>"),
+    (re.compile(rb"-->"), "-->"),
+    (re.compile(rb"\?>"), "?>"),
+    (re.compile(rb">"), ">"),
+    (re.compile(rb"\]\]>"), "]]>"),
+)
+"""What ends the kinds of HTML that do not end with a blank line, in the order of `HTML_SEQUENCES`."""
+
+
+class _Reader:
+    """Reads a text from its start, or from where a part begins, to its end."""
+
+    def __init__(self, data: bytes, most: int | None) -> None:
+        self._data = data
+        self._most = len(data) if most is None else most
+        self._next = _NEXT_WITH_CR if b"\r" in data else _NEXT
+
+    def parts(self, start: int) -> Iterator[Part]:
+        data, size, search = self._data, len(self._data), self._next.search
+        marks: tuple[Mark, ...] = ()
+        found = _FIRST.match(data, start) or search(data, start)
+        while found is not None:
+            kind = found.lastgroup
+            line = found.start(kind) if kind else self._line_start(found.start())
+            after = self._line_after(line)
+            title = self._title(found, start, line, after, marks)
+            if title is not None:
+                if start < title.start:
+                    yield Part(start, title.start, "text", marks)
+                start, marks = title.start, (title,)
+            elif kind == "rule" and self._underlined(start, line, marks) == line:
+                pass
+            else:
+                for part in self._beyond(found, start, line, marks):
+                    yield part
+                    start = part.end
+                marks, after = (), start
+            # A part ends with a line, or with the text.
+            found = search(data, after - 1) if after < size else None
+        if start < size:
+            yield Part(start, size, "text", marks)
+
+    def _title(
+        self, found: re.Match[bytes], start: int, line: int, after: int, marks: tuple[Mark, ...]
+    ) -> Mark | None:
+        """The heading that is at this line, or is underlined by it, where that is beyond doubt."""
+        if found.lastgroup == "atx":
+            return None if self._may_be_table(line, after) else Mark(len(found["atx"]), line, after)
+        if found.lastgroup != "rule":
+            return None
+        words = self._underlined(start, line, marks)
+        if words is None or words == line:
+            return None
+        content = self._data[words:line].decode().replace("\0", "�").strip()
+        return Mark(1 if b"=" in found["rule"] else 2, words, after, content)
+
+    def _beyond(
+        self, found: re.Match[bytes], start: int, line: int, marks: tuple[Mark, ...]
+    ) -> Iterator[Part]:
+        """The parts from ``start`` up to the end of what begins at this line: a fence, or a doubt."""
+        is_fence = found.lastgroup == "fence" and not self._may_be_table(line, self._line_after(line))
+        end = line if is_fence else self._safe_before(start, line, marks)
+        if start < end:
+            yield Part(start, end, "text", marks)
+        if is_fence:
+            yield self._fence(line, found["fence"])
+        else:
+            yield from self._doubtful(end, line)
+
+    def _line_start(self, found: int) -> int:
+        """Where the line starts that was found with the line end before it, or without it as the first."""
+        return found + 1 if self._data[found : found + 1] in (b"\n", b"\r") else found
+
+    def _line_after(self, place: int) -> int:
+        found = _LINE_END.search(self._data, place)
+        return found.end() if found else len(self._data)
+
+    def _underlined(self, start: int, line: int, marks: tuple[Mark, ...]) -> int | None:
+        """Where the heading begins that this line underlines: the line itself where there is nothing to be
+        underlined, None where that is doubtful."""
+        if line == start or (marks and marks[-1].body == line):
+            return line
+        words, end = self._line_before(start, line)
+        text = self._data[words:end]
+        if not text.strip(b" \t"):
+            return line
+        is_clear = words == start or not self._data[slice(*self._line_before(start, words))].strip(b" \t")
+        return words if is_clear and b"|" not in text and _LETTER.match(text) else None
+
+    def _line_before(self, start: int, line: int) -> tuple[int, int]:
+        """From where to where the line stands that ends before ``line``, but not before ``start``."""
+        data = self._data
+        end = line - 1
+        if end > start and data[end - 1 : line] == b"\r\n":
+            end -= 1
+        begin = max(start, data.rfind(b"\n", start, end) + 1)
+        return max(begin, data.rfind(b"\r", begin, end) + 1), end
+
+    def _may_be_table(self, line: int, after: int) -> bool:
+        """Whether what begins like a heading or a fence may be the head of a table."""
+        return b"|" in self._data[line:after] and _DELIMITERS.match(self._data, after) is not None
+
+    def _safe_before(self, start: int, line: int, marks: tuple[Mark, ...]) -> int:
+        """The last place up to ``line`` where a part may begin."""
+        data = self._data
+        best = marks[-1].body if marks else start
+        for mark in _SAFE_MARKS:
+            end = line + 1
+            for _ in range(_TRIES):
+                place = data.rfind(mark, best, end)
+                if place < 0:
+                    break
+                found = _SAFE.match(data, place)
+                if found and best < found.end() <= line:
+                    best = found.end()
+                    break
+                end = place + len(mark) - 1
+        return best
+
+    def _doubtful(self, start: int, line: int) -> Iterator[Part]:
+        """The part from ``start``, in which the doubtful ``line`` stands, up to where all is clear again."""
+        data = self._data
+        after = self._line_after(line)
+        end = len(data)
+        if after < end:
+            safe = _SAFE.search(data, after - 1)
+            end = safe.end() if safe else end
+            for found in self._next.finditer(data, after - 1, end):
+                kind = found.lastgroup
+                if kind in ("atx", "fence"):
+                    end = found.start(kind)
+                    break
+        if end - start > self._most:
+            yield Part(start, end, "rough")
+            return
+        text = data[start:end]
+        lines = [start, *(start + found.end() for found in _LINE_END.finditer(text))]
+        if not text.endswith((b"\n", b"\r")):
+            lines.append(end)
+        source = text.decode()
+        sentinel = len(lines) - 1
+        tokens = block_parser().parse(source + ("" if source.endswith(("\n", "\r")) else "\n") + _SENTINEL)
+        marks = _marks(tokens, lines, sentinel)
+        name, first = next(
+            (token.type, token.map[0]) for token in reversed(tokens) if token.level == 0 and token.map
+        )
+        if first == sentinel:
+            yield Part(start, end, "text", marks)
+            return
+        opening = lines[first]
+        if opening > start:
+            yield Part(start, opening, "text", marks)
+        if name == "fence":
+            yield self._fence(opening, data[opening : self._line_after(opening)].strip(b" \r\n"))
+        else:
+            yield self._html(opening)
+
+    def _fence(self, opening: int, text: bytes) -> Part:
+        """The fence that opens with ``text``, up to where it ends."""
+        length = len(text) - len(text.lstrip(text[:1]))
+        found = _closer(text[:1], length).search(self._data, max(opening, self._line_after(opening) - 1))
+        if found is None:
+            return Part(opening, len(self._data), "fence", (), True, text[:length].decode())
+        return Part(opening, self._line_after(found.end()), "fence")
+
+    def _html(self, opening: int) -> Part:
+        """The HTML that opens here, up to where it ends."""
+        data = self._data
+        line = data[opening : self._line_after(opening)].strip(b" \t\r\n").decode().replace("\0", "�")
+        kind = next(number for number, (begin, _, _) in enumerate(HTML_SEQUENCES) if begin.search(line))
+        if kind >= len(_HTML_ENDS):
+            found = _BLANK.search(data, opening)
+            end = found.start() if found else len(data)
+            return Part(opening, end, "html", (), end == len(data))
+        pattern, closing = _HTML_ENDS[kind]
+        found = pattern.search(data, opening)
+        end = self._line_after(found.end()) if found else len(data)
+        return Part(opening, end, "html", (), found is None, "" if found else closing)
+
+
+@cache
+def _closer(mark: bytes, length: int) -> re.Pattern[bytes]:
+    return re.compile(rb"[\r\n][ ]{0,3}%b{%d,}+[ \t]*+(?=[\r\n]|\Z)" % (mark, length))
+
+
+def _marks(tokens: Sequence[Token], lines: Sequence[int], before: int) -> tuple[Mark, ...]:
+    """The headings of top level up to a line."""
+    found = []
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open" and not token.level and token.map and token.map[0] < before:
+            first, after = token.map
+            found.append(Mark(int(token.tag[1]), lines[first], lines[after], tokens[place + 1].content))
+    return tuple(found)
+
+
+def parts(data: bytes, start: int = 0, *, most: int | None = None) -> Iterator[Part]:
+    """The parts of a text (UTF-8) from ``start``, where a part begins. Doubtful stretches of more than
+    ``most`` bytes are not looked into."""
+    return _Reader(data, most).parts(start)
