@@ -14,15 +14,21 @@ from typing import Any, Final
 import pytest
 import watchroom
 import watchroom_tui
+import watchroom_whiteboards
 from watchroom.texts import LANGUAGES, Catalogue, catalogue
 from watchroom_tui.actions import ACTIONS, OF_THE_FOCUSED, ROOMS, SCOPES, keys_page
 from watchroom_tui.wording import wording
 
 TUI: Final = Path(watchroom_tui.__file__ or "").parent
 CORE: Final = Path(watchroom.__file__ or "").parent
+BOARDS: Final = Path(watchroom_whiteboards.__file__ or "").parent
 HOUSE: Final = Path(__file__).parents[2]
 LONGEST_FILE: Final = 450
-PACKAGES: Final = {"watchroom.texts": CORE, "watchroom_tui.texts": TUI}
+PACKAGES: Final = {
+    "watchroom.texts": CORE,
+    "watchroom_whiteboards.texts": BOARDS,
+    "watchroom_tui.texts": TUI,
+}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -211,7 +217,7 @@ def test_every_key_that_is_written_in_the_code_exists(package: str) -> None:
     used = [
         (place(path, node), key) for path, tree in sources(PACKAGES[package]) for node, key in keys_used(tree)
     ]
-    used = [each for each in used if each[1] not in {"watchroom.texts", "watchroom_tui.texts"}]
+    used = [each for each in used if each[1] not in PACKAGES]
     assert used, "the search found nothing at all"
     assert [each for each in used if each[1] not in texts] == []
 
@@ -231,7 +237,7 @@ def literals(tree: ast.Module) -> Iterator[re.Pattern[str]]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_text_is_used_somewhere(package: str) -> None:
-    patterns = [pattern for _, tree in sources(CORE, TUI) for pattern in literals(tree)]
+    patterns = [pattern for _, tree in sources(CORE, BOARDS, TUI) for pattern in literals(tree)]
     unused = [
         key
         for key in texts_of(package, "en")
@@ -309,7 +315,7 @@ def test_the_page_of_keys_is_what_the_registry_says() -> None:
 def test_no_file_is_too_long_to_be_read() -> None:
     lengths = {
         str(path): len(path.read_text(encoding="utf-8").splitlines())
-        for folder in (CORE, TUI)
+        for folder in (CORE, BOARDS, TUI)
         for path in folder.rglob("*")
         if path.suffix in {".py", ".tcss"}
     }

@@ -1,0 +1,411 @@
+"""What a board says (spec 3 §3.1, §7.1): found in either language, reported where it is malformed."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spec3.written import Written, boards
+from watchroom_whiteboards.items import (
+    Decision,
+    LogEntry,
+    Meaning,
+    Milestone,
+    Negotiation,
+    Risk,
+    Task,
+    Update,
+)
+from watchroom_whiteboards.kinds import HEADINGS, same_heading, section_kind
+from watchroom_whiteboards.meaning import meaning
+
+CHINESE = """\
+# 全局白板 - 支付
+
+## 关键决策记录
+### 决策 #12
+- **时间**: 2026-03-01T09:00:00+08:00
+- **提议者**: ada
+- **内容**: 采用 `SQLite`，*不再*讨论
+- **签字方**: ada、bob
+- **状态**: 申诉中
+
+## 里程碑
+- [ ] 设计完成
+- [x] 接口冻结 (已完成)
+
+## 问题与风险
+- 进度落后
+
+## 更新日志
+- [2026-03-01T10:00:00Z] bob: 开始
+
+### 更新 - 2026-03-01T11:00:00.250Z
+**操作者**: pm
+
+写完了**测试**。
+"""
+ENGLISH = """\
+# Bottom layer - tester
+
+## Current tasks
+### Task #T-1
+- **Description**: test the import
+- **Status**: In Progress
+- **PROGRESS**: 40%
+- **blockers**: none
+
+## Decisions and negotiations
+### Negotiation #3
+- **Time**: 2026-03-01T09:00:00Z
+- **Parties**: ada, bob
+- **Topic**: who tests
+- **Conclusion**: bob does
+
+## Execution log
+- [2026-03-01T09:30:00Z] started: the suite
+  and went on
+"""
+NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)
+
+
+def test_a_chinese_board_is_understood() -> None:
+    said = meaning(CHINESE)
+    assert said == Meaning(
+        decisions=(
+            Decision(
+                4,
+                "12",
+                datetime(2026, 3, 1, 9, tzinfo=timezone(timedelta(hours=8))),
+                "ada",
+                "采用 SQLite，不再讨论",
+                ("ada", "bob"),
+                "appealed",
+            ),
+        ),
+        milestones=(Milestone(12, "设计完成", False), Milestone(13, "接口冻结 (已完成)", True)),
+        risks=(Risk(16, "进度落后"),),
+        log=(LogEntry(19, NINE.replace(hour=10), "bob", "开始"),),
+        updates=(Update(21, NINE.replace(hour=11, microsecond=250_000), "pm", "写完了**测试**。"),),
+    )
+
+
+def test_an_english_board_is_understood() -> None:
+    assert meaning(ENGLISH) == Meaning(
+        tasks=(Task(4, "T-1", "test the import", "in_progress", 40, ""),),
+        negotiations=(Negotiation(11, "3", NINE, ("ada", "bob"), "who tests", "bob does"),),
+        log=(LogEntry(18, NINE.replace(minute=30), "", "started: the suite\nand went on"),),
+    )
+
+
+def test_languages_may_be_mixed_within_an_entry() -> None:
+    board = (
+        "## Key Decisions\n### 决策 #1\n- **Time**: 2026-03-01T09:00:00Z\n- **提议者**：ada\n- **CONTENT:** go\n"
+        "- Signed by: none\n- **状态**: Approved\n"
+    )
+    assert meaning(board) == Meaning(decisions=(Decision(2, "1", NINE, "ada", "go", (), "approved"),))
+
+
+def test_a_title_may_follow_the_id_of_an_entry_and_text_its_fields() -> None:
+    board = (
+        "## 当前任务\n### 任务 #7：迁移\n- **描述**: a\n  - b\n\n  c\n- **状态**: 已完成\n- **进度**: 100\n"
+        "#### Notes\nProgress: slow\n- and **Weather**: fine\n"
+    )
+    assert meaning(board) == Meaning(tasks=(Task(2, "7", "a\nb\nc", "done", 100, ""),))
+
+
+def test_headings_and_lists_within_code_quotes_and_html_say_nothing() -> None:
+    board = (
+        "```\n## Milestones\n- [ ] code\n```\n> ## Milestones\n> - [ ] quoted\n\n<pre>\n## Milestones\n- [ ] raw\n</pre>\n"
+        "- ## Milestones\n  - [ ] nested\n\n## Milestones\n```\n- [ ] code again\n```\n- [ ] real\n"
+    )
+    assert meaning(board) == Meaning(milestones=(Milestone(19, "real", False),))
+
+
+def test_a_section_of_another_name_says_nothing() -> None:
+    assert (
+        meaning("## Ideas\n- [ ] a\n### Decision #1\n- **Status**: maybe\n\n# Milestones\n- b\n") == Meaning()
+    )
+
+
+def test_what_is_said_to_be_nothing_is_nothing() -> None:
+    assert (
+        meaning("## Risks\n- 无\n-\n## Milestones\n- none\n## 更新日志\n- —\n## Tasks\n- N/A\n") == Meaning()
+    )
+
+
+def test_an_update_ends_where_the_next_thing_begins() -> None:
+    board = (
+        "## Milestones\n- [ ] a\n\n### Update - 2026-03-01T09:00:00Z\n**Author**: pm\nfirst\n### Details\n- [x] b\n\n"
+        "    code\n\n### 更新 - 2026-03-01T09:00:00Z\n**操作者**: human:Ada Lovelace\n\n## 里程碑\n- [x] c\n"
+    )
+    said = meaning(board)
+    assert said.milestones == (Milestone(2, "a", False), Milestone(16, "c", True))
+    assert said.updates == (
+        Update(4, NINE, "pm", "first\n### Details\n- [x] b\n\n    code"),
+        Update(12, NINE, "human:Ada Lovelace", ""),
+    )
+    assert said.problems == ()
+
+
+def test_an_entry_may_follow_an_update_within_its_section() -> None:
+    board = (
+        "## Tasks\n### Update - 2026-03-01T09:00:00Z\n**Author**: pm\n\n### Notes\nx\n\n"
+        "### Task #1\n- **Description**: a\n- **Status**: done\n- **Progress**: 100%\n"
+    )
+    said = meaning(board)
+    assert said.updates == (Update(2, NINE, "pm", "### Notes\nx"),)
+    assert said.tasks == (Task(8, "1", "a", "done", 100, ""),)
+    assert said.problems == ()
+
+
+def test_a_heading_about_updates_is_no_update() -> None:
+    assert meaning("## Knowledge\n### Update procedure\nx\n### Update - how\ny\n") == Meaning()
+
+
+def test_a_person_may_be_the_author_of_a_line_in_the_log() -> None:
+    said = meaning("## Update log\n- [2026-03-01T09:00:00Z] human:Ada Lovelace: see: here\n")
+    assert said.log == (LogEntry(2, NINE, "human:Ada Lovelace", "see: here"),)
+
+
+def test_a_box_is_no_link() -> None:
+    said = meaning("## Milestones\n- [x]: all\n- [x](y) some\n- [X] *done*\n\n[x]: /url\n")
+    assert said.milestones == (Milestone(4, "done", True),)
+    assert [(problem.line, problem.rule) for problem in said.problems] == [(2, "no_box"), (3, "no_box")]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_counted_whatever_ends_them(end: str) -> None:
+    assert meaning(CHINESE.replace("\n", end)) == meaning(CHINESE)
+
+
+DECISION = {
+    "Time": "2026-03-01T09:00:00Z",
+    "Proposer": "ada",
+    "Content": "go",
+    "Signed by": "ada",
+    "Status": "approved",
+}
+TASK = {"Description": "a", "Status": "done", "Progress": "100%"}
+
+
+def entry(heading: str, fields: dict[str, str], **changed: str) -> str:
+    """An entry whose fields begin on line 3."""
+    given = {**fields, **{name.replace("_", " "): value for name, value in changed.items()}}
+    return f"## Decisions\n### {heading}\n" + "".join(f"- **{name}**: {given[name]}\n" for name in given)
+
+
+def without(fields: dict[str, str], name: str) -> dict[str, str]:
+    return {each: value for each, value in fields.items() if each != name}
+
+
+@pytest.mark.parametrize(
+    ("board", "problems"),
+    [
+        (entry("Decision", DECISION), [(2, "no_id", "Decision")]),
+        (entry("Something", DECISION), [(2, "no_id", "Something")]),
+        (entry("Decision #{id}", DECISION), [(2, "no_id", "Decision #{id}")]),
+        ("## Tasks\nnow:\n- write\n- test\n", [(3, "outside_entry", "write")]),
+        (entry("Decision #1", {}), [(2, "missing_field", name) for name in DECISION]),
+        *((entry("Decision #1", without(DECISION, name)), [(2, "missing_field", name)]) for name in DECISION),
+        *((entry("Task #1", without(TASK, name)), [(2, "missing_field", name)]) for name in TASK),
+        (entry("Decision #1", DECISION, Content=""), [(5, "missing_field", "Content")]),
+        (entry("Decision #1", DECISION, Proposer="{agentName}"), [(2, "missing_field", "Proposer")]),
+        (entry("决策 #1", without(DECISION, "Content")), [(2, "missing_field", "内容")]),
+        (entry("Decision #1", {**DECISION, "状态": "被否决"}), [(8, "doubled_field", "状态")]),
+        (entry("Decision #1", DECISION, Time="yesterday"), [(3, "bad_time", "yesterday")]),
+        (entry("Decision #1", DECISION, Time="2026-03-01"), [(3, "bad_time", "2026-03-01")]),
+        (
+            entry("Decision #1", DECISION, Time="2026-03-01T09:00:00"),
+            [(3, "bad_time", "2026-03-01T09:00:00")],
+        ),
+        (entry("Decision #1", DECISION, Time="2026-03-01 09:00Z"), [(3, "bad_time", "2026-03-01 09:00Z")]),
+        (
+            entry("Decision #1", DECISION, Time="2026-02-30T09:00:00Z"),
+            [(3, "bad_time", "2026-02-30T09:00:00Z")],
+        ),
+        (entry("Decision #1", DECISION, Status="done"), [(7, "bad_status", "done")]),
+        (entry("Task #1", TASK, Status="approved"), [(4, "bad_status", "approved")]),
+        *(
+            (entry("Task #1", TASK, Progress=value), [(5, "bad_progress", value)])
+            for value in ("101%", "-1", "4.5%", "half", "٤٠%", "1e2", "9999", "%")
+        ),
+        (
+            entry("Decision #1", DECISION, Time="soon", Status="maybe"),
+            [(3, "bad_time", "soon"), (7, "bad_status", "maybe")],
+        ),
+        ("## Milestones\n- [ ] a\n- b\n- [-] c\n", [(3, "no_box", "b"), (4, "no_box", "[-] c")]),
+        ("## Milestones\n\n- [ ]\n", [(3, "no_words", "[ ]")]),
+        ("## 执行日志\n- [2026-03-01T09:00:00Z]\n", [(2, "no_words", "[2026-03-01T09:00:00Z]")]),
+        ("## 更新日志\n- bob: 开始\n", [(2, "no_time", "bob: 开始")]),
+        ("## 更新日志\n- [昨天] bob: 开始\n", [(2, "bad_time", "昨天")]),
+        ("## 更新日志\n- [2026-03-01T09:00:00Z] 开始\n", [(2, "no_author", "[2026-03-01T09:00:00Z] 开始")]),
+        ("x\n### Update - 2026\n**Author**: a\n", [(2, "bad_time", "2026")]),
+        ("x\n### Update - 2026-03-01T09:00:00Z\nno author\n", [(2, "missing_field", "Author")]),
+        ("x\n### 更新 - 2026-03-01T09:00:00Z\n", [(2, "missing_field", "操作者")]),
+        ("## Update log\n### Update - today\n**Author**: a\n", [(2, "bad_time", "today")]),
+    ],
+)
+def test_what_is_malformed_is_reported_and_no_item(board: str, problems: list[tuple[int, str, str]]) -> None:
+    said = meaning(board)
+    assert [tuple(problem) for problem in said.problems] == problems
+    assert not any((said.decisions, said.tasks, said.log, said.updates))
+    for problem in said.problems:
+        assert problem.words in problem.message("en")
+        assert problem.words in problem.message("zh")
+        assert problem.message("en") != problem.message("zh")
+
+
+def test_the_first_of_two_entries_with_one_id_stands() -> None:
+    board = entry("Task #1", TASK) + entry("任务 #1", TASK, Description="b") + entry("Decision #1", DECISION)
+    said = meaning(board)
+    assert [task.description for task in said.tasks] == ["a"]
+    assert [tuple(problem) for problem in said.problems] == [(7, "doubled_id", "1")]
+    assert [decision.id for decision in said.decisions] == ["1"]
+
+
+def test_an_item_beside_a_malformed_one_is_still_found() -> None:
+    said = meaning(entry("Task #1", TASK, Progress="half") + entry("Task #2", TASK))
+    assert [task.id for task in said.tasks] == ["2"]
+    assert len(said.problems) == 1
+
+
+# -- long boards
+
+
+def test_of_a_very_long_list_the_newest_entries_are_read() -> None:
+    lines = [f"- [2026-03-01T09:00:00Z] bob: step {number}" for number in range(20_000)]
+    said = meaning("## Ideas\n\n## Update log\n" + "\n".join(lines) + "\n")
+    assert 1000 < len(said.log) < len(lines)
+    assert [entry.text for entry in said.log] == [f"step {n}" for n in range(20_000 - len(said.log), 20_000)]
+    assert said.log[-1].line == 20_003
+    assert [tuple(problem) for problem in said.problems] == [(3, "too_long", "Update log")]
+
+
+def test_what_is_code_is_no_entry_of_a_very_long_list() -> None:
+    said = meaning("## Risks\n- a\n```\n" + "- not a risk\n" * 20_000 + "```\n- the newest\n")
+    assert said.risks == (Risk(20_005, "the newest"),)
+    assert [problem.rule for problem in said.problems] == ["too_long"]
+
+
+def test_of_very_many_entries_the_newest_are_read() -> None:
+    said = meaning(
+        "## Tasks\n"
+        + "".join(
+            f"### Task #{n}\n- **Description**: a\n- **Status**: done\n- **Progress**: 1\n"
+            for n in range(2500)
+        )
+    )
+    assert said.tasks[-1].id == "2499"
+    assert [int(task.id) for task in said.tasks] == list(range(2500 - len(said.tasks), 2500))
+    (problem,) = said.problems
+    assert (problem.line, problem.rule) == (said.tasks[0].line - 4, "too_long")
+
+
+def test_an_entry_that_is_too_long_is_reported_and_the_others_are_read() -> None:
+    said = meaning(entry("Task #1", TASK, Description="x " * 30_000) + entry("Task #2", TASK))
+    assert [task.id for task in said.tasks] == ["2"]
+    assert [tuple(problem) for problem in said.problems] == [(2, "too_long", "Task #1")]
+
+
+def test_a_text_of_very_many_marks_is_given_as_it_was_written() -> None:
+    marks = "![" * 5000
+    assert meaning(f"## Risks\n- {marks}\n").risks == (Risk(2, marks),)
+
+
+# -- headings
+
+
+@pytest.mark.parametrize("kind", HEADINGS)
+def test_the_headings_of_a_section_are_the_same_in_both_languages(kind: str) -> None:
+    titles = next(titles for each, titles in HEADINGS.items() if each == kind)
+    assert same_heading(titles["zh"], titles["en"].upper())
+    assert section_kind(titles["zh"]) == section_kind(titles["en"]) == kind
+
+
+def test_other_headings_are_the_same_if_their_words_are() -> None:
+    assert same_heading("My  Notes", "my notes")
+    assert not same_heading("My notes", "Notes")
+    assert not same_heading("Milestones", "问题与风险")
+    assert section_kind("My notes") is None
+
+
+# -- laws
+
+
+@given(board=boards)
+@settings(max_examples=60, deadline=None)
+def test_what_was_written_is_found_again(board: Written) -> None:
+    assert meaning(board.text) == board.meaning
+
+
+@given(board=boards)
+@settings(max_examples=20, deadline=None)
+def test_windows_line_ends_change_nothing(board: Written) -> None:
+    assert meaning(board.text.replace("\n", "\r\n")) == board.meaning
+
+
+BITS = [
+    "#",
+    "##",
+    "###",
+    "- ",
+    "[x]",
+    "[",
+    "]",
+    "**",
+    "`",
+    "```",
+    ":",
+    "：",
+    "{",
+    "}",
+    "%",
+    "\n",
+    "\r",
+    "\n\n",
+    "> ",
+    "<",
+    "|",
+    "\t",
+]
+scraps = st.lists(
+    st.sampled_from([*BITS, *CHINESE.splitlines(True), *ENGLISH.splitlines(True)]) | st.text(max_size=5),
+    max_size=40,
+).map("".join)
+
+
+@st.composite
+def mutilated(draw: st.DrawFn) -> str:
+    text = draw(boards).text
+    for _ in range(draw(st.integers(1, 6))):
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.integers(0, 30)))
+        text = text[:start] + draw(st.sampled_from(BITS) | st.text(max_size=3)) + text[end:]
+    return text
+
+
+@given(text=st.text() | scraps | mutilated())
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_read_the_same_way_twice_and_says_where_all_of_it_stands(text: str) -> None:
+    said = meaning(text)
+    assert said == meaning(text)
+    lines = re.split("\r\n|\r|\n", text)
+    for items in said:
+        assert [item.line for item in items] == sorted(item.line for item in items)
+    for decision in said.decisions:
+        assert decision.id in lines[decision.line - 1]
+    for task in said.tasks:
+        assert task.id in lines[task.line - 1]
+    for negotiation in said.negotiations:
+        assert negotiation.id in lines[negotiation.line - 1]
+    for milestone in said.milestones:
+        assert re.search(r"[-*+.)]", lines[milestone.line - 1])
+    for update in said.updates:
+        assert re.search("update|更新", lines[update.line - 1], re.IGNORECASE)
+    for problem in said.problems:
+        assert 1 <= problem.line <= len(lines)
+        assert problem.message("en")
