@@ -117,6 +117,12 @@ def test_a_title_may_follow_the_id_of_an_entry_and_text_its_fields() -> None:
     assert meaning(board) == Meaning(tasks=(Task(2, "7", "a\nb\nc", "done", 100, ""),))
 
 
+def test_an_important_decision_may_stand_in_a_quote() -> None:
+    fields = "".join(f"> - **{name}**: {value}\n" for name, value in DECISION.items())
+    said = meaning(f"## 关键决策\n### 决策＃1\n> It is decided:\n>\n{fields}")
+    assert said == Meaning(decisions=(Decision(2, "1", NINE, "ada", "go", ("ada",), "approved"),))
+
+
 def test_headings_and_lists_within_code_quotes_and_html_say_nothing() -> None:
     board = (
         "```\n## Milestones\n- [ ] code\n```\n> ## Milestones\n> - [ ] quoted\n\n<pre>\n## Milestones\n- [ ] raw\n</pre>\n"
@@ -240,6 +246,10 @@ def without(fields: dict[str, str], name: str) -> dict[str, str]:
         ("## Milestones\n- [ ] a\n- b\n- [-] c\n", [(3, "no_box", "b"), (4, "no_box", "[-] c")]),
         ("## Milestones\n\n- [ ]\n", [(3, "no_words", "[ ]")]),
         ("## 执行日志\n- [2026-03-01T09:00:00Z]\n", [(2, "no_words", "[2026-03-01T09:00:00Z]")]),
+        (
+            "## 更新日志\n- [2026-03-01T09:00:00Z](x) bob: a\n",
+            [(2, "no_time", "[2026-03-01T09:00:00Z](x) bob: a")],
+        ),
         ("## 更新日志\n- bob: 开始\n", [(2, "no_time", "bob: 开始")]),
         ("## 更新日志\n- [昨天] bob: 开始\n", [(2, "bad_time", "昨天")]),
         ("## 更新日志\n- [2026-03-01T09:00:00Z] 开始\n", [(2, "no_author", "[2026-03-01T09:00:00Z] 开始")]),

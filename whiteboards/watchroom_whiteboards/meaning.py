@@ -133,7 +133,8 @@ class _Reading:
         stamp, closed, after = entry.words.removeprefix("[").partition("]")
         whole = _joined(without_marks(after), entry.more)
         who, text = values.split_author(whole) if has_author else ("", whole)
-        if not entry.words.startswith("[") or not closed:
+        # Followed by one of these, what stands in brackets is the text of a link.
+        if not entry.words.startswith("[") or not closed or after[:1] in ("(", "[", ":"):
             if not values.is_placeholder(entry.words):
                 self._problem(entry.line, "no_time", entry.words)
             return
