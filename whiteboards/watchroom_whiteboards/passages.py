@@ -1,4 +1,4 @@
-"""Where the few parts of a board stand that have a meaning: found by headings, the rest unread. Pure."""
+"""Where the few passages of a board stand that have a meaning: found by headings, the rest unread. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Role: TypeAlias = Literal["list", "entry", "update", "too_long"]
 
 class Passage(NamedTuple):
     """What follows a heading, from byte ``start`` to ``end``. A "list" is a section's own text, an "entry"
-    and an "update" have their heading; of a part "too_long" not all is read, or nothing."""
+    and an "update" have their heading; of a passage "too_long" not all is read, or nothing."""
 
     role: Role
     kind: SectionKind | None
@@ -39,18 +39,18 @@ class Passage(NamedTuple):
 
 
 def passages(data: bytes) -> list[Passage]:
-    """The parts of a board that are to be read, in order."""
+    """The passages of a board that are to be read, in order."""
     groups: dict[tuple[SectionKind | None, Role], list[Passage]] = defaultdict(list)
-    for part in _divided(data):
+    for passage in _divided(data):
         # The text above the entries of a section has its own measure: it is no entry.
-        group = None if part.role == "update" else part.kind
-        groups[group, part.role].append(part)
-    chosen = [part for group in groups.values() for part in _newest(data, group)]
-    return sorted(chosen, key=lambda part: part.heading.start)
+        group = None if passage.role == "update" else passage.kind
+        groups[group, passage.role].append(passage)
+    chosen = [passage for group in groups.values() for passage in _newest(data, group)]
+    return sorted(chosen, key=lambda passage: passage.heading.start)
 
 
 def _divided(data: bytes) -> list[Passage]:
-    """Every part that has a meaning. A section's heading is of the second level, an entry's of the third;
+    """Every passage that has a meaning. A section's heading is of the second level, an entry's of the third;
     deeper ones belong to what they stand in. An update ends where something begins that is none of it."""
     found: list[Passage] = []
     kind: SectionKind | None = None
@@ -91,23 +91,27 @@ def update_time(title: str) -> str | None:
 
 
 def _newest(data: bytes, group: Sequence[Passage]) -> list[Passage]:
-    """The newest parts, as many as may be read, with one that is ``too_long`` where others were left out."""
+    """The newest passages, as many as may be read, with one that is ``too_long`` where others were left out."""
     kept: list[Passage] = []
     left = MOST_BYTES
-    for part in reversed(group):
-        size = part.end - part.start
-        if part.role == "update":
+    for passage in reversed(group):
+        size = passage.end - passage.start
+        if passage.role == "update":
             # Of an update only the beginning is parsed.
             size = 0
-        if part.role == "entry" and size > MOST_BYTES_OF_ONE:
-            kept.append(part._replace(role="too_long"))
+        if passage.role == "entry" and size > MOST_BYTES_OF_ONE:
+            kept.append(passage._replace(role="too_long"))
             continue
         if size <= left and len(kept) < MOST_PARTS:
-            kept.append(part)
+            kept.append(passage)
             left -= size
             continue
-        kept.append(part._replace(role="too_long"))
-        if part.role == "list" and len(kept) < MOST_PARTS:
-            kept.append(part._replace(start=part.start + newest_entries(data[part.start : part.end], left)))
+        kept.append(passage._replace(role="too_long"))
+        if passage.role == "list" and len(kept) < MOST_PARTS:
+            kept.append(
+                passage._replace(
+                    start=passage.start + newest_entries(data[passage.start : passage.end], left)
+                )
+            )
         break
     return kept
