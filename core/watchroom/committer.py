@@ -23,7 +23,7 @@ from watchroom.errors import NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write
-from watchroom.tree.layout import has_files
+from watchroom.tree.layout import has_files, is_edited
 from watchroom.tree.tree import NewVersion, Overwritten, Tree
 
 LAY_OUT_TOOL: Final = "lay_out"
@@ -240,7 +240,7 @@ class Committer:
     def _look_ahead(self, ticket: _Ticket) -> bool:
         """See what a write would replace, so that it is kept before it goes; False if a write cannot be."""
         draft = ticket.draft
-        if isinstance(draft, Note) or draft.actor == OUTSIDE or not has_files(draft.zone):
+        if isinstance(draft, Note) or draft.actor == OUTSIDE or not is_edited(draft.zone):
             return True
         try:
             ticket.replaces = self._tree.current(draft.zone, draft.path)

@@ -14,6 +14,8 @@ class WatchroomError(Exception):
     code: ClassVar[str] = "internal_error"
     texts: ClassVar[str] = ""
     """The name of the texts, where they are others than those of the code."""
+    package: ClassVar[str] = "watchroom.texts"
+    """The package of their catalogue."""
     outcome: ClassVar[Outcome] = "failed"
 
     def __init__(self, **values: object) -> None:
@@ -29,7 +31,7 @@ class WatchroomError(Exception):
         return self._text("suggestion", language)
 
     def _text(self, part: str, language: Language) -> str:
-        texts = catalogue(language)
+        texts = catalogue(language, self.package)
         values = dict(self.values)
         if "rule" in values:
             values["rule"] = texts(f"rule.{values['rule']}")
@@ -120,6 +122,10 @@ class UnknownTool(WatchroomError):
     outcome: ClassVar[Outcome] = "denied"
 
 
+_WRITE_TOOLS: Final = {"board": "whiteboard_write"}
+"""The tool with which to try again, where it is not that of shared files."""
+
+
 class Conflict(WatchroomError):
     """A write that started from a version which is no longer the current one. Nothing was overwritten.
 
@@ -138,12 +144,18 @@ class Conflict(WatchroomError):
             base_version=row.base,
             current_version=current.version if current else 0,
             current_author=current.actor if current else "-",
-            tool=RESOLVE if row.tool == RESOLVE else "collab_write",
+            tool=RESOLVE if row.tool == RESOLVE else _WRITE_TOOLS.get(row.zone, "collab_write"),
         )
         self.row = row
         self.current = current
         self.current_content = current_content
         self.your_content = your_content
+
+
+class BoardLeased(WatchroomError):
+    """A write to a board whose lease somebody else holds. Values: board, holder, seconds (until it ends)."""
+
+    code = "board_leased"
 
 
 class NotAConflict(WatchroomError):

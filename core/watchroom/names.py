@@ -15,6 +15,10 @@ MAX_PATH_BYTES: Final = 1000
 RESERVED_PARTS: Final = frozenset({".watchroom", ".versions", ".crdt_state", ".locks", ".git"})
 RESERVED_IDS: Final = frozenset({OUTSIDE, SYSTEM, "human", "user"})
 META_SUFFIX: Final = ".meta.json"
+GLOBAL_BOARD: Final = "global"
+TOP_BOARD: Final = "top-layer"
+MID_BOARD: Final = "mid-layer-"
+BOTTOM_BOARD: Final = "bottom-layer-"
 
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
@@ -53,6 +57,18 @@ def document_id(given: str) -> str:
     if "/" in relative_path(given):
         raise InvalidPath(given=_shown(given), rule="document_folder")
     return given
+
+
+def board_name(given: str) -> str:
+    """``given``, if a whiteboard can have it as its name (spec 3 §2.1): ``global``, ``top-layer``,
+    ``mid-layer-{role}`` or ``bottom-layer-{agent}``; else `InvalidPath`, or `InvalidAgentId`."""
+    if given in (GLOBAL_BOARD, TOP_BOARD):
+        return given
+    for prefix in (MID_BOARD, BOTTOM_BOARD):
+        if given.startswith(prefix):
+            agent_id(given.removeprefix(prefix))
+            return given
+    raise InvalidPath(given=_shown(given), rule="board_name")
 
 
 def human_name(given: str) -> str:

@@ -6,13 +6,21 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from watchroom import names
 from watchroom.disk import Parts
 from watchroom.journal import Damage, Journal
-from watchroom.model import Row, Zone
-from watchroom.tree.layout import history_line, history_place, meta_place, meta_text, version_place
+from watchroom.model import SHARED, Row, Zone
+from watchroom.tree.layout import (
+    history_line,
+    history_place,
+    meta_place,
+    meta_text,
+    oldest_kept,
+    version_place,
+)
 from watchroom.tree.tree import whole_content
 from watchroom.zones import OutsideEdits, Store
 
@@ -56,7 +64,7 @@ def verify(store: Store, outside: OutsideEdits, documents: RealtimeZone | None =
     found = [_of_journal(store, each) for each in store.journal.problems()]
     found.extend(Problem("file", zone, path, "differs") for zone, path in outside.differing())
     with store.committer.exclusively():
-        for head in store.journal.heads("collab"):
+        for head in chain.from_iterable(map(store.journal.heads, SHARED)):
             found.extend(_version_problems(store, head))
         found.extend(
             Problem("metadata", "handoff", head.path, "differs")
@@ -128,12 +136,14 @@ def _is_kept(store: Store, zone: Zone, path: str) -> bool:
 
 
 def _version_problems(store: Store, head: Row) -> Iterator[Problem]:
-    rows = store.journal.history("collab", head.path)
+    rows = store.journal.history(head.zone, head.path, after_version=oldest_kept(head) - 1)
     for row in rows:
         breakage = _file_breakage(store, row)
         if breakage:
             told = _FILE_BREAKAGES[breakage].format(version=row.version)
-            yield Problem("version", "collab", head.path, told, row.version)
+            yield Problem("version", head.zone, head.path, told, row.version)
+    if head.zone != "collab":
+        return
     was_behind = store.tree.history_is_behind(head.path)
     what = _history_problem(_read(store, history_place(head.path)), rows)
     if what and not (was_behind and what.endswith("behind")):
@@ -142,10 +152,10 @@ def _version_problems(store: Store, head: Row) -> Iterator[Problem]:
 
 def _file_breakage(store: Store, row: Row) -> Breakage | None:
     """What is wrong with the file of a version."""
-    if row.version is None or row.zone != "collab":
+    if row.version is None or row.zone not in SHARED:
         return None
     try:
-        data = store.tree.folder.read(version_place(row.path, row.version))
+        data = store.tree.folder.read(version_place(row))
     except OSError:
         return "unreadable"
     if data is None:
@@ -158,7 +168,7 @@ def _of_journal(store: Store, damage: Damage) -> Problem:
     """The damage as a problem; where the version's file is whole, that is told."""
     what = damage.what
     row = damage.version and store.journal.version(damage.zone, damage.path, damage.version)
-    if row and row.zone == "collab" and _file_breakage(store, row) is None:
+    if row and row.zone in SHARED and _file_breakage(store, row) is None:
         what += "; its file among the versions still is whole"
     return Problem("journal", damage.zone, damage.path, what, damage.version)
 

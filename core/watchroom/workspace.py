@@ -20,8 +20,10 @@ from watchroom.tree.tree import Tree, export
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import (
     Attention,
+    BoardZone,
     CollabZone,
     HandoffZone,
+    Leases,
     OutsideEdits,
     PrivateZone,
     Requests,
@@ -56,7 +58,8 @@ class Workspace:
         self.private = PrivateZone(self._store, self._outside)
         self.handoff = HandoffZone(self._store)
         self.collab = CollabZone(self._store)
-        self.settling = Settling(self._store, self.collab, self._outside)
+        self.boards = BoardZone(self._store, Leases(self._store, control))
+        self.settling = Settling(self._store, self.collab, self.boards, self._outside)
         self.attention = Attention(self._store)
         self.requests = Requests(self._store)
         self.session_zone = SessionZone(self._store)
@@ -141,6 +144,11 @@ class Workspace:
         return self._toolbox(HUMAN_PREFIX + names.human_name(name), language)
 
     @property
+    def registry(self) -> Registry:
+        """Who works here, as it is now."""
+        return self._registry
+
+    @property
     def sessions(self) -> Sessions:
         """Where agents run: their sessions, each step a row."""
         from watchroom.mail import Mailroom
@@ -167,20 +175,21 @@ class Workspace:
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
         # The toolbox needs pydantic, slow to load: whoever only looks does not wait for it.
         from watchroom.toolbox import Toolbox
+        from watchroom.toolbox.caller import Zones
 
-        return Toolbox(
-            actor,
-            self._store,
+        zones = Zones(
+            self._registry,
             self.private,
             self.handoff,
             self.collab,
+            self.boards,
             self.settling,
             self.attention,
             self.requests,
             self.session_zone,
             self.realtime,
-            language or self.config.language,
         )
+        return Toolbox(actor, self._store, zones, language or self.config.language)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have ``listener`` called, on the committing thread, after each commit made by this process."""

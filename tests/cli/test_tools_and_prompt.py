@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from cli.running import Captured, misuse, printed, printed_json, refusal
-from watchroom.toolbox.definitions import TOOLS
+from watchroom.toolbox.offered import tools
 
-FOR_AGENTS = [tool.name for tool in TOOLS.values() if tool.for_agents]
+FOR_AGENTS = [tool.name for tool in tools().values() if tool.for_agents]
 
 
 @pytest.mark.parametrize("form", ["plain", "openai", "anthropic", "mcp"])
@@ -19,7 +19,7 @@ def test_tools_prints_every_tool_of_agents_in_each_format(capsys: Captured, form
 def test_tools_takes_a_choice_of_toolsets_and_a_language(capsys: Captured) -> None:
     definitions = printed_json(capsys, "tools", "--toolsets", "private,handoff", "--language", "zh")
     names = {each["name"] for each in definitions}
-    assert names == {tool.name for tool in TOOLS.values() if tool.toolset in ("private", "handoff")}
+    assert names == {tool.name for tool in tools().values() if tool.toolset in ("private", "handoff")}
     assert definitions != printed_json(capsys, "tools", "--toolsets", "private,handoff")
 
 

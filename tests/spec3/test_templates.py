@@ -26,7 +26,13 @@ TEAM = Config().with_agents(
         Agent("cal", "", "bottom", "pm1"),
     ]
 )
-BOARDS = [Board("global"), Board("top"), Board.of_role("pm"), Board.of_agent("bob"), Board.of_agent("nobody")]
+BOARDS = [
+    Board("global"),
+    Board("top"),
+    Board("mid", "pm"),
+    Board("bottom", "bob"),
+    Board("bottom", "nobody"),
+]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -80,7 +86,7 @@ def test_an_empty_layer_has_a_dash() -> None:
     ("board", "language", "beginning"),
     [
         (
-            Board.of_role("pm"),
+            Board("mid", "pm"),
             "zh",
             (
                 "# 中层 - pm\n\n## 基本信息\n- **Agent ID**: pm1\n- **角色**: pm\n- **职责**: {responsibilities}\n"
@@ -88,7 +94,7 @@ def test_an_empty_layer_has_a_dash() -> None:
             ),
         ),
         (
-            Board.of_agent("bob"),
+            Board("bottom", "bob"),
             "en",
             (
                 "# Bottom layer - tester\n\n## Basic information\n- **Agent ID**: bob\n- **Role**: tester\n"
@@ -104,7 +110,7 @@ def test_an_empty_layer_has_a_dash() -> None:
             ),
         ),
         (
-            Board.of_agent("nobody"),
+            Board("bottom", "nobody"),
             "en",
             (
                 "# Bottom layer - nobody\n\n## Basic information\n- **Agent ID**: nobody\n- **Role**: {role}\n"
@@ -113,7 +119,7 @@ def test_an_empty_layer_has_a_dash() -> None:
             ),
         ),
         (
-            Board.of_role("qa"),
+            Board("mid", "qa"),
             "zh",
             (
                 "# 中层 - qa\n\n## 基本信息\n- **Agent ID**: {id}\n- **角色**: qa\n- **职责**: {responsibilities}\n"
@@ -128,7 +134,7 @@ def test_the_board_of_a_layer_says_whose_it_is(board: Board, language: Language,
 
 def test_a_placeholder_that_an_agent_left_is_not_filled_twice() -> None:
     config = Config().with_agents([Agent("bob", "{supervisor} {id}", "bottom")])
-    assert "- **Role**: {supervisor} {id}\n" in template(Board.of_agent("bob"), config, "en")
+    assert "- **Role**: {supervisor} {id}\n" in template(Board("bottom", "bob"), config, "en")
 
 
 def shape(tokens: list[Token]) -> list[tuple[str, int]]:
@@ -150,7 +156,7 @@ def test_a_role_of_any_characters_is_plain_text_of_one_line(role: str) -> None:
         agents = [Agent("bob", role, "bottom"), Agent("ada", role, "top")]
         config = Config().with_agents(agents)
         return parser().parse(
-            template(Board.of_agent("bob"), config, "en") + template(Board("global"), config, "en")
+            template(Board("bottom", "bob"), config, "en") + template(Board("global"), config, "en")
         )
 
     tokens, ordinary = board(role), board("tester")

@@ -1,11 +1,15 @@
-"""The boards of a team and the file of each (spec 3 §2.1, §2.2)."""
+"""The boards of a team: which there are, whose each is, and its file (spec 3 §2.1, §2.2)."""
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
-from watchroom.names import agent_id
+from watchroom.errors import InvalidAgentId
+from watchroom.names import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, agent_id, board_name
+from watchroom.registry import Agent, Config
+from watchroom.tree.layout import place
 
 BoardKind: TypeAlias = Literal["global", "top", "mid", "bottom"]
 
@@ -18,20 +22,55 @@ class Board:
     owner: str = ""
 
     @classmethod
-    def of_role(cls, role: str) -> Self:
-        """The mid-layer board of a role. Raises `InvalidAgentId`: roles follow the rules of agent ids."""
-        return cls("mid", agent_id(role))
+    def named(cls, name: str) -> Self:
+        """The board of a name. Raises `InvalidPath` or `InvalidAgentId` where no board can be named so."""
+        name = board_name(name)
+        if name == GLOBAL_BOARD:
+            return cls("global")
+        if name == TOP_BOARD:
+            return cls("top")
+        if name.startswith(MID_BOARD):
+            return cls("mid", name.removeprefix(MID_BOARD))
+        return cls("bottom", name.removeprefix(BOTTOM_BOARD))
 
     @classmethod
-    def of_agent(cls, agent: str) -> Self:
-        """The bottom-layer board of an agent. Raises `InvalidAgentId`."""
-        return cls("bottom", agent_id(agent))
+    def of(cls, agent: Agent) -> Self:
+        """The board that an agent keeps: the top layer's, its role's, or its own."""
+        if agent.layer == "top":
+            return cls("top")
+        return cls("mid", role_name(agent)) if agent.layer == "mid" else cls("bottom", agent.id)
+
+    @property
+    def name(self) -> str:
+        """What tools and the journal call it."""
+        if self.kind == "global":
+            return GLOBAL_BOARD
+        if self.kind == "top":
+            return TOP_BOARD
+        return (MID_BOARD if self.kind == "mid" else BOTTOM_BOARD) + self.owner
 
     @property
     def path(self) -> str:
         """The board's file, relative to the workspace."""
+        return "/".join(place("board", self.name))
+
+    def owners(self, config: Config) -> tuple[Agent, ...]:
+        """The agents whose board it is; of the global board the top layer. A role may have several."""
         if self.kind == "global":
-            return "global-whiteboard.md"
-        if self.kind == "top":
-            return "whiteboards/top-layer.md"
-        return f"whiteboards/{self.kind}-layer-{self.owner}.md"
+            return tuple(agent for agent in config.agents.values() if agent.layer == "top")
+        return tuple(agent for agent in config.agents.values() if Board.of(agent) == self)
+
+
+def role_name(agent: Agent) -> str:
+    """The name of a mid-layer agent's board: its role as a file's name can say it, else its id."""
+    role = unicodedata.normalize("NFKC", agent.role).strip().casefold()
+    try:
+        return agent_id("-".join(role.split()))
+    except InvalidAgentId:
+        return agent.id
+
+
+def boards_of(config: Config) -> tuple[Board, ...]:
+    """The boards that a team has, the upper layers first: each agent's, and the global one."""
+    found = dict.fromkeys([Board("global"), Board("top"), *map(Board.of, config.agents.values())])
+    return tuple(sorted(found, key=lambda board: ("global", "top", "mid", "bottom").index(board.kind)))

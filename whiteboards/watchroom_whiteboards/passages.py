@@ -91,7 +91,7 @@ def update_time(title: str) -> str | None:
 
 
 def _newest(data: bytes, group: Sequence[Passage]) -> list[Passage]:
-    """The newest passages, as many as may be read, with one that is ``too_long`` where others were left out."""
+    """The newest passages, as many as may be read, and one that is ``too_long`` where any were left out."""
     kept: list[Passage] = []
     left = MOST_BYTES
     for passage in reversed(group):

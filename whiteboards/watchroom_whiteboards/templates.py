@@ -69,7 +69,7 @@ def _named(agent: Agent) -> Mapping[str, str]:
 
 def _of_layer(board: Board, layer: Layer, config: Config, language: Language) -> str:
     texts = _texts(language)
-    owners = [agent for agent in config.agents.values() if _owns(agent, board)]
+    owners = board.owners(config)
     ids = [agent.id for agent in owners]
 
     def joined(words: Iterable[str]) -> str:
@@ -86,12 +86,6 @@ def _of_layer(board: Board, layer: Layer, config: Config, language: Language) ->
         "subordinates": joined(a.id for a in config.agents.values() if a.supervisor in ids) or nobody,
     }
     return _filled(_file("layer", language), {name: value for name, value in values.items() if value})
-
-
-def _owns(agent: Agent, board: Board) -> bool:
-    if board.kind == "bottom":
-        return agent.id == board.owner
-    return agent.layer == board.kind and (board.kind == "top" or agent.role == board.owner)
 
 
 def plain(words: str) -> str:

@@ -4,6 +4,7 @@ from watchroom.projections.conflicts import Conflict, ConflictKind
 from watchroom.projections.fold import Fold
 from watchroom.projections.model import (
     AgentView,
+    BoardView,
     Delivery,
     DocumentView,
     Model,
@@ -17,6 +18,7 @@ from watchroom.projections.sessions import Asked, SessionView
 __all__ = [
     "AgentView",
     "Asked",
+    "BoardView",
     "Conflict",
     "ConflictKind",
     "Delivery",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
-from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, Json, Row
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, Json, Row, Zone
 
 ConflictKind: TypeAlias = Literal["write", "outside"]
 
@@ -32,6 +32,10 @@ class Conflict(NamedTuple):
         return self.row.seq
 
     @property
+    def zone(self) -> Zone:
+        return self.row.zone
+
+    @property
     def path(self) -> str:
         return self.row.path
 
@@ -45,13 +49,16 @@ class Conflict(NamedTuple):
         return self.row.actor
 
 
+_Place: TypeAlias = tuple[Zone, str]
+
+
 class _Refusal(NamedTuple):
     row: Row
     against: Row | None
 
 
 class Conflicts:
-    """The open conflicts of the shared files, at most one for each agent and file.
+    """The open conflicts of the shared files and boards, at most one for each agent and file.
 
     A refused write of an agent opens one, as does an edit made by hand. It closes by the agent's own next
     version of the file, by a person's version, or by a person's dismissal or revert, and by nothing else. A
@@ -62,22 +69,22 @@ class Conflicts:
 
     def __init__(self) -> None:
         # In the order of their newest rows, so that the newest first needs no sorting.
-        self._open: dict[tuple[str, str], Conflict] = {}
-        self._refusals: dict[str, dict[str, list[_Refusal]]] = {}
-        """By path and actor, oldest first."""
+        self._open: dict[tuple[_Place, str], Conflict] = {}
+        self._refusals: dict[_Place, dict[str, list[_Refusal]]] = {}
+        """By place and actor, oldest first."""
         self._current: tuple[Conflict, ...] = ()
         self._changed = False
 
     def apply(self, row: Row, head: Row | None) -> None:
-        """Take in the next row of the collaborative zone; ``head`` is the current version of its path."""
+        """Take in the next row of a shared file or board; ``head`` is the current version of its path."""
         if row.outcome == "conflict":
             if not row.actor.startswith(HUMAN_PREFIX):
                 self._refuse(row, head)
-        elif row.outcome == "ok" and row.path in self._refusals:
+        elif row.outcome == "ok" and _place(row) in self._refusals:
             if row.version is not None:
                 self._move_on(row)
             elif row.tool in SETTLING_NOTES:
-                self._settle(row.path, (row.detail.get("conflict"),), head)
+                self._settle(_place(row), (row.detail.get("conflict"),), head)
 
     def current(self) -> tuple[Conflict, ...]:
         """All open conflicts, newest first; the same object as before if none changed."""
@@ -87,43 +94,49 @@ class Conflicts:
         return self._current
 
     def _refuse(self, row: Row, head: Row | None) -> None:
-        refusals = self._refusals.setdefault(row.path, {}).setdefault(row.actor, [])
+        place = _place(row)
+        refusals = self._refusals.setdefault(place, {}).setdefault(row.actor, [])
         refusals.append(_Refusal(row, head))
-        self._open.pop((row.path, row.actor), None)
-        self._open[row.path, row.actor] = _conflict(refusals, head)
+        self._open.pop((place, row.actor), None)
+        self._open[place, row.actor] = _conflict(refusals, head)
         self._changed = True
 
     def _move_on(self, row: Row) -> None:
         """A new version: it closes some and is one more round of the others."""
-        waiting = self._refusals[row.path]
+        place = _place(row)
+        waiting = self._refusals[place]
         if not row.actor.startswith(HUMAN_PREFIX):
-            self._close(row.path, [row.actor] if row.actor in waiting else [])
+            self._close(place, [row.actor] if row.actor in waiting else [])
         elif isinstance(named := row.detail.get("resolves"), list):
-            self._settle(row.path, named, row)
+            self._settle(place, named, row)
         else:
-            self._close(row.path, list(waiting))
-        for actor, refusals in self._refusals.get(row.path, {}).items():
-            self._open[row.path, actor] = _conflict(refusals, row)
+            self._close(place, list(waiting))
+        for actor, refusals in self._refusals.get(place, {}).items():
+            self._open[place, actor] = _conflict(refusals, row)
             self._changed = True
 
-    def _settle(self, path: str, named: Collection[Json], head: Row | None) -> None:
+    def _settle(self, place: _Place, named: Collection[Json], head: Row | None) -> None:
         """Close what is named, each with what its agent wrote before."""
-        for actor, refusals in list(self._refusals[path].items()):
+        for actor, refusals in list(self._refusals[place].items()):
             settled = max((n for n, each in enumerate(refusals, 1) if each.row.seq in named), default=0)
             if settled == len(refusals):
-                self._close(path, [actor])
+                self._close(place, [actor])
             elif settled:
                 del refusals[:settled]
-                self._open[path, actor] = _conflict(refusals, head)
+                self._open[place, actor] = _conflict(refusals, head)
                 self._changed = True
 
-    def _close(self, path: str, actors: Iterable[str]) -> None:
+    def _close(self, place: _Place, actors: Iterable[str]) -> None:
         for actor in actors:
-            del self._open[path, actor]
-            del self._refusals[path][actor]
+            del self._open[place, actor]
+            del self._refusals[place][actor]
             self._changed = True
-        if not self._refusals[path]:
-            del self._refusals[path]
+        if not self._refusals[place]:
+            del self._refusals[place]
+
+
+def _place(row: Row) -> _Place:
+    return row.zone, row.path
 
 
 def _conflict(refusals: list[_Refusal], head: Row | None) -> Conflict:

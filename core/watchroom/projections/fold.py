@@ -12,6 +12,7 @@ from watchroom.projections.conflicts import Conflicts
 from watchroom.projections.model import (
     BUCKETS,
     AgentView,
+    BoardView,
     Delivery,
     DocumentView,
     Model,
@@ -46,6 +47,8 @@ class Fold:
         self._deliveries: dict[str, Delivery] = {}
         self._files: dict[str, SharedFile] = {}
         self._documents: dict[str, DocumentView] = {}
+        self._boards: dict[str, BoardView] = {}
+        self._leases: dict[str, Row] = {}
         self._outcomes: dict[Outcome, int] = {}
         self._activity: dict[int, int] = {}
         self._conflicts = Conflicts()
@@ -80,6 +83,12 @@ class Fold:
                 self._apply_to_file(row)
                 file = self._files.get(row.path)
                 self._conflicts.apply(row, file.head if file else None)
+            elif row.zone == "board":
+                self._apply_to_board(row)
+                board = self._boards.get(row.path)
+                self._conflicts.apply(row, board.head if board else None)
+            elif row.zone == "lease":
+                self._apply_to_lease(row)
             elif row.zone == "handoff":
                 self._apply_to_delivery(row)
             elif row.zone == "realtime":
@@ -114,6 +123,10 @@ class Fold:
             documents=tuple(document for _, document in sorted(self._documents.items()))
             if "documents" in self._changed
             else before.documents,
+            boards=tuple(board for _, board in sorted(self._boards.items()))
+            if "boards" in self._changed
+            else before.boards,
+            leases=self._leases,
             outcomes=dict(self._outcomes),
             activity=dict(self._activity),
         )
@@ -178,6 +191,25 @@ class Fold:
         else:
             return
         self._changed.add("files")
+
+    def _apply_to_board(self, row: Row) -> None:
+        known = self._boards.get(row.path)
+        if row.version is not None:
+            before = known or BoardView(row.path, row)
+            writers = before.writers
+            if not writers or writers[0] != row.actor:
+                writers = (row.actor, *(each for each in writers if each != row.actor))
+            self._boards[row.path] = before._replace(head=row, writers=writers)
+        elif known is not None and row.outcome == "conflict":
+            self._boards[row.path] = known._replace(refused=known.refused + 1)
+        else:
+            return
+        self._changed.add("boards")
+
+    def _apply_to_lease(self, row: Row) -> None:
+        if row.version is not None:
+            leases = {board: held for board, held in self._leases.items() if board != row.path}
+            self._leases = leases if row.deleted else {**leases, row.path: row}
 
     def _apply_to_document(self, row: Row) -> None:
         if row.version is None:

@@ -110,6 +110,16 @@ class SharedFile(NamedTuple):
     refused: int = 0
 
 
+class BoardView(NamedTuple):
+    """A whiteboard that was written: its current version, how many writes were refused, and who wrote it, the
+    last coming first."""
+
+    name: str
+    head: Row
+    refused: int = 0
+    writers: tuple[str, ...] = ()
+
+
 class DocumentView(NamedTuple):
     """A realtime document: its newest row, and who wrote to it, the last coming first. ``activity`` maps a
     bucket (seconds / 5) to the number of edits."""
@@ -148,6 +158,10 @@ class Model(NamedTuple):
     """By path."""
     documents: tuple[DocumentView, ...] = ()
     """By name."""
+    boards: tuple[BoardView, ...] = ()
+    """By name."""
+    leases: Mapping[str, Row] = MappingProxyType({})
+    """The newest lease on each board that was not released, by the board's name. It may have run out."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from watchroom.model import HUMAN_PREFIX, OUTSIDE, SEEN, UNCHECKED, Row
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, SEEN, SHARED, UNCHECKED, Row
 from watchroom.projections.conflicts import Conflict
 from watchroom.projections.model import URGENCY, Need, NeedKind
 from watchroom.projections.sessions import Asked
@@ -36,13 +36,13 @@ class Needs:
         self._apply_refusals(row)
         if row.tool == SEEN and row.outcome == "ok":
             self._apply_look(row)
-        elif row.zone == "collab":
-            self._apply_collab(row)
+        elif row.zone in SHARED:
+            self._apply_shared(row)
         elif row.zone == "handoff":
             self._apply_handoff(row)
         elif row.zone == "config" and row.version is not None:
             self._close("outside", f"config {row.path}")
-        if _is_outside_edit(row) and row.zone != "collab":
+        if _is_outside_edit(row) and row.zone not in SHARED:
             self._add(Need("outside", f"{row.zone} {row.path}", row))
 
     def apply_step(self, row: Row) -> None:
@@ -109,20 +109,21 @@ class Needs:
                 self._refusals[actor] = 0
             return
         looked_at = cast("NeedKind", kind)
-        key = f"{row.zone} {row.path}" if looked_at == "outside" else row.path
+        key = {"outside": f"{row.zone} {row.path}", "unchecked": place_of(row)}.get(looked_at, row.path)
         known = self._open[looked_at].get(key)
         if known is not None and known.row.seq <= cast("int", seen):
             self._close(looked_at, key)
 
-    def _apply_collab(self, row: Row) -> None:
+    def _apply_shared(self, row: Row) -> None:
         if row.version is None:
             return
+        key = place_of(row)
         if row.actor.startswith(HUMAN_PREFIX) and "resolves" not in row.detail:
-            self._close("unchecked", row.path)
-        author = self._authors.get(row.path, row.actor)
+            self._close("unchecked", key)
+        author = self._authors.get(key, row.actor)
         if row.base == UNCHECKED and author != row.actor:
-            self._add(Need("unchecked", row.path, row, author))
-        self._authors[row.path] = row.actor
+            self._add(Need("unchecked", key, row, author))
+        self._authors[key] = row.actor
 
     def _apply_handoff(self, row: Row) -> None:
         if row.version is not None and row.actor != OUTSIDE:
@@ -135,6 +136,11 @@ class Needs:
                 self._close("handoff", row.path)
 
 
+def place_of(row: Row) -> str:
+    """A path that is not the path of another zone's; that of a shared file stands as it is."""
+    return row.path if row.zone == "collab" else f"{row.zone} {row.path}"
+
+
 def _is_outside_edit(row: Row) -> bool:
     return row.actor == OUTSIDE and (row.outcome == "conflict" or row.error == "config_invalid")
 
@@ -142,6 +148,6 @@ def _is_outside_edit(row: Row) -> bool:
 def _need_of(conflict: Conflict) -> Need:
     row = conflict.row
     if conflict.kind == "outside":
-        return Need("outside", f"collab {row.path}", row, times=conflict.times, since=conflict.since.seq)
+        return Need("outside", f"{row.zone} {row.path}", row, times=conflict.times, since=conflict.since.seq)
     against = conflict.against.actor if conflict.against else ""
-    return Need("conflict", f"{row.path} {row.actor}", row, against, conflict.times, conflict.since.seq)
+    return Need("conflict", f"{place_of(row)} {row.actor}", row, against, conflict.times, conflict.since.seq)

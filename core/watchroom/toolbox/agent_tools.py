@@ -7,7 +7,7 @@ from functools import partial
 
 from watchroom.model import Json
 from watchroom.runtime.agent import AgentTool, CallOrigin
-from watchroom.toolbox.definitions import TOOLS
+from watchroom.toolbox.offered import tools
 from watchroom.toolbox.toolbox import Toolbox
 
 
@@ -19,7 +19,7 @@ def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> l
             str(shape["name"]),
             partial(_call, toolbox, str(shape["name"])),
             definition,
-            repeatable=TOOLS[str(shape["name"])].hints.reads_only,
+            repeatable=tools()[str(shape["name"])].hints.reads_only,
             recovers=True,
         )
         for definition in toolbox.get_tool_definitions("openai", toolsets=toolsets)

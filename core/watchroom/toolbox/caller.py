@@ -2,54 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import Lock
 
+from watchroom.model import Zone
+from watchroom.registry import Registry
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.zones import Attention, CollabZone, HandoffZone, PrivateZone, Requests, SessionZone, Settling
+from watchroom.zones import (
+    Attention,
+    BoardZone,
+    CollabZone,
+    HandoffZone,
+    PrivateZone,
+    Requests,
+    SessionZone,
+    Settling,
+)
 from watchroom.zones.realtime import RealtimeZone, View
+
+
+@dataclass(frozen=True, slots=True)
+class Zones:
+    """Everything that tools act in."""
+
+    registry: Registry
+    private: PrivateZone
+    handoff: HandoffZone
+    collab: CollabZone
+    boards: BoardZone
+    settling: Settling
+    attention: Attention
+    requests: Requests
+    sessions: SessionZone
+    realtime: RealtimeZone
 
 
 class Caller:
     """An actor with the zones that it acts in. May be used from any thread."""
 
-    def __init__(
-        self,
-        actor: str,
-        private: PrivateZone,
-        handoff: HandoffZone,
-        collab: CollabZone,
-        settling: Settling,
-        attention: Attention,
-        requests: Requests,
-        sessions: SessionZone,
-        realtime: RealtimeZone,
-        language: Language,
-    ) -> None:
+    def __init__(self, actor: str, zones: Zones, language: Language) -> None:
         self.actor = actor
-        self.private = private
-        self.handoff = handoff
-        self.collab = collab
-        self.settling = settling
-        self.attention = attention
-        self.requests = requests
-        self.sessions = sessions
-        self.realtime = realtime
-        self.view = View(actor)
         self.language = language
-        self._seen: dict[str, int] = {}
+        self.registry = zones.registry
+        self.private = zones.private
+        self.handoff = zones.handoff
+        self.collab = zones.collab
+        self.boards = zones.boards
+        self.settling = zones.settling
+        self.attention = zones.attention
+        self.requests = zones.requests
+        self.sessions = zones.sessions
+        self.realtime = zones.realtime
+        self.view = View(actor)
+        self._seen: dict[tuple[Zone, str], int] = {}
         self._lock = Lock()
 
     @property
     def texts(self) -> Catalogue:
         return catalogue(self.language)
 
-    def has_seen(self, path: str, version: int) -> None:
-        """The actor was given the whole of this version of a collaborative file, or wrote it."""
+    def has_seen(self, zone: Zone, path: str, version: int) -> None:
+        """The actor was given the whole of this version of a shared file or board, or wrote it."""
         with self._lock:
-            self._seen[path] = max(version, self._seen.get(path, 0))
+            self._seen[zone, path] = max(version, self._seen.get((zone, path), 0))
 
-    def last_seen(self, path: str) -> int:
-        """The newest version of a collaborative file that the actor saw, in this process or before."""
+    def last_seen(self, zone: Zone, path: str) -> int:
+        """The newest version of a shared file or board that the actor saw, in this process or before."""
         with self._lock:
-            seen = self._seen.get(path)
-        return self.collab.last_seen(self.actor, path) if seen is None else seen
+            seen = self._seen.get((zone, path))
+        if seen is not None:
+            return seen
+        last_seen = self.boards.last_seen if zone == "board" else self.collab.last_seen
+        return last_seen(self.actor, path)

@@ -12,7 +12,7 @@ def write(caller: Caller, args: take.CollabWrite) -> give.CollabWritten:
     """Without an expected version, the one that the caller last saw is expected (DESIGN §4)."""
     expected = args.expected_version
     if expected is None:
-        expected = caller.last_seen(args.filepath)
+        expected = caller.last_seen("collab", args.filepath)
     row = caller.collab.write(
         caller.actor, args.filepath, args.content, expected, tool="collab_write", message=args.message
     )
@@ -21,7 +21,7 @@ def write(caller: Caller, args: take.CollabWrite) -> give.CollabWritten:
 
 def written(caller: Caller, args: take.CollabWrite, row: Row) -> give.CollabWritten:
     overwrote = caller.collab.written_over(row)
-    caller.has_seen(args.filepath, row.version or 0)
+    caller.has_seen("collab", args.filepath, row.version or 0)
     return give.CollabWritten(
         filepath=args.filepath,
         version=row.version or 0,
@@ -31,11 +31,11 @@ def written(caller: Caller, args: take.CollabWrite, row: Row) -> give.CollabWrit
 
 
 def read(caller: Caller, args: take.CollabRead) -> give.CollabContent:
-    news = caller.settling.news(caller.actor, args.filepath)
+    news = caller.settling.news(caller.actor, "collab", args.filepath)
     found = caller.collab.read(caller.actor, args.filepath, args.version)
     version = found.row.version or 0
     if version == found.current:
-        caller.has_seen(args.filepath, version)
+        caller.has_seen("collab", args.filepath, version)
     return give.CollabContent(
         filepath=args.filepath,
         content=found.content,
@@ -45,11 +45,11 @@ def read(caller: Caller, args: take.CollabRead) -> give.CollabContent:
         message=found.row.message,
         timestamp=found.row.timestamp,
         checksum=found.row.sha256 or "",
-        notice="\n".join(_told(caller, row) for row in news) or None,
+        notice="\n".join(settled(caller, row) for row in news) or None,
     )
 
 
-def _told(caller: Caller, settling: Row) -> str:
+def settled(caller: Caller, settling: Row) -> str:
     """What an agent is told of a conflict that a person settled."""
     kind = "resolved" if settling.version else "dismissed"
     version = settling.version or settling.base
@@ -103,7 +103,7 @@ def rollback(caller: Caller, args: take.CollabRollback) -> give.RolledBack:
 
 
 def rolled_back(caller: Caller, args: take.CollabRollback, row: Row) -> give.RolledBack:
-    caller.has_seen(args.filepath, row.version or 0)
+    caller.has_seen("collab", args.filepath, row.version or 0)
     return give.RolledBack(
         filepath=args.filepath, new_version=row.version or 0, restored_version=args.to_version
     )

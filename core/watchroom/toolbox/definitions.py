@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from watchroom.model import Row, Zone
+from watchroom.texts import Language, catalogue
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import collab, handoff, private, realtime, settling, steering
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 
-Toolset: TypeAlias = Literal["private", "handoff", "collab", "realtime", "request", "session"]
+Toolset: TypeAlias = Literal["private", "handoff", "collab", "board", "realtime", "request", "session"]
 A = TypeVar("A", bound=take.Arguments)
 
 
@@ -23,6 +24,8 @@ class Hints:
     reads_only: bool = False
     destroys: bool = False
     idempotent: bool = False
+    may_conflict: bool = False
+    """Not of the protocol: whether a call can be refused because it came too late."""
 
 
 READS: Final = Hints(reads_only=True, idempotent=True)
@@ -45,13 +48,18 @@ class Tool:
     for_agents: bool
     retell: Callable[[Caller, take.Arguments, Row], give.Result] | None
     """Gives the result once more, from the row that the call made."""
+    texts: str = "watchroom.texts"
+    """The package of the catalogue that says what the tool does and what each argument is."""
 
     @property
     def zone(self) -> Zone:
         return self.toolset
 
+    def title(self, language: Language) -> str:
+        return catalogue(language, self.texts)(f"tool.{self.name}.title")
 
-def _tool(
+
+def define(
     name: str,
     toolset: Toolset,
     takes: type[A],
@@ -63,17 +71,18 @@ def _tool(
     for_humans: bool = True,
     for_agents: bool = True,
     retell: Callable[[Caller, A, Row], give.Result] | None = None,
+    texts: str = "watchroom.texts",
 ) -> Tool:
     """Ties a tool's arguments to what runs on them: the dispatcher hands ``run`` only what ``takes`` made."""
     general = cast("Callable[[Caller, take.Arguments], give.Result]", run)
     again = cast("Callable[[Caller, take.Arguments, Row], give.Result] | None", retell)
-    return Tool(name, toolset, takes, gives, hints, general, path, for_humans, for_agents, again)
+    return Tool(name, toolset, takes, gives, hints, general, path, for_humans, for_agents, again, texts)
 
 
 _FIELD: Final = ("doc_id", "field_name")
 
 _ALL: Final = (
-    _tool(
+    define(
         "save_to_my_workspace",
         "private",
         take.SaveToMyWorkspace,
@@ -84,7 +93,7 @@ _ALL: Final = (
         for_humans=False,
         retell=private.saved,
     ),
-    _tool(
+    define(
         "read_from_workspace",
         "private",
         take.ReadFromWorkspace,
@@ -93,7 +102,7 @@ _ALL: Final = (
         private.read,
         ("agent_id", "filename"),
     ),
-    _tool(
+    define(
         "list_workspace_files",
         "private",
         take.ListWorkspaceFiles,
@@ -102,7 +111,7 @@ _ALL: Final = (
         private.list_files,
         ("agent_id",),
     ),
-    _tool(
+    define(
         "delete_from_my_workspace",
         "private",
         take.DeleteFromMyWorkspace,
@@ -113,7 +122,7 @@ _ALL: Final = (
         for_humans=False,
         retell=private.deleted,
     ),
-    _tool(
+    define(
         "handoff_file",
         "handoff",
         take.HandoffFile,
@@ -124,7 +133,7 @@ _ALL: Final = (
         for_humans=False,
         retell=handoff.delivered,
     ),
-    _tool(
+    define(
         "check_my_handoffs",
         "handoff",
         take.CheckMyHandoffs,
@@ -133,7 +142,7 @@ _ALL: Final = (
         handoff.check,
         for_humans=False,
     ),
-    _tool(
+    define(
         "read_handoff",
         "handoff",
         take.ReadHandoff,
@@ -143,7 +152,7 @@ _ALL: Final = (
         ("from_agent", "filename"),
         for_humans=False,
     ),
-    _tool(
+    define(
         "acknowledge_handoff",
         "handoff",
         take.AcknowledgeHandoff,
@@ -154,19 +163,19 @@ _ALL: Final = (
         for_humans=False,
         retell=handoff.acknowledged,
     ),
-    _tool(
+    define(
         "collab_write",
         "collab",
         take.CollabWrite,
         give.CollabWritten,
-        Hints(destroys=True),
+        Hints(destroys=True, may_conflict=True),
         collab.write,
         ("filepath",),
         retell=collab.written,
     ),
-    _tool("collab_read", "collab", take.CollabRead, give.CollabContent, READS, collab.read, ("filepath",)),
-    _tool("collab_list", "collab", take.NoArguments, give.CollabFiles, READS, collab.list_files),
-    _tool(
+    define("collab_read", "collab", take.CollabRead, give.CollabContent, READS, collab.read, ("filepath",)),
+    define("collab_list", "collab", take.NoArguments, give.CollabFiles, READS, collab.list_files),
+    define(
         "collab_history",
         "collab",
         take.CollabHistory,
@@ -175,17 +184,17 @@ _ALL: Final = (
         collab.history,
         ("filepath",),
     ),
-    _tool(
+    define(
         "collab_rollback",
         "collab",
         take.CollabRollback,
         give.RolledBack,
-        ADDS,
+        Hints(may_conflict=True),
         collab.rollback,
         ("filepath",),
         retell=collab.rolled_back,
     ),
-    _tool(
+    define(
         "realtime_create_document",
         "realtime",
         take.CreateDocument,
@@ -195,7 +204,7 @@ _ALL: Final = (
         ("doc_id",),
         retell=realtime.created,
     ),
-    _tool(
+    define(
         "realtime_get_document_snapshot",
         "realtime",
         take.GetDocumentSnapshot,
@@ -204,7 +213,7 @@ _ALL: Final = (
         realtime.snapshot,
         ("doc_id",),
     ),
-    _tool(
+    define(
         "realtime_get_field",
         "realtime",
         take.GetField,
@@ -213,7 +222,7 @@ _ALL: Final = (
         realtime.get_field,
         _FIELD,
     ),
-    _tool(
+    define(
         "realtime_set_field",
         "realtime",
         take.SetField,
@@ -223,7 +232,7 @@ _ALL: Final = (
         _FIELD,
         retell=realtime.written,
     ),
-    _tool(
+    define(
         "realtime_edit_text",
         "realtime",
         take.EditText,
@@ -233,7 +242,7 @@ _ALL: Final = (
         _FIELD,
         retell=realtime.text_edited,
     ),
-    _tool(
+    define(
         "realtime_edit_set",
         "realtime",
         take.EditSet,
@@ -243,7 +252,7 @@ _ALL: Final = (
         _FIELD,
         retell=realtime.set_edited,
     ),
-    _tool(
+    define(
         "realtime_edit_counter",
         "realtime",
         take.EditCounter,
@@ -253,7 +262,7 @@ _ALL: Final = (
         _FIELD,
         retell=realtime.counter_edited,
     ),
-    _tool(
+    define(
         "realtime_merge_state",
         "realtime",
         take.MergeState,
@@ -263,17 +272,17 @@ _ALL: Final = (
         ("doc_id",),
         retell=realtime.state_merged,
     ),
-    _tool(
+    define(
         "resolve_conflict",
         "collab",
         take.ResolveConflict,
         give.Resolved,
-        Hints(destroys=True),
+        Hints(destroys=True, may_conflict=True),
         settling.resolve,
         ("filepath",),
         for_agents=False,
     ),
-    _tool(
+    define(
         "dismiss_conflict",
         "collab",
         take.DismissConflict,
@@ -282,7 +291,7 @@ _ALL: Final = (
         settling.dismiss,
         for_agents=False,
     ),
-    _tool(
+    define(
         "revert_outside_edit",
         "collab",
         take.RevertOutsideEdit,
@@ -292,7 +301,7 @@ _ALL: Final = (
         ("filepath",),
         for_agents=False,
     ),
-    _tool(
+    define(
         "mark_as_seen",
         "collab",
         take.MarkAsSeen,
@@ -301,7 +310,7 @@ _ALL: Final = (
         settling.mark_as_seen,
         for_agents=False,
     ),
-    _tool(
+    define(
         "answer_request",
         "request",
         take.AnswerRequest,
@@ -310,7 +319,7 @@ _ALL: Final = (
         steering.answer,
         for_agents=False,
     ),
-    _tool(
+    define(
         "pause_agent",
         "session",
         take.SteerAgent,
@@ -320,7 +329,7 @@ _ALL: Final = (
         ("agent_id",),
         for_agents=False,
     ),
-    _tool(
+    define(
         "resume_agent",
         "session",
         take.SteerAgent,
@@ -330,7 +339,7 @@ _ALL: Final = (
         ("agent_id",),
         for_agents=False,
     ),
-    _tool(
+    define(
         "cancel_agent",
         "session",
         take.CancelAgent,
@@ -340,7 +349,7 @@ _ALL: Final = (
         ("agent_id",),
         for_agents=False,
     ),
-    _tool(
+    define(
         "send_message",
         "session",
         take.SendMessage,
@@ -353,4 +362,4 @@ _ALL: Final = (
 )
 
 TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in _ALL}
-"""All tools by name, in the order in which they are offered."""
+"""The core's own tools by name, in the order in which they are offered."""

@@ -18,20 +18,21 @@ def missed_changes(journal: Journal, conflict: Conflict, texts: Catalogue) -> st
     None where the write started from nothing that stands in the journal, or nothing is current.
     """
     row, current = conflict.row, conflict.current
-    base = journal.version("collab", row.path, row.base) if row.base and row.base > 0 else None
+    base = journal.version(row.zone, row.path, row.base) if row.base and row.base > 0 else None
     if base is None or current is None:
         return None
-    hunks = _hunks(journal.content(base.seq) or "", conflict.current_content or "")
+    hunks = unified(journal.content(base.seq) or "", conflict.current_content or "")
     if not hunks:
         return ""
     title = "".join(
         f"{mark} {each.path} (v{each.version}, {each.actor})\n"
         for mark, each in (("---", base), ("+++", current))
     )
-    return _cut(title + hunks, texts)
+    return cut(title + hunks, texts)
 
 
-def _hunks(old: str, new: str) -> str:
+def unified(old: str, new: str) -> str:
+    """The hunks of a unified diff, empty if both are one text."""
     import pygit2
 
     # The patch points into these two, so they have to outlive it.
@@ -42,7 +43,8 @@ def _hunks(old: str, new: str) -> str:
     return data[start:].decode() if start else ""
 
 
-def _cut(diff: str, texts: Catalogue) -> str:
+def cut(diff: str, texts: Catalogue) -> str:
+    """The diff as far as it is given, and how much is not."""
     if len(diff) <= LONGEST:
         return diff
     kept = diff[: diff.rfind("\n", 0, LONGEST) + 1] or diff[:LONGEST] + "\n"

@@ -12,22 +12,22 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel
 
-from watchroom.model import RESOLVE, Json
+from watchroom.model import Json
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.toolbox.definitions import TOOLS, Tool
+from watchroom.toolbox.definitions import Tool
+from watchroom.toolbox.offered import tools
 from watchroom.toolbox.results import ConflictFailure, Failure
 
 Format: TypeAlias = Literal["plain", "openai", "anthropic", "mcp"]
 Definition: TypeAlias = dict[str, Json]
 
 _LIMITS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems")
-_WRITES = ("collab_write", "collab_rollback", RESOLVE)
 
 
 def definition(tool: Tool, style: Format, language: Language) -> Definition:
     """One tool in the dialect ``style``: ``plain`` (name, description, parameters: spec 1 J-4), ``openai``
     (strict function), ``anthropic`` (input_schema), ``mcp`` (with annotations and outputSchema)."""
-    texts = catalogue(language)
+    texts = catalogue(language, tool.texts)
     description = texts(f"tool.{tool.name}.description")
     parameters = _parameters(tool, texts)
     if style == "openai":
@@ -73,7 +73,7 @@ def _argument_text(tool: Tool, name: str, texts: Catalogue) -> str:
 
 @cache
 def _plain_schema(tool_name: str) -> dict[str, Json]:
-    raw = TOOLS[tool_name].takes.model_json_schema()
+    raw = tools()[tool_name].takes.model_json_schema()
     return _object(raw, raw.get("$defs", {}))
 
 
@@ -126,7 +126,7 @@ def _output(tool: Tool) -> dict[str, Json]:
     definitions: dict[str, Json] = {}
     shapes: tuple[type[BaseModel], ...] = (
         tool.gives,
-        ConflictFailure if tool.name in _WRITES else Failure,
+        ConflictFailure if tool.hints.may_conflict else Failure,
     )
     for shape in shapes:
         schema = _untitled(shape.model_json_schema(by_alias=True, mode="serialization"))

@@ -11,7 +11,7 @@ def resolve(caller: Caller, args: take.ResolveConflict) -> give.Resolved:
     row = caller.settling.resolve(
         caller.actor, args.filepath, args.content, args.expected_version, args.conflicts, args.message
     )
-    caller.has_seen(args.filepath, row.version or 0)
+    caller.has_seen(row.zone, args.filepath, row.version or 0)
     return give.Resolved(filepath=args.filepath, version=row.version or 0, conflicts=args.conflicts)
 
 

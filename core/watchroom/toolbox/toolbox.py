@@ -30,22 +30,13 @@ from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row
 from watchroom.texts import Language
 from watchroom.toolbox.arguments import Arguments
-from watchroom.toolbox.caller import Caller
-from watchroom.toolbox.definitions import TOOLS, Tool
+from watchroom.toolbox.caller import Caller, Zones
+from watchroom.toolbox.definitions import Tool
 from watchroom.toolbox.missed import missed_changes
+from watchroom.toolbox.offered import tools
 from watchroom.toolbox.results import ConflictFailure, Failure, Result
 from watchroom.toolbox.schemas import Definition, Format, definition
-from watchroom.zones import (
-    Attention,
-    CollabZone,
-    HandoffZone,
-    PrivateZone,
-    Requests,
-    SessionZone,
-    Settling,
-    Store,
-)
-from watchroom.zones.realtime import RealtimeZone
+from watchroom.zones import Store
 
 ToolResult = dict[str, Json]
 
@@ -76,22 +67,13 @@ class Toolbox:
         self,
         actor: str,
         store: Store,
-        private: PrivateZone,
-        handoff: HandoffZone,
-        collab: CollabZone,
-        settling: Settling,
-        attention: Attention,
-        requests: Requests,
-        sessions: SessionZone,
-        realtime: RealtimeZone,
+        zones: Zones,
         language: Language,
     ) -> None:
         self.actor = actor
         self.language: Language = language
         self._store = store
-        self._caller = Caller(
-            actor, private, handoff, collab, settling, attention, requests, sessions, realtime, language
-        )
+        self._caller = Caller(actor, zones, language)
         self._is_human = actor.startswith(HUMAN_PREFIX)
 
     def get_tool_definitions(
@@ -117,8 +99,8 @@ class Toolbox:
             for agent in agents
             if agent.id != self.actor
         )
-        tools = "\n".join(f"- {tool.name}: {texts(f'tool.{tool.name}.title')}" for tool in self._tools())
-        return texts("prompt.system", agent=self.actor, team=team or "-", tools=tools)
+        titles = "\n".join(f"- {tool.name}: {tool.title(self.language)}" for tool in self._tools())
+        return texts("prompt.system", agent=self.actor, team=team or "-", tools=titles)
 
     def dispatch_tool_call(
         self, tool_name: str, arguments: Mapping[str, Json] | str, *, call: str = "", again: bool = False
@@ -189,13 +171,13 @@ class Toolbox:
         return self._failure(error)
 
     def _tools(self) -> list[Tool]:
-        return [tool for tool in TOOLS.values() if self._has(tool)]
+        return [tool for tool in tools().values() if self._has(tool)]
 
     def _has(self, tool: Tool) -> bool:
         return tool.for_humans if self._is_human else tool.for_agents
 
     def _tool(self, name: str) -> Tool:
-        tool = TOOLS.get(name)
+        tool = tools().get(name)
         if tool is None:
             raise UnknownTool(
                 tool=names.storable(str(name), 100), known=", ".join(tool.name for tool in self._tools())
@@ -252,7 +234,7 @@ class Toolbox:
 
     def _note_refusal(self, tool_name: str, given: Mapping[str, Json], error: WatchroomError) -> None:
         """A refused call is a row too, with what it wanted to write."""
-        tool = TOOLS.get(tool_name)
+        tool = tools().get(tool_name)
         path = "/".join(
             str(given[name]) for name in (tool.path if tool else ()) if isinstance(given.get(name), str)
         )

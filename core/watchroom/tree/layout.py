@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from watchroom.disk import Parts
 from watchroom.model import Row, Zone
-from watchroom.names import META_SUFFIX
+from watchroom.names import GLOBAL_BOARD, META_SUFFIX
 
 CONTROL: Final = ".watchroom"
 JOURNAL_NAME: Final = "journal.db"
@@ -18,8 +18,15 @@ ROOTS: Final[dict[Zone, Parts]] = {
     "handoff": ("handoff",),
     "collab": ("collaborative", "current"),
     "config": (CONTROL,),
+    "board": ("whiteboards",),
+    "lease": ("whiteboards", ".locks"),
 }
 """The folder of each zone that has files."""
+
+_GLOBAL_FILE: Final = "global-whiteboard"
+_BOARD_HISTORY: Final[Parts] = ("whiteboard-history",)
+VERSIONS_OF_A_BOARD: Final = 10
+"""So many of a board's newest versions lie in ``whiteboard-history`` (spec 3 §8)."""
 
 VERSIONS: Final[Parts] = ("collaborative", ".versions")
 REALTIME: Final[Parts] = ("realtime", ".crdt_state")
@@ -34,18 +41,41 @@ def has_files(zone: Zone) -> bool:
 
 def place(zone: Zone, path: str) -> Parts:
     """The file of a path. A zone without files is a KeyError."""
+    if zone == "board":
+        return (_board_file(path) + ".md",) if path == GLOBAL_BOARD else (*ROOTS[zone], path + ".md")
+    if zone == "lease":
+        return (*ROOTS[zone], _board_file(path) + ".lock")
     return (*ROOTS[zone], *path.split("/"))
 
 
+def _board_file(board: str) -> str:
+    """The name of a board's files, without what follows the dot (spec 3 §2.1)."""
+    return _GLOBAL_FILE if board == GLOBAL_BOARD else board
+
+
 def path_at(parts: Parts) -> tuple[Zone, str] | None:
-    """The zone and path whose file is at ``parts``, None for other files. The reverse of `place`."""
+    """The zone and path whose file is at ``parts``, None for other files and those that only show something.
+    The reverse of `place`."""
+    if parts == place("board", GLOBAL_BOARD):
+        return "board", GLOBAL_BOARD
     for zone, root in ROOTS.items():
-        if parts[: len(root)] == root and len(parts) > len(root):
-            path = "/".join(parts[len(root) :])
-            if zone == "config" and path != CONFIG_PATH:
-                return None
-            return None if zone == "handoff" and path.endswith(META_SUFFIX) else (zone, path)
+        if is_edited(zone) and parts[: len(root)] == root and len(parts) > len(root):
+            path = _path_of(zone, parts[len(root) :])
+            return None if path is None else (zone, path)
     return None
+
+
+def _path_of(zone: Zone, below: Parts) -> str | None:
+    """The path whose file is at ``below`` its zone's folder."""
+    path = "/".join(below)
+    if zone == "config":
+        return path if path == CONFIG_PATH else None
+    if zone == "handoff":
+        return None if path.endswith(META_SUFFIX) else path
+    if zone == "board":
+        name = path.removesuffix(".md")
+        return name if len(below) == 1 and name not in (path, GLOBAL_BOARD) else None
+    return path
 
 
 def checkpoint_place(document: str) -> Parts:
@@ -59,8 +89,21 @@ def document_at(parts: Parts) -> str | None:
     return parts[-1].removesuffix(CHECKPOINT_SUFFIX) if is_checkpoint else None
 
 
-def version_place(path: str, version: int) -> Parts:
-    return (*VERSIONS, *path.split("/"), f"v{version}.txt")
+def version_place(row: Row) -> Parts:
+    """The file that keeps a version of a shared file or a board."""
+    if row.zone == "board":
+        return (*_BOARD_HISTORY, f"{_board_file(row.path)}-v{row.version}.md")
+    return (*VERSIONS, *row.path.split("/"), f"v{row.version}.txt")
+
+
+def oldest_kept(head: Row) -> int:
+    """The oldest version that has a file where ``head`` is the current one: of a board, the newest ten."""
+    return max(1, (head.version or 0) - VERSIONS_OF_A_BOARD + 1) if head.zone == "board" else 1
+
+
+def is_edited(zone: Zone) -> bool:
+    """Whether what people write into the zone's files counts: those of leases only show who holds them."""
+    return zone in ROOTS and zone != "lease"
 
 
 def history_place(path: str) -> Parts:

@@ -10,7 +10,7 @@ from watchroom import names
 from watchroom.disk import Folder, Parts
 from watchroom.errors import JournalError
 from watchroom.journal import Journal
-from watchroom.model import Row, Zone
+from watchroom.model import SHARED, Row, Zone
 from watchroom.tree.histories import Histories
 from watchroom.tree.layout import (
     CONTROL,
@@ -22,8 +22,10 @@ from watchroom.tree.layout import (
     history_line,
     history_place,
     history_text,
+    is_edited,
     meta_place,
     meta_text,
+    oldest_kept,
     place,
     version_place,
 )
@@ -88,7 +90,7 @@ class Tree:
         for row, content, _ in versions:
             key = (row.zone, row.path)
             try:
-                if row.zone == "collab":
+                if row.zone in SHARED:
                     self._lay_version(row, content or "")
                 if newest[key] is row:
                     self._lay_current(row, content, first[key], laid)
@@ -100,6 +102,8 @@ class Tree:
         """Files that are no version of theirs, of the paths that rows with after < seq ≤ until changed."""
         found = []
         for (zone, path), checksums in self._touched(after, until).items():
+            if not is_edited(zone):
+                continue
             try:
                 data = self.current(zone, path)
             except OSError:
@@ -136,8 +140,11 @@ class Tree:
         return touched
 
     def _lay_version(self, row: Row, content: str) -> None:
-        self.folder.write(version_place(row.path, row.version or 0), content.encode(), new=True)
-        self._histories.add(row)
+        self.folder.write(version_place(row), content.encode(), new=True)
+        if row.zone == "collab":
+            self._histories.add(row)
+        elif (oldest := oldest_kept(row)) > 1:
+            self.folder.remove(version_place(row._replace(version=oldest - 1)))
 
     def _lay_current(self, row: Row, content: str | None, head: Row | None, laid: Laid) -> None:
         parts = place(row.zone, row.path)
@@ -148,7 +155,9 @@ class Tree:
             previous = self.folder.write(parts, content.encode())
         if row.zone == "handoff":
             self.folder.write(meta_place(row.path), meta_text(row))
-        if previous is not None and names.sha256(previous) not in {head and head.sha256, row.sha256}:
+        if not is_edited(row.zone) or previous is None:
+            return
+        if names.sha256(previous) not in {head and head.sha256, row.sha256}:
             base = (head.version or 0) if head else 0
             laid.overwritten.append(Overwritten(row.zone, row.path, previous, base))
 
@@ -230,8 +239,11 @@ def _views(journal: Journal, head: Row) -> Iterator[tuple[Parts, bytes]]:
         yield place(head.zone, head.path), current
     if head.zone == "handoff" and not head.deleted:
         yield meta_place(head.path), meta_text(head)
-    if head.zone == "collab":
-        for row in journal.history("collab", head.path, limit=head.version):
+    if head.zone in SHARED:
+        gone = oldest_kept(head) - 1
+        for row in journal.history(
+            head.zone, head.path, after_version=gone, limit=(head.version or 0) - gone
+        ):
             data = b"" if row.deleted else whole_content(journal, row)
             if data is not None:
-                yield version_place(row.path, row.version or 0), data
+                yield version_place(row), data

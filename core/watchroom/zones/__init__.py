@@ -1,8 +1,10 @@
 """The rules of the zones (spec 1 §4.1): who may write, and against what a write is checked."""
 
 from watchroom.zones.attention import Attention
+from watchroom.zones.boards import BoardZone
 from watchroom.zones.collab import CollabZone, FileVersion
 from watchroom.zones.handoff import Handoff, HandoffZone
+from watchroom.zones.leases import Lease, Leases
 from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.requests import Requests
@@ -12,10 +14,13 @@ from watchroom.zones.store import Store
 
 __all__ = [
     "Attention",
+    "BoardZone",
     "CollabZone",
     "FileVersion",
     "Handoff",
     "HandoffZone",
+    "Lease",
+    "Leases",
     "OutsideEdits",
     "PrivateZone",
     "Requests",

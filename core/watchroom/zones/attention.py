@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchroom.errors import NothingWaits
-from watchroom.model import OUTSIDE, SEEN, UNCHECKED, Note, Row
+from watchroom.model import OUTSIDE, SEEN, SHARED, UNCHECKED, Note, Row
 from watchroom.zones.store import Store
 
 
@@ -44,4 +44,4 @@ def _need(row: Row) -> str:
         return "failed" if row.detail.get("status") == "error" else ""
     if row.zone == "handoff":
         return "handoff"
-    return "unchecked" if row.zone == "collab" and row.base == UNCHECKED else ""
+    return "unchecked" if row.zone in SHARED and row.base == UNCHECKED else ""

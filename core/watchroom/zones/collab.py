@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from watchroom import names
 from watchroom.errors import Conflict, VersionNotFound
-from watchroom.model import UNCHECKED, Json, Row, Write
+from watchroom.model import Json, Row, Write
 from watchroom.zones.store import Store
 
 READ_TOOL = "collab_read"
@@ -49,9 +49,7 @@ class CollabZone:
 
     def written_over(self, row: Row) -> Row | None:
         """The version that ``row`` replaced unchecked, if it did."""
-        if row.base != UNCHECKED or not row.version:
-            return None
-        return self._store.journal.version("collab", row.path, row.version - 1)
+        return self._store.written_over(row)
 
     def read(self, actor: str, path: str, version: int | None = None) -> FileVersion:
         """The current version or an earlier one. Raises `NotFound`, `VersionNotFound`."""
@@ -86,12 +84,7 @@ class CollabZone:
     def last_seen(self, actor: str, path: str) -> int:
         """The version that the actor last read or wrote, 0 if it never did."""
         self._store.committer.flush()
-        note = self._store.journal.last_note("collab", path, actor, READ_TOOL)
-        read = (note.base or 0) if note else 0
-        head = self._store.journal.head("collab", path)
-        # If the current version is not the actor's own, an older one of its own would be refused as well.
-        wrote = (head.version or 0) if head and head.actor == actor else 0
-        return max(read, wrote)
+        return self._store.last_seen(actor, "collab", path, READ_TOOL)
 
     def _version(self, path: str, version: int | None) -> tuple[Row, Row]:
         """The current version, and the wanted one."""

@@ -24,7 +24,7 @@ from watchroom.zones.store import Store
 
 EDIT_TOOL: Final = "outside_edit"
 _log = logging.getLogger("watchroom")
-SCANNED: Final[tuple[Zone, ...]] = ("private", "handoff", "collab")
+SCANNED: Final[tuple[Zone, ...]] = ("private", "handoff", "collab", "board")
 
 
 class OutsideEdits:
@@ -65,27 +65,28 @@ class OutsideEdits:
         with self._store.committer.exclusively() as commit:
             return next(iter(self._record(zone, path, commit)), None)
 
-    def revert(self, path: str, number: int | None, note: Callable[[Row], Note]) -> Row:
-        """Lay out the journal's version of a shared file in place of the newest edit, and commit the note
-        that ``note`` makes of that edit. Raises `EditedAgain` if there is one more edit than ``number``, or
-        than the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`, `TooLarge`.
+    def revert(self, zone: Zone, path: str, number: int | None, note: Callable[[Row], Note]) -> Row:
+        """Lay out the journal's version of a shared file or board in place of the newest edit, and commit
+        the note that ``note`` makes of that edit. Raises `EditedAgain` if there is one more edit than
+        ``number``, or than the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`,
+        `TooLarge`.
         """
         with self._store.committer.exclusively() as commit:
-            new = list(self._record("collab", path, commit))
+            new = list(self._record(zone, path, commit))
             if new:
                 raise EditedAgain(path=path, conflict=new[-1].seq)
-            recorded = edits(self._store.journal, "collab", path)
+            recorded = edits(self._store.journal, zone, path)
             edit = next((row for row in recorded if row.outcome == "conflict"), None)
             if edit is None:
                 raise NoOutsideEdit(path=path)
             if number not in (None, edit.seq):
                 raise EditedAgain(path=path, conflict=edit.seq)
             draft = note(edit)
-            data = self._read("collab", path)
+            data = self._read(zone, path)
             if data is not None and self._differs(edit, data):
                 # What is no text cannot be kept in the journal, so it stays where it is.
                 names.decoded(data)
-            self._store.tree.lay_again("collab", path)
+            self._store.tree.lay_again(zone, path)
             return commit(draft).row
 
     def differing(self) -> list[tuple[Zone, str]]:
@@ -113,12 +114,18 @@ class OutsideEdits:
         heads = {head.path: head for head in self._store.journal.heads(zone)}
         strange = []
         for entry in self._store.tree.folder.walk(ROOTS[zone]):
-            path = "/".join(entry.parts[len(ROOTS[zone]) :])
-            if path_at(entry.parts) is None:
+            found = path_at(entry.parts)
+            if found is None:
                 continue
+            path = found[1]
             head = heads.pop(path, None)
             if entry.kind != "file" or head is None or head.sha256 != self._checksum(entry.parts):
                 strange.append(path)
+        if zone == "board":
+            # The one board that does not lie in the folder of boards.
+            heads.pop(names.GLOBAL_BOARD, None)
+            if self._differs_now(zone, names.GLOBAL_BOARD):
+                strange.append(names.GLOBAL_BOARD)
         for path, head in heads.items():
             if not head.deleted:
                 yield zone, path
@@ -226,6 +233,9 @@ class OutsideEdits:
 
     def _check_name(self, zone: Zone, path: str) -> None:
         if zone == "config":
+            return
+        if zone == "board":
+            names.board_name(path)
             return
         names.relative_path(path)
         if zone == "private":

@@ -1,38 +1,53 @@
-"""What people do about conflicts in the collaborative zone: resolve them by hand, dismiss them, revert edits.
+"""What people do about conflicts on shared files and boards: resolve them, dismiss them, revert edits.
 
 Each is a row that names the conflicts by their numbers, so an agent can be told of it at its next reading.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from watchroom import names
 from watchroom.errors import ConflictSettled, NotAConflict, OutsideConflict
-from watchroom.model import DISMISS, HUMAN_PREFIX, OUTSIDE, RESOLVE, REVERT, Note, Row
-from watchroom.zones.collab import READ_OLD_TOOL, READ_TOOL, CollabZone
+from watchroom.model import DISMISS, HUMAN_PREFIX, OUTSIDE, RESOLVE, REVERT, SHARED, Note, Row, Write, Zone
+from watchroom.zones import boards, collab
+from watchroom.zones.boards import BoardZone
+from watchroom.zones.collab import CollabZone
 from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.store import Store
 
+_READ_TOOLS: Final[Mapping[Zone, tuple[str, str]]] = {
+    "collab": (collab.READ_TOOL, collab.READ_OLD_TOOL),
+    "board": (boards.READ_TOOL, boards.READ_OLD_TOOL),
+}
+
 
 class Settling:
-    def __init__(self, store: Store, collab: CollabZone, outside: OutsideEdits) -> None:
+    def __init__(self, store: Store, collab: CollabZone, boards: BoardZone, outside: OutsideEdits) -> None:
         self._store = store
         self._collab = collab
+        self._boards = boards
         self._outside = outside
 
     def resolve(
         self, actor: str, path: str, content: str, expected: int, conflicts: Sequence[int], message: str
     ) -> Row:
-        """Commit the next version, which settles ``conflicts``. Raises `NotAConflict`, `Conflict`."""
+        """Commit the next version of a shared file or board, which settles ``conflicts``. Raises
+        `NotAConflict`, `Conflict`, `BoardLeased`."""
         names.relative_path(path)
-        for number in conflicts:
-            if self._conflict(number).path != path:
-                raise NotAConflict(conflict=number)
+        settled = [self._conflict(number) for number in conflicts]
+        zone = settled[0].zone if settled else "collab"
+        for conflict in settled:
+            if (conflict.zone, conflict.path) != (zone, path):
+                raise NotAConflict(conflict=conflict.seq)
         detail = {"resolves": list(conflicts)}
-        return self._collab.write(
-            actor, path, content, expected, tool=RESOLVE, message=message, detail=detail
-        )
+        if zone == "collab":
+            return self._collab.write(
+                actor, path, content, expected, tool=RESOLVE, message=message, detail=detail
+            )
+        draft = Write(actor, RESOLVE, zone, path, content, message, expected, detail)
+        return self._boards.write(actor, path, lambda current: draft)
 
     def dismiss(self, actor: str, number: int, message: str) -> Row:
         """Leave the current version as it is. Raises `NotAConflict`, `OutsideConflict`, `ConflictSettled`."""
@@ -45,32 +60,34 @@ class Settling:
 
     def revert(self, actor: str, path: str, number: int | None, message: str) -> Row:
         """Lay out the journal's version again in place of the newest edit made by hand, which must be
-        ``number`` if that is given. Raises `EditedAgain`, `NoOutsideEdit`, `ConflictSettled`."""
+        ``number`` if that is given; without it, the path is that of a shared file. Raises `EditedAgain`,
+        `NoOutsideEdit`, `ConflictSettled`, `NotAConflict`."""
         names.relative_path(path)
+        zone = "collab" if number is None else self._conflict(number).zone
 
         def note(edit: Row) -> Note:
             if self._is_settled(edit):
                 raise ConflictSettled(conflict=edit.seq)
             return self._note(actor, REVERT, edit, message)
 
-        return self._outside.revert(path, number, note)
+        return self._outside.revert(zone, path, number, note)
 
-    def news(self, actor: str, path: str) -> list[Row]:
+    def news(self, actor: str, zone: Zone, path: str) -> list[Row]:
         """How people settled the actor's conflicts on the path since it last read or wrote it."""
         journal = self._store.journal
-        settled = journal.settled("collab", path)
+        settled = journal.settled(zone, path)
         if not settled:
             return []
         self._store.committer.flush()
         read = 0
-        for tool in (READ_TOOL, READ_OLD_TOOL):
-            note = journal.last_note("collab", path, actor, tool)
+        for tool in _READ_TOOLS[zone]:
+            note = journal.last_note(zone, path, actor, tool)
             read = max(read, note.seq if note else 0)
         concerned = [row for row in settled if row.seq > read and self._concerns(row, actor)]
         if not concerned:
             return []
         since = concerned[-1].version or concerned[-1].base or 0
-        versions = journal.history("collab", path, after_version=since)
+        versions = journal.history(zone, path, after_version=since)
         wrote = max((version.seq for version in versions if version.actor == actor), default=0)
         return [row for row in reversed(concerned) if row.seq > wrote]
 
@@ -78,11 +95,11 @@ class Settling:
         return any(self._conflict(number).actor == actor for number in _named(settling))
 
     def _note(self, actor: str, tool: str, conflict: Row, message: str) -> Note:
-        head = self._store.journal.head("collab", conflict.path)
+        head = self._store.journal.head(conflict.zone, conflict.path)
         return Note(
             actor,
             tool,
-            "collab",
+            conflict.zone,
             conflict.path,
             message=message,
             base=head.version if head else 0,
@@ -91,7 +108,7 @@ class Settling:
 
     def _conflict(self, number: int) -> Row:
         row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
-        if row is None or row.zone != "collab" or row.outcome != "conflict":
+        if row is None or row.zone not in SHARED or row.outcome != "conflict":
             raise NotAConflict(conflict=number)
         if row.actor.startswith(HUMAN_PREFIX):
             raise NotAConflict(conflict=number)
@@ -99,13 +116,13 @@ class Settling:
 
     def _is_settled(self, conflict: Row) -> bool:
         """Whether the conflict is closed, by the rules of `projections.conflicts`."""
-        for settling in self._store.journal.settled("collab", conflict.path, after=conflict.seq):
+        for settling in self._store.journal.settled(conflict.zone, conflict.path, after=conflict.seq):
             named = [number for number in _named(settling) if number >= conflict.seq]
             if any(self._conflict(number).actor == conflict.actor for number in named):
                 return True
         current = conflict.detail.get("current", conflict.base)
         versions = self._store.journal.history(
-            "collab", conflict.path, after_version=current if isinstance(current, int) else 0
+            conflict.zone, conflict.path, after_version=current if isinstance(current, int) else 0
         )
         return any(
             version.actor == conflict.actor

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from watchroom.committer import Committer
 from watchroom.errors import NotFound, PathBlocked
 from watchroom.journal import Journal
-from watchroom.model import Appended, Note, Row, Write, Zone
+from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
 from watchroom.registry import Registry
 from watchroom.tree.tree import Tree
 
@@ -40,3 +40,19 @@ class Store:
 
     def note_reading(self, actor: str, tool: str, zone: Zone, path: str, version: int | None) -> None:
         self.committer.note(Note(actor, tool, zone, path, base=version, durable=False))
+
+    def written_over(self, row: Row) -> Row | None:
+        """The version that ``row`` replaced unchecked, if it did."""
+        if row.base != UNCHECKED or not row.version:
+            return None
+        return self.journal.version(row.zone, row.path, row.version - 1)
+
+    def last_seen(self, actor: str, zone: Zone, path: str, read_tool: str) -> int:
+        """The version of a path that the actor last read with ``read_tool`` or wrote, 0 if it never did.
+        Readings that wait to be rows do not count: see `Committer.flush`."""
+        note = self.journal.last_note(zone, path, actor, read_tool)
+        read = (note.base or 0) if note else 0
+        head = self.journal.head(zone, path)
+        # If the current version is not the actor's own, an older one of its own would be refused as well.
+        wrote = (head.version or 0) if head and head.actor == actor else 0
+        return max(read, wrote)

@@ -66,10 +66,10 @@ def declare_tools(parser: ArgumentParser, words: Catalogue) -> None:
 
 
 def run_tools(given: Namespace, words: Catalogue) -> int:
-    from watchroom.toolbox.definitions import TOOLS
+    from watchroom.toolbox.offered import tools as offered
     from watchroom.toolbox.schemas import definition
 
-    tools = [tool for tool in TOOLS.values() if tool.for_agents]
+    tools = [tool for tool in offered().values() if tool.for_agents]
     known = {tool.toolset for tool in tools}
     wanted = known if given.toolsets is None else set(given.toolsets.split(","))
     if unknown := wanted - known:

@@ -1,0 +1,92 @@
+"""The boards' zone: versions of whiteboards, written by whoever nobody's lease holds off (spec 3 §5).
+
+Who may read and write which board, and what its text means, is for the whiteboards' own package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from watchroom import names
+from watchroom.errors import Conflict, VersionNotFound
+from watchroom.model import Row, Write
+from watchroom.zones.collab import FileVersion
+from watchroom.zones.leases import PATIENCE, Leases
+from watchroom.zones.store import Store
+
+READ_TOOL = "whiteboard_read"
+READ_OLD_TOOL = "whiteboard_read_version"
+
+
+class BoardZone:
+    def __init__(self, store: Store, leases: Leases) -> None:
+        self._store = store
+        self.leases = leases
+
+    def heads(self) -> list[Row]:
+        """The current version of every board that was ever written, by name."""
+        return list(self._store.journal.heads("board"))
+
+    def current(self, board: str) -> FileVersion | None:
+        """A board as it is now, None where nothing was written yet. Leaves no row."""
+        head = self._store.journal.head("board", names.board_name(board))
+        return None if head is None else FileVersion(head, self._store.content(head), head.version or 0)
+
+    def version(self, board: str, version: int) -> FileVersion:
+        """A board as it was. Raises `VersionNotFound`. Leaves no row."""
+        head = self._store.journal.head("board", names.board_name(board))
+        row = self._store.journal.version("board", board, version)
+        if row is None or head is None:
+            current = head.version if head else 0
+            raise VersionNotFound(path=board, version=version, current=current)
+        return FileVersion(row, self._store.content(row), head.version or 0)
+
+    def written_over(self, row: Row) -> Row | None:
+        """The version that ``row`` replaced unchecked, if it did."""
+        return self._store.written_over(row)
+
+    def note_reading(
+        self, actor: str, board: str, version: int, *, section: str = "", is_current: bool
+    ) -> None:
+        """Remember that ``actor`` saw a version (0: that there is none), or one section of it."""
+        tool = READ_TOOL if is_current else READ_OLD_TOOL
+        self._store.note_reading(actor, tool, "board", _place(board, section), version)
+
+    def last_seen(self, actor: str, board: str) -> int:
+        """The version that the actor last read or wrote, 0 if it never did."""
+        self._store.committer.flush()
+        return self._store.last_seen(actor, "board", board, READ_TOOL)
+
+    def last_saw_section(self, actor: str, board: str, section: str) -> int:
+        """The version in which the actor last read that section by itself, 0 if it never did. May be called
+        while a write is made: `write` has brought all readings into the journal by then."""
+        return self._store.last_seen(actor, "board", _place(board, section), READ_TOOL)
+
+    def write(
+        self, actor: str, board: str, make: Callable[[FileVersion | None], Write], *, wait: float = PATIENCE
+    ) -> Row:
+        """Commit what ``make`` makes of the current version, once nobody else holds the board. Raises
+        `BoardLeased`; `Conflict` if the draft expects another version; what ``make`` raises."""
+        names.board_name(board)
+        self._store.committer.flush()
+
+        def draft() -> Write:
+            write = make(self.current(board))
+            names.text(write.content or "")
+            return write
+
+        write, (row, head) = self.leases.write(actor, board, draft, wait)
+        if row.outcome == "conflict":
+            raise Conflict(row, head, self._store.content(head) if head else None, write.content)
+        return row
+
+    def history(self, board: str, *, limit: int | None = None) -> list[Row]:
+        """All versions of a board, or the newest ``limit``, oldest first."""
+        head = self._store.journal.head("board", names.board_name(board))
+        after = 0 if limit is None or head is None else max(0, (head.version or 0) - limit)
+        return self._store.journal.history("board", board, after_version=after)
+
+
+def _place(board: str, section: str) -> str:
+    """The path of a reading's row."""
+    return names.storable(f"{board} > {section}" if section else board, names.MAX_PATH_BYTES // 4)

@@ -1,0 +1,208 @@
+"""Leases on boards: for a few seconds only their holder may write (spec 3 §5.1).
+
+A lease is a version of its board's path in the journal's ``lease`` zone, and a file in ``.locks`` for people
+to see. It ends when it is released or when its time is over, so nobody has to mend anything for a holder that
+died. Its version is a fencing token: it grows with each holder, and a lease that somebody else took over
+meanwhile cannot be extended or released by the one who had it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple, Self
+
+from watchroom import names
+from watchroom.errors import BoardLeased, JournalError
+from watchroom.model import SYSTEM, UNCHECKED, Appended, Draft, Json, Row, Write
+from watchroom.tree.layout import place
+from watchroom.wake import waker
+from watchroom.zones.store import Store
+
+SECONDS: Final = 5.0
+"""How long a lease lasts unless it is extended."""
+PATIENCE: Final = 6.0
+"""How long a writer waits for another's lease: longer than one lasts whose holder died."""
+
+HOLD: Final = "hold_board"
+RELEASE: Final = "release_board"
+EXPIRED: Final = "lease_expired"
+
+
+class Lease(NamedTuple):
+    """Who may write a board, and until when (milliseconds since the epoch). ``token`` grows with each holder.
+    ``ends_with_write``: the holder's next write releases it."""
+
+    id: str
+    board: str
+    holder: str
+    taken: int
+    until: int
+    token: int
+    ends_with_write: bool = False
+
+    @classmethod
+    def of(cls, row: Row) -> Self | None:
+        """The lease that a row tells of, None for a row that ended one."""
+        if row.deleted or row.outcome != "ok":
+            return None
+        told = row.detail
+        return cls(
+            id=str(told["lease"]),
+            board=row.path,
+            holder=row.actor,
+            taken=_whole(told["taken"]),
+            until=_whole(told["until"]),
+            token=row.version or 0,
+            ends_with_write=bool(told.get("ends_with_write")),
+        )
+
+    def lasts_at(self, time_ns: int) -> bool:
+        return self.until * 1_000_000 > time_ns
+
+    def text(self) -> str:
+        """The file that shows it (spec 3 §5.1 FileLock)."""
+        told = {
+            "lockId": self.id,
+            "whiteboardPath": "/".join(place("board", self.board)),
+            "agentId": self.holder,
+            "acquiredAt": self.taken,
+            "expiresAt": self.until,
+        }
+        return json.dumps(told, ensure_ascii=False, indent=2) + "\n"
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise JournalError(reason=f"a lease without a time: {value!r}")
+    return value
+
+
+class Leases:
+    """Takes, extends and releases leases, and lets writers through. May be used from any thread."""
+
+    def __init__(self, store: Store, control: str, clock: Callable[[], int] = time.time_ns) -> None:
+        self._store = store
+        self._control = control
+        self._clock = clock
+
+    def current(self, board: str) -> Lease | None:
+        """The lease on a board, None if nobody holds one."""
+        lease = self._told(board)
+        return lease if lease is not None and lease.lasts_at(self._clock()) else None
+
+    def acquire(
+        self,
+        actor: str,
+        board: str,
+        *,
+        seconds: float = SECONDS,
+        wait: float = PATIENCE,
+        ends_with_write: bool = False,
+    ) -> Lease:
+        """Take the lease on a board, or extend the actor's own. Raises `BoardLeased` if somebody else holds
+        it for longer than ``wait`` seconds."""
+        names.board_name(board)
+        with self._turn(actor, board, wait) as (commit, own):
+            return self._take(commit, actor, board, own, seconds, ends_with_write)
+
+    def release(self, lease: Lease) -> bool:
+        """End a lease; False if it had ended already, or somebody else holds the board by now."""
+        with self._store.committer.exclusively() as commit:
+            known = self._told(lease.board)
+            if known is None or known.id != lease.id:
+                return False
+            commit(Write(lease.holder, RELEASE, "lease", lease.board, None))
+            return True
+
+    @contextmanager
+    def held(
+        self, actor: str, board: str, *, seconds: float = SECONDS, wait: float = PATIENCE
+    ) -> Iterator[Lease]:
+        """The lease for as long as the block takes; within a lease of the actor's own, that one goes on."""
+        outer = self.current(board)
+        lease = self.acquire(actor, board, seconds=seconds, wait=wait)
+        try:
+            yield lease
+        finally:
+            if outer is None or outer.id != lease.id:
+                self.release(lease)
+
+    def write(
+        self, actor: str, board: str, make: Callable[[], Write], wait: float = PATIENCE
+    ) -> tuple[Write, Appended]:
+        """Commit what ``make`` says once nobody else holds the board: between ``make`` and the commit nothing
+        changes. Gives the draft too. Raises `BoardLeased`, and what ``make`` raises."""
+        with self._turn(actor, board, wait) as (commit, own):
+            draft = make()
+            if own is not None and not own.ends_with_write:
+                self._take(commit, actor, board, own, SECONDS, False)
+            appended = commit(draft)
+            if own is not None and own.ends_with_write and appended.row.outcome == "ok":
+                commit(Write(actor, RELEASE, "lease", board, None))
+            return draft, appended
+
+    @contextmanager
+    def _turn(
+        self, actor: str, board: str, wait: float
+    ) -> Iterator[tuple[Callable[[Draft], Appended], Lease | None]]:
+        """Hold everyone off once the board is free for the actor; yields a way to commit, and its lease."""
+        deadline = time.monotonic() + max(0.0, wait)
+        while True:
+            with self._store.committer.exclusively() as commit:
+                found = self._told(board)
+                if found is not None and not found.lasts_at(self._clock()):
+                    commit(Write(SYSTEM, EXPIRED, "lease", board, None, message=found.holder))
+                    found = None
+                if found is None or found.holder == actor:
+                    yield commit, found
+                    return
+            self._wait(found, deadline)
+
+    def _wait(self, lease: Lease, deadline: float) -> None:
+        """Until the lease may have ended. Raises `BoardLeased` at the deadline."""
+        left = deadline - time.monotonic()
+        ends_in = max(0.0, (lease.until * 1_000_000 - self._clock()) / 1e9)
+        if left <= 0:
+            raise BoardLeased(board=lease.board, holder=lease.holder, seconds=round(ends_in, 1))
+        waiter = waker(self._control)
+        try:
+            if self._told(lease.board) == lease:
+                waiter.wait(min(left, ends_in + 0.001))
+        finally:
+            waiter.close()
+
+    def _take(
+        self,
+        commit: Callable[[Draft], Appended],
+        actor: str,
+        board: str,
+        own: Lease | None,
+        seconds: float,
+        ends_with_write: bool,
+    ) -> Lease:
+        now = self._clock() // 1_000_000
+        lease = Lease(
+            id=own.id if own else uuid.uuid4().hex,
+            board=board,
+            holder=actor,
+            taken=own.taken if own else now,
+            until=now + int(seconds * 1000),
+            token=0,
+            ends_with_write=ends_with_write and (own is None or own.ends_with_write),
+        )
+        detail: dict[str, Json] = {
+            "lease": lease.id,
+            "taken": lease.taken,
+            "until": lease.until,
+            "ends_with_write": lease.ends_with_write,
+        }
+        row = commit(Write(actor, HOLD, "lease", board, lease.text(), expected=UNCHECKED, detail=detail)).row
+        return lease._replace(token=row.version or 0)
+
+    def _told(self, board: str) -> Lease | None:
+        head = self._store.journal.head("lease", board)
+        return None if head is None else Lease.of(head)

@@ -1,0 +1,261 @@
+"""The whiteboards of a team: read, written, appended to and mended, by whoever may (spec 3 §6).
+
+Every change is one version in the journal, made while nobody else's lease holds the board and while nobody
+else writes. A text that started from an older version is refused with everything needed to recover.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from watchroom import names
+from watchroom.model import HUMAN_PREFIX, UNCHECKED, Row, Write
+from watchroom.registry import Registry
+from watchroom.texts import Catalogue, catalogue
+from watchroom.zones import BoardZone, FileVersion, Lease
+from watchroom.zones.leases import PATIENCE, SECONDS
+
+from watchroom_whiteboards import sections
+from watchroom_whiteboards.boards import Board, boards_of
+from watchroom_whiteboards.errors import BoardDenied, BoardNotFound
+from watchroom_whiteboards.kinds import same_heading
+from watchroom_whiteboards.permissions import Act, may
+from watchroom_whiteboards.templates import template
+
+TEXTS: Final = "watchroom_whiteboards.texts"
+_MESSAGE: Final = 120
+
+
+class BoardText(NamedTuple):
+    """A board as it is read: of ``version``, or only the ``section`` of that title in it. ``version`` is 0
+    and ``row`` None where nothing was written yet; the text is its template then."""
+
+    board: Board
+    content: str
+    version: int
+    current: int
+    row: Row | None
+    section: str = ""
+    lease: Lease | None = None
+
+
+class Whiteboards:
+    """The boards of one workspace. May be used from any thread; raises what it refuses (`WatchroomError`).
+
+    ``wait`` is how many seconds a writer waits for a board that somebody else holds.
+    """
+
+    def __init__(self, zone: BoardZone, registry: Registry) -> None:
+        self._zone = zone
+        self._registry = registry
+
+    def boards(self, actor: str) -> list[Board]:
+        """The boards that the actor may read: the team's, and those that were written before it changed."""
+        config = self._registry.current()
+        written = [Board.named(head.path) for head in self._zone.heads()]
+        return [
+            each for each in dict.fromkeys([*boards_of(config), *written]) if may("read", actor, each, config)
+        ]
+
+    def own(self, actor: str) -> Board:
+        """The board that an agent keeps; of a person the global one."""
+        agent = self._registry.current().agents.get(actor)
+        return Board("global") if agent is None else Board.of(agent)
+
+    def read(
+        self,
+        actor: str,
+        name: str,
+        *,
+        version: int | None = None,
+        section: str | None = None,
+        hold: bool = False,
+        wait: float = PATIENCE,
+    ) -> BoardText:
+        """A board, an earlier version of it, or a section. ``hold`` takes its lease first, which ends with
+        the actor's next write: nobody else writes in between. Raises `BoardNotFound`, `BoardDenied`,
+        `BoardLeased`, `VersionNotFound`, `SectionNotFound`, `SectionAmbiguous`."""
+        board = self._allowed("read", actor, name)
+        lease = None
+        if hold:
+            self._allowed("append", actor, name)
+            lease = self._zone.leases.acquire(actor, board.name, wait=wait, ends_with_write=True)
+        found = self._zone.current(board.name) if version is None else self._zone.version(board.name, version)
+        text = found.content if found else self._template(board)
+        shown = ""
+        if section is not None:
+            data = text.encode()
+            part = sections.find(data, board.name, section, same_heading)
+            shown, text = sections.path_of(part), sections.whole(data, part)
+        number = (found.row.version or 0) if found else 0
+        current = found.current if found else 0
+        self._zone.note_reading(actor, board.name, number, section=shown, is_current=number == current)
+        return BoardText(board, text, number, current, found.row if found else None, shown, lease)
+
+    def write(
+        self,
+        actor: str,
+        name: str,
+        content: str,
+        expected: int,
+        *,
+        tool: str,
+        message: str = "",
+        wait: float = PATIENCE,
+    ) -> Row:
+        """Replace a board's text. ``expected`` 0: nothing was written yet; `UNCHECKED`: whatever is there.
+        Raises `Conflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`."""
+        board = self._allowed("write", actor, name)
+        names.text(content)
+        draft = Write(actor, tool, "board", board.name, content, message, expected)
+        return self._zone.write(actor, board.name, lambda current: draft, wait=wait)
+
+    def append(
+        self,
+        actor: str,
+        name: str,
+        content: str,
+        *,
+        tool: str,
+        section: str | None = None,
+        wait: float = PATIENCE,
+    ) -> Row:
+        """Add a signed entry at the end of a board (spec 3 §6.1), or text at the end of a section, which
+        needs the right to write. Never a conflict: it goes to the board as it is then. Raises
+        `SectionNotFound`, `SectionAmbiguous`, `InvalidSection` and what `write` raises but `Conflict`."""
+        board = self._allowed("append" if section is None else "write", actor, name)
+        sections.check_entry(section or board.name, content)
+        message = _first_line(content)
+
+        def draft(current: FileVersion | None) -> Write:
+            data = self._text(board, current).encode()
+            if section is None:
+                text = sections.with_entry(data, self._signed(actor, content))
+            else:
+                found = sections.find(data, board.name, section, same_heading)
+                text = sections.with_more(data, found, content)
+            return Write(actor, tool, "board", board.name, text, message, _version(current))
+
+        return self._zone.write(actor, board.name, draft, wait=wait)
+
+    def update_section(
+        self,
+        actor: str,
+        name: str,
+        section: str,
+        content: str,
+        *,
+        tool: str,
+        seen: int = 0,
+        expected: int | None = None,
+        wait: float = PATIENCE,
+    ) -> Row:
+        """Replace what stands in a section and leave everything else as it is. ``seen`` is the version in
+        which the actor saw the whole board; where it read the section later, that counts. If the section has
+        changed since, that is a conflict; what changed elsewhere is none. ``expected`` is the version that it
+        starts from whatever it saw, `UNCHECKED` any. Raises what `append` does to a section, and
+        `Conflict`."""
+        board = self._allowed("write", actor, name)
+        names.text(content)
+
+        def draft(current: FileVersion | None) -> Write:
+            now = self._text(board, current).encode()
+            found = sections.find(now, board.name, section, same_heading)
+            path = sections.path_of(found)
+            base = expected
+            if base is None:
+                base = max(seen, self._zone.last_saw_section(actor, board.name, path))
+            text = sections.with_body(now, found, content)
+            if base not in (UNCHECKED, _version(current)):
+                before = self._as_seen(board, base, path)
+                if before is not None and sections.body(*before) == sections.body(now, found):
+                    base = _version(current)
+                elif before is not None:
+                    text = sections.with_body(*before, content)
+            return Write(actor, tool, "board", board.name, text, path[:_MESSAGE], base)
+
+        return self._zone.write(actor, board.name, draft, wait=wait)
+
+    def history(self, actor: str, name: str, *, limit: int | None = None) -> list[Row]:
+        """The versions of a board, oldest first, or the newest ``limit``."""
+        return self._zone.history(self._allowed("read", actor, name).name, limit=limit)
+
+    def version(self, actor: str, name: str, version: int) -> FileVersion:
+        """An earlier version, without a note that it was read. Raises `VersionNotFound`."""
+        return self._zone.version(self._allowed("read", actor, name).name, version)
+
+    def restore(
+        self,
+        actor: str,
+        name: str,
+        version: int,
+        *,
+        tool: str,
+        message: str,
+        expected: int | None = None,
+        wait: float = PATIENCE,
+    ) -> Row:
+        """Make an earlier version the newest again; everything stays in the history. ``expected`` is the
+        version that is current as the actor knows it. Raises `VersionNotFound` and what `write` does."""
+        board = self._allowed("write", actor, name)
+        text = self._zone.version(board.name, version).content
+
+        def draft(current: FileVersion | None) -> Write:
+            base = _version(current) if expected is None else expected
+            return Write(actor, tool, "board", board.name, text, message, base)
+
+        return self._zone.write(actor, board.name, draft, wait=wait)
+
+    def hold(self, actor: str, name: str, *, seconds: float = SECONDS, wait: float = PATIENCE) -> Lease:
+        """Take a board's lease, or extend one's own. Raises `BoardLeased`, `BoardDenied`, `BoardNotFound`."""
+        board = self._allowed("append", actor, name)
+        return self._zone.leases.acquire(actor, board.name, seconds=seconds, wait=wait)
+
+    def release(self, lease: Lease) -> bool:
+        """End a lease; False if it had ended already."""
+        return self._zone.leases.release(lease)
+
+    def _as_seen(self, board: Board, version: int, path: str) -> tuple[bytes, sections.Section] | None:
+        """A section as it was in a version, None if it was not there."""
+        text = self._zone.version(board.name, version).content if version else self._template(board)
+        data = text.encode()
+        found = [each for each in sections.sections(data) if sections.path_of(each) == path]
+        return (data, found[0]) if len(found) == 1 else None
+
+    def _allowed(self, act: Act, actor: str, name: str) -> Board:
+        config = self._registry.current()
+        board = Board.named(name)
+        if board not in boards_of(config) and self._zone.current(board.name) is None:
+            known = ", ".join(each.name for each in self.boards(actor))
+            raise BoardNotFound(board=name, known=known)
+        if not may(act, actor, board, config):
+            rule = f"{'read' if act == 'read' else 'write'}_{board.kind}"
+            raise BoardDenied(board=name, rule=rule, own=self.own(actor).name)
+        return board
+
+    def _text(self, board: Board, current: FileVersion | None) -> str:
+        return current.content if current else self._template(board)
+
+    def _template(self, board: Board) -> str:
+        config = self._registry.current()
+        return template(board, config, config.language)
+
+    def _signed(self, actor: str, content: str) -> str:
+        texts = self._texts()
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        # An agent's id holds nothing that Markdown takes for a mark; a person's name may.
+        name = actor.replace("_", "\\_") if actor.startswith(HUMAN_PREFIX) else actor
+        return f"{texts('entry.heading', time=now)}\n{texts('entry.author', name=name)}\n\n{content.strip()}"
+
+    def _texts(self) -> Catalogue:
+        return catalogue(self._registry.current().language, TEXTS)
+
+
+def _version(current: FileVersion | None) -> int:
+    return current.current if current else 0
+
+
+def _first_line(content: str) -> str:
+    line = content.strip().partition("\n")[0].strip()
+    return names.storable(line, _MESSAGE)
