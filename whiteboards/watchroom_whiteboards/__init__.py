@@ -1,5 +1,7 @@
-"""Layered whiteboards: which boards there are and where they lie (spec 3 §2)."""
+"""Layered whiteboards: the boards of a team, who may do what with them, and what they mean (spec 3)."""
 
-from watchroom_whiteboards.boards import Board, BoardKind
+from watchroom_whiteboards.boards import Board, BoardKind, boards_of, role_name
+from watchroom_whiteboards.permissions import Act, may
+from watchroom_whiteboards.whiteboards import BoardText, Whiteboards
 
-__all__ = ["Board", "BoardKind"]
+__all__ = ["Act", "Board", "BoardKind", "BoardText", "Whiteboards", "boards_of", "may", "role_name"]

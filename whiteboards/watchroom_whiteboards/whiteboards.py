@@ -7,7 +7,7 @@ else writes. A text that started from an older version is refused with everythin
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from watchroom import names
 from watchroom.model import HUMAN_PREFIX, UNCHECKED, Row, Write
@@ -22,6 +22,9 @@ from watchroom_whiteboards.errors import BoardDenied, BoardNotFound
 from watchroom_whiteboards.kinds import same_heading
 from watchroom_whiteboards.permissions import Act, may
 from watchroom_whiteboards.templates import template
+
+if TYPE_CHECKING:
+    from watchroom.workspace import Workspace
 
 TEXTS: Final = "watchroom_whiteboards.texts"
 _MESSAGE: Final = 120
@@ -49,6 +52,11 @@ class Whiteboards:
     def __init__(self, zone: BoardZone, registry: Registry) -> None:
         self._zone = zone
         self._registry = registry
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> Self:
+        """The boards of an open workspace."""
+        return cls(workspace.boards, workspace.registry)
 
     def boards(self, actor: str) -> list[Board]:
         """The boards that the actor may read: the team's, and those that were written before it changed."""
