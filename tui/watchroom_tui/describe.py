@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from watchroom.model import CONTROLS, SEEN, SETTLING_NOTES, Row, SessionStatus
+from watchroom.model import CONTROLS, SEEN, SETTLING_NOTES, SHARED, Row, SessionStatus
 from watchroom.projections import Asked, Need, Status
 from watchroom.texts import Catalogue
 
@@ -78,7 +78,7 @@ def outcome(row: Row, words: Catalogue) -> Span:
         if row.deleted:
             return Span(words("row.deleted"), "warning")
         if row.version is not None:
-            if row.base == -1 and row.version > 1 and row.zone == "collab":
+            if row.base == -1 and row.version > 1 and row.zone in SHARED:
                 return Span(words("row.unchecked", version=row.version), "warning")
             return Span(f"v{row.version}", "ok")
         if row.tool in (*SETTLING_NOTES, SEEN, *CONTROLS):

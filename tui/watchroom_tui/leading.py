@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from watchroom.model import Row
+from watchroom.model import SHARED, Row, Zone
 from watchroom.projections import Need
 from watchroom.projections.model import pressing
 
@@ -18,6 +19,8 @@ NEED_ROOMS: Final = {
     "unchecked": "files",
     "handoff": "handoffs",
 }
+ZONE_ROOMS: Final[Mapping[Zone, str]] = {"handoff": "handoffs", "board": "boards"}
+"""Where what concerns these zones is dealt with, whatever it is."""
 
 
 class Guide:
@@ -50,9 +53,10 @@ class Guide:
         if need.kind in ("denied", "stalled"):
             await self.to_agent(need.key, what_it_did=True)
             return
-        await app.action_room("handoffs" if need.row.zone == "handoff" else NEED_ROOMS[need.kind])
-        merges = app.feed.is_live and need.kind in ("conflict", "outside") and need.row.zone == "collab"
-        is_known = any(file.path == need.row.path for file in app.model.files)
+        await app.action_room(ZONE_ROOMS.get(need.row.zone) or NEED_ROOMS[need.kind])
+        merges = app.feed.is_live and need.kind in ("conflict", "outside") and need.row.zone in SHARED
+        heads = app.model.boards if need.row.zone == "board" else app.model.files
+        is_known = any(each.head.path == need.row.path for each in heads)
         # The room would show the row alone, beneath the merge, if there is no such file.
         if app.room and (is_known or not merges):
             app.room.go_to(need.row)

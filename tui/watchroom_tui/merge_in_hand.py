@@ -9,7 +9,7 @@ from typing import NamedTuple
 from watchroom.errors import NotText, TooLarge
 from watchroom.journal import Journal
 from watchroom.merge import current_text, left_open, moved_on, regions_of, split_lines
-from watchroom.model import OUTSIDE, Row
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
 from watchroom.projections import Conflict
 
 from watchroom_tui.merging import Merging
@@ -40,6 +40,11 @@ class Sides(NamedTuple):
         return self.is_outside and self.incoming.error in (NotText.code, TooLarge.code)
 
     @property
+    def is_own(self) -> bool:
+        """Whether a person wrote the incoming text: nobody but them can settle what it collided with."""
+        return self.incoming.actor.startswith(HUMAN_PREFIX)
+
+    @property
     def is_outside(self) -> bool:
         """Whether the incoming text is an edit made by hand."""
         return self.incoming.actor == OUTSIDE
@@ -66,8 +71,7 @@ class MergeInHand:
     async def catch_up(self, journal: Journal, process: WorkerProcess) -> bool:
         """Merge in the version that stands by now, keeping what was decided; False if it is the same."""
         async with self._catching_up:
-            path = self.sides.incoming.path
-            head, text = await asyncio.to_thread(_standing, journal, path)
+            head, text = await asyncio.to_thread(_standing, journal, self.sides.incoming)
             if head == self.sides.current:
                 return False
             before = await asyncio.to_thread(current_text, self.merging.regions)
@@ -91,13 +95,17 @@ class MergeInHand:
     def conflict_among(self, conflicts: Iterable[Conflict]) -> Conflict | None:
         """The conflict that this would settle, if it is still open."""
         row = self.sides.incoming
-        return next((each for each in conflicts if (each.path, each.actor) == (row.path, row.actor)), None)
+        mine = (row.zone, row.path, row.actor)
+        return next((each for each in conflicts if (each.zone, each.path, each.actor) == mine), None)
 
     def has_decisions_about(self, conflicts: Iterable[Conflict]) -> bool:
         """Whether something would be gone if this were dropped while ``conflicts`` are open."""
-        if self.is_settled or self.is_ending or not (self.merging.is_touched or self.is_being_written):
+        if self.is_settled or self.is_ending or self.is_over:
             return False
-        return self.conflict_among(conflicts) is not None
+        if self.sides.is_own:
+            return True
+        is_begun = self.merging.is_touched or self.is_being_written
+        return is_begun and self.conflict_among(conflicts) is not None
 
     @property
     def left(self) -> int:
@@ -117,12 +125,12 @@ async def take_up(journal: Journal, process: WorkerProcess, row: Row) -> MergeIn
 
 
 def _read(journal: Journal, row: Row) -> tuple[Sides, tuple[str, str, str]]:
-    head, current = _standing(journal, row.path)
+    head, current = _standing(journal, row)
     base = journal.version(row.zone, row.path, row.base) if row.base and row.base > 0 else None
     before = (journal.content(base.seq) or "") if base else ""
     return Sides(base, head, row), (before, current, journal.content(row.seq) or "")
 
 
-def _standing(journal: Journal, path: str) -> tuple[Row | None, str]:
-    head = journal.head("collab", path)
+def _standing(journal: Journal, row: Row) -> tuple[Row | None, str]:
+    head = journal.head(row.zone, row.path)
     return head, (journal.content(head.seq) or "") if head else ""

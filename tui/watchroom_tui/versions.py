@@ -1,4 +1,4 @@
-"""The versions of a shared file, as the dashboard reads them. To be called off the event loop."""
+"""The versions of a shared file or board, as the dashboard reads them. To be called off the event loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from watchroom.errors import JournalError
 from watchroom.journal import Journal
 from watchroom.merge import split_lines
 from watchroom.model import Row
-from watchroom.projections import SharedFile
 
 from watchroom_tui.blaming import MOST_VERSIONS
 
@@ -43,11 +42,11 @@ class Texts(NamedTuple):
     new_lines: Sequence[str]
 
 
-def read_timeline(journal: Journal, file: SharedFile, as_of: int) -> list[Row]:
-    """The newest versions, and what was refused meanwhile, newest first."""
-    newest = file.head.version or 0
-    rows = journal.history("collab", file.path, after_version=max(0, newest - VERSIONS_SHOWN))
-    refused = journal.refused("collab", file.path, before=as_of + 1, limit=VERSIONS_SHOWN)
+def read_timeline(journal: Journal, head: Row, as_of: int) -> list[Row]:
+    """The newest versions up to ``head``, and what was refused meanwhile, newest first."""
+    newest = head.version or 0
+    rows = journal.history(head.zone, head.path, after_version=max(0, newest - VERSIONS_SHOWN))
+    refused = journal.refused(head.zone, head.path, before=as_of + 1, limit=VERSIONS_SHOWN)
     oldest = rows[0].seq if rows else 0
     both = [*(row for row in rows if row.seq <= as_of), *(row for row in refused if row.seq > oldest)]
     return sorted(both, key=lambda row: -row.seq)
@@ -59,7 +58,7 @@ def read_pair(journal: Journal, row: Row, other: Row | None) -> Pair:
         old, new = sorted((row, other), key=lambda each: (each.version is None, each.seq))
         return Pair(old, new)
     base = row.version - 1 if row.version is not None else max(0, row.base or 0)
-    return Pair(journal.version("collab", row.path, base) if base else None, row)
+    return Pair(journal.version(row.zone, row.path, base) if base else None, row)
 
 
 def read_texts(journal: Journal, pair: Pair) -> Texts:
@@ -86,7 +85,7 @@ def read_line_of_versions(journal: Journal, row: Row) -> list[Row]:
     """The versions that lead to ``row``, and the row itself, oldest first: as many as blame looks at."""
     last = row.version if row.version is not None else max(0, row.base or 0)
     rows = journal.history(
-        "collab", row.path, after_version=max(0, last - MOST_VERSIONS), limit=MOST_VERSIONS
+        row.zone, row.path, after_version=max(0, last - MOST_VERSIONS), limit=MOST_VERSIONS
     )
     found = [each for each in rows if (each.version or 0) <= last]
     return found if row.version is not None else [*found, row]

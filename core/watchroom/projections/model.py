@@ -165,6 +165,10 @@ class Model(NamedTuple):
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 
+    def conflicts_of(self, head: Row) -> list[Conflict]:
+        """The open conflicts on what ``head`` is a version of, newest first."""
+        return [each for each in self.conflicts if (each.zone, each.path) == (head.zone, head.path)]
+
     def agent(self, agent_id: str) -> AgentView | None:
         return next((view for view in self.agents if view.agent.id == agent_id), None)
 

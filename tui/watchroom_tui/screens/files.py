@@ -174,7 +174,7 @@ class FilesRoom(Room):
     @work(exclusive=True, group="versions")
     async def load_versions(self, file: SharedFile) -> None:
         journal, as_of = self.watchroom.journal, self.watchroom.model.seq
-        self.timeline.show(await asyncio.to_thread(read_timeline, journal, file, as_of))
+        self.timeline.show(await asyncio.to_thread(read_timeline, journal, file.head, as_of))
         if self._wanted_seq is not None:
             self.timeline.move_to(self._wanted_seq)
             self._wanted_seq = None
@@ -312,7 +312,7 @@ class FilesRoom(Room):
     async def action_settle(self) -> None:
         """Go to the merge of the refused write under the cursor, or of the newest open one of the file."""
         app, row, file = self.watchroom, self.timeline.item, self._shown_file
-        mine = [each for each in app.model.conflicts if file is not None and each.path == file.path]
+        mine = [] if file is None else app.model.conflicts_of(file.head)
         chosen = next((each for each in mine if row is not None and each.actor == row.actor), None)
         if mine:
             await app.guide.to_merge((chosen or mine[0]).row)

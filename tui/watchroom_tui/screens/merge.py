@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from watchroom.merge import Choice, edited, unresolved_text
 from watchroom.model import Row
-from watchroom.projections import Conflict, Model, SharedFile
+from watchroom.projections import BoardView, Conflict, Model, SharedFile
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.merge_in_hand import MergeInHand, take_up
@@ -46,7 +46,7 @@ class MergeScreen(Room):
         self._is_settling = False
         self._edited: tuple[int, int] | None = None
         self._taking_over = asyncio.Lock()
-        self._files: tuple[SharedFile, ...] = ()
+        self._heads: tuple[SharedFile, ...] | tuple[BoardView, ...] = ()
         self._conflicts: tuple[Conflict, ...] | None = None
 
     def compose_body(self) -> ComposeResult:
@@ -99,10 +99,11 @@ class MergeScreen(Room):
         if model.conflicts is not self._conflicts:
             self._conflicts = model.conflicts
             self._see_whether_it_waits(model.conflicts)
-        if model.files is self._files:
+        heads = model.files if self._row.zone == "collab" else model.boards
+        if heads is self._heads:
             return
-        self._files = model.files
-        head = next((each.head for each in model.files if each.path == self._row.path), None)
+        self._heads = heads
+        head = next((each.head for each in heads if each.head.path == self._row.path), None)
         if head is not None and head != self._hand.sides.current:
             self.catch_up()
 
@@ -113,7 +114,7 @@ class MergeScreen(Room):
             return
         row = self._row
         mine = hand.conflict_among(conflicts)
-        if mine is None and not hand.is_settled:
+        if mine is None and not hand.is_settled and not hand.sides.is_own:
             hand.is_settled = True
             app.tell(app.words("merge.settled", path=row.path, author=row.actor))
         elif mine is not None and mine.id > hand.newest:

@@ -45,7 +45,7 @@ class RollbackScreen(QuestionScreen):
         journal = self._workspace.journal
 
         def read_head() -> Row | None:
-            return journal.head("collab", wanted.path)
+            return journal.head(wanted.zone, wanted.path)
 
         head = await asyncio.to_thread(read_head)
         if head is None:
@@ -105,6 +105,15 @@ class RollbackScreen(QuestionScreen):
 
     def _roll_back(self, seen: Row) -> Mapping[str, Json]:
         tools = self._workspace.tools_for_human(self.watchroom.person)
+        if seen.zone == "board":
+            return tools.dispatch_tool_call(
+                "whiteboard_restore",
+                {
+                    "board": seen.path,
+                    "version": self._wanted.version,
+                    "expected_version": seen.version,
+                },
+            )
         return tools.dispatch_tool_call(
             "collab_rollback",
             {

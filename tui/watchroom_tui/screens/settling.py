@@ -62,6 +62,16 @@ class Settling:
         )
         if message is None:
             return
+        if sides.is_own:
+            self._end(
+                "whiteboard_write",
+                "merge.committed",
+                board=sides.incoming.path,
+                content=result,
+                message=message,
+                expected_version=sides.version,
+            )
+            return
         self._end(
             "resolve_conflict",
             "merge.committed",
@@ -77,6 +87,11 @@ class Settling:
         row = self._hand.sides.incoming
         if self._hand.sides.is_outside:
             await self.revert()
+        elif self._hand.sides.is_own:
+            if await self._asks("dismiss"):
+                self._hand.is_over = True
+                self._app.merges.pop(row.seq, None)
+                self._app.show_model()
         elif self._waits() and self._can_act() and await self._asks("dismiss"):
             self._end("dismiss_conflict", "merge.dismissed", conflict=row.seq)
 
