@@ -253,6 +253,10 @@ def without(fields: dict[str, str], name: str) -> dict[str, str]:
         ("## 更新日志\n- bob: 开始\n", [(2, "no_time", "bob: 开始")]),
         ("## 更新日志\n- [昨天] bob: 开始\n", [(2, "bad_time", "昨天")]),
         ("## 更新日志\n- [2026-03-01T09:00:00Z] 开始\n", [(2, "no_author", "[2026-03-01T09:00:00Z] 开始")]),
+        (
+            "## Update log\n- [2026-03-01T09:00:00Z] see http://x\n  and: y\n",
+            [(2, "no_author", "[2026-03-01T09:00:00Z] see http://x\nand: y")],
+        ),
         ("x\n### Update - 2026\n**Author**: a\n", [(2, "bad_time", "2026")]),
         ("x\n### Update - 2026-03-01T09:00:00Z\nno author\n", [(2, "missing_field", "Author")]),
         ("x\n### 更新 - 2026-03-01T09:00:00Z\n", [(2, "missing_field", "操作者")]),
@@ -324,6 +328,11 @@ def test_an_entry_that_is_too_long_is_reported_and_the_others_are_read() -> None
 def test_a_text_of_very_many_marks_is_given_as_it_was_written() -> None:
     marks = "![" * 5000
     assert meaning(f"## Risks\n- {marks}\n").risks == (Risk(2, marks),)
+
+
+def test_a_milestone_of_very_many_spaces_is_read_at_once() -> None:
+    text = "milestone" + " " * 100_000 + "x"
+    assert meaning(f"## Milestones\n- [ ] {text}\n").milestones == (Milestone(2, text, False),)
 
 
 # -- headings

@@ -20,10 +20,13 @@ from watchroom_whiteboards.kinds import (
 from watchroom_whiteboards.reading import Entry, without_marks
 
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]+\}")
+_LONGEST_PLACEHOLDER: Final = 200
+"""The patterns for them take long on long texts."""
 _NUMBERED: Final = re.compile(r"(?:里程碑|milestone)\s*\w*\s*[:：]", re.IGNORECASE)
 _REACHED: Final = re.compile(r"\((?:已完成|done)\)$", re.IGNORECASE)
 _TITLE: Final = re.compile(r"(?P<word>[^#＃]+?)\s*[#＃]\s*(?P<id>\w(?:[\w.-]*\w)?|\{[^{}]*\})(?![\w])")
 _COLON: Final = re.compile("[:：]")
+_AUTHOR_ENDS: Final = re.compile(r":(?=\s|$)|：")
 _BETWEEN: Final = re.compile(r"[,，、;；\n]")
 _STATUSES: Final = frozenset({*DECISION_STATUSES, *TASK_STATUSES})
 
@@ -46,6 +49,8 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_placeholder_milestone(text: str) -> bool:
+    if len(text) > _LONGEST_PLACEHOLDER:
+        return False
     return is_placeholder(_REACHED.sub("", _NUMBERED.sub("", text, count=1)).strip())
 
 
@@ -104,8 +109,7 @@ def names(value: str) -> tuple[str, ...]:
 
 
 def split_author(words: str) -> tuple[str, str]:
-    """``alice: text`` as the author and the text; a person is ``human:NAME``. The author is empty if there is
-    none."""
-    person = len("human:") if words.startswith("human:") else 0
-    found = _COLON.search(words, person)
+    """``alice: text`` as the author and the text. The author is empty if the first line names none; that of
+    a person is ``human:NAME``."""
+    found = _AUTHOR_ENDS.search(words.partition("\n")[0])
     return (words[: found.start()].strip(), words[found.end() :].strip()) if found else ("", words)
