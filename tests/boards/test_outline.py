@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from watchroom_whiteboards.chunks import LONGEST, chunks
 from watchroom_whiteboards.markdown import parser
 from watchroom_whiteboards.outline import Heading, closing, headings
 from watchroom_whiteboards.parts import parts
@@ -206,3 +207,51 @@ def test_parts_go_on_from_where_one_begins(data: bytes, number: int) -> None:
     if found:
         place = number % len(found)
         assert list(parts(data, found[place].start)) == found[place:]
+
+
+@given(soup)
+def test_a_short_text_is_one_chunk(data: bytes) -> None:
+    assert [(each.start, each.end, each.kind) for each in chunks(data)] == (
+        [(0, len(data), "text")] if data else []
+    )
+
+
+long = st.lists(st.tuples(soup, st.integers(1, 400)), max_size=5).map(
+    lambda each: b"\n".join(data * times for data, times in each)[:60_000].decode("utf-8", "ignore").encode()
+)
+
+
+@given(long)
+@settings(max_examples=60, deadline=None)
+@example(b"```py\n" + b"x = 1\n" * 5000 + b"```\n# after\n")
+@example(b"| a | b |\n|---|---|\n" + b"| c | d |\n" * 3000)
+@example("字".encode() * 10_000)
+@example(b"<!--\n" + b"# x\n" * 8000 + b"-->\n# after\n")
+@example(b"   <b>\n" * 5000)
+def test_chunks_cover_the_text_and_none_is_too_long(data: bytes) -> None:
+    found = list(chunks(data))
+    assert b"".join(data[each.start : each.end] for each in found) == data
+    assert all(0 < each.end - each.start <= LONGEST for each in found)
+    for each in found:
+        data[each.start : each.end].decode()
+    for place, each in enumerate(found):
+        if each.kind == "text":
+            assert list(chunks(data, each.start)) == found[place:]
+
+
+def test_long_code_goes_on_as_code_and_a_long_table_as_a_table() -> None:
+    data = (
+        b"# a\n```py\n"
+        + b"x = 1\n" * 5000
+        + b"```\n\n| a | b |\n|---|---|\n"
+        + b"| c | d |\n" * 3000
+        + b"# z\n"
+    )
+    kinds = [each.kind for each in chunks(data)]
+    assert set(kinds) == {"text", "fence", "table"}
+    assert {data[each.opener : each.opener + 5] for each in chunks(data) if each.kind == "fence"} == {
+        b"```py"
+    }
+    assert {data[each.opener : each.opener + 5] for each in chunks(data) if each.kind == "table"} == {
+        b"| a |"
+    }
