@@ -147,6 +147,8 @@ soup = st.one_of(mixed, even, st.text(max_size=60)).map(lambda text: text.encode
 @example(b"- ```\n  # x\n```\n# a\n```\n# b")
 @example(b"- " * 40 + b"x\n\n# still found\n")
 @example(b"foo\r\n---\r\nbar\r===\r# c")
+@example(b"- " * 13 + b"a\n\xe3\x80\x80\n<a>\n- b\n- ```\n<a>\n- ```\n# c\n")
+@example(b"- a\n- a|b\n:-:|-\n\n  ===\nb\n\0\n  ===\n- c\n")
 @example(b"text\r\n<div>\r\nbar\r\n# c\r\n\r\n# d")
 def test_headings_are_those_that_the_parser_finds(data: bytes) -> None:
     assert headings(data) == parsed(data)

@@ -28,8 +28,8 @@ def block_parser() -> MarkdownIt:
 
 
 def _quote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    return state.level < _DEEPEST and blockquote(state, start, end, silent)
+    return (silent or state.level < _DEEPEST) and blockquote(state, start, end, silent)
 
 
 def _list(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    return state.level < _DEEPEST and list_block(state, start, end, silent)
+    return (silent or state.level < _DEEPEST) and list_block(state, start, end, silent)

@@ -39,24 +39,33 @@ def headings(data: bytes) -> list[Heading]:
     definitions: list[Part] = []
     for part in parts(data):
         found += part.marks
-        if part.kind == "text" and has_definitions(data, part):
+        if part.kind == "text" and may_define(data, part.start, part.end):
             definitions.append(part)
     references: References = {}
     if definitions and any(b"[" in data[mark.start : mark.body] for mark in found):
         for part in definitions:
             add_references(data[part.start : part.end], references)
-    return [heading(data, mark, references) for mark in found]
+    return [_heading(data, mark, references) for mark in found]
 
 
-def heading(data: bytes, mark: Mark, references: References) -> Heading:
-    """The heading that stands at ``mark``."""
+def heading_at(data: bytes, start: int, body: int, level: int, references: References) -> Heading:
+    """The heading of which only the place and the level are known."""
+    content = None
+    lines = data[start:body]
+    if not lines.startswith(b"#") or len(lines.splitlines()) > 1:
+        tokens = block_parser().parse(lines.decode())
+        content = next(token.content for token in tokens if token.type == "inline")
+    return _heading(data, Mark(level, start, body, content), references)
+
+
+def _heading(data: bytes, mark: Mark, references: References) -> Heading:
     level, start, body, content = mark
     if content is None:
         text = data[start + level : body].rstrip(b"\r\n")
         if not _SPECIAL.search(text):
             return Heading(level, " ".join(_without_end(text).decode().split()), start, body)
         content = _without_end(text).decode().replace("\0", "�").strip()
-    return Heading(level, title(content, references), start, body)
+    return Heading(level, _title(content, references), start, body)
 
 
 def _without_end(text: bytes) -> bytes:
@@ -66,7 +75,7 @@ def _without_end(text: bytes) -> bytes:
     return bare if bare.endswith((b" ", b"\t")) else text
 
 
-def title(content: str, references: References) -> str:
+def _title(content: str, references: References) -> str:
     """The words of a heading without their marks."""
     [inline] = _inline_parser().parseInline(content, references)
     words = (
@@ -80,12 +89,9 @@ def _inline_parser() -> MarkdownIt:
     return parser()
 
 
-def has_definitions(data: bytes, part: Part) -> bool:
-    """Whether something in the part looks like the definition of a link reference."""
-    return (
-        data.find(b"]:", part.start, part.end) >= 0
-        and _DEFINITION.search(data, part.start, part.end) is not None
-    )
+def may_define(data: bytes, start: int, end: int) -> bool:
+    """Whether something from ``start`` to ``end`` looks like the definition of a link reference."""
+    return data.find(b"]:", start, end) >= 0 and _DEFINITION.search(data, start, end) is not None
 
 
 def add_references(text: bytes, references: References) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from markdown_it.rules_block.html_block import HTML_SEQUENCES
@@ -60,14 +59,18 @@ _NEXT_WITH_CR: Final = re.compile(rb"[\r\n] (?= [\#`~\ <=-] ) (?:" + _LINE + rb"
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 _DELIMITERS: Final = re.compile(rb"[ ]{0,3}[|:-]")
 _SAFE: Final = re.compile(
-    rb"(?:\r\n?+|\n)(?:[ \t]*+(?:\r\n?+|\n)(?=[A-Za-z\x80-\xff])|(?=[-*+][ ][A-Za-z\x80-\xff\[]))"
+    rb"(?:\r\n?+|\n)"
+    rb"(?:[ \t]*+(?:\r\n?+|\n)(?=[A-Za-z\x80-\xff])|(?=[-*+][ ][A-Za-z\x80-\xff\[][^|\r\n]*+[\r\n]))"
 )
 """Where a line follows that begins a paragraph or a list at top level, whatever stood before: only a fence or
-HTML could swallow it."""
+HTML could swallow it. With a | it could be the head of a table as well, unless it goes on with a list."""
 _LETTER: Final = re.compile(rb"[A-Za-z\x80-\xff]")
 _SAFE_MARKS: Final = (b"\n\n", b"\n\r\n", b"\n- ", b"\n* ")
 _SENTINEL: Final = "# x"
 _BLANK: Final = re.compile(rb"(?:(?<=\n)|(?<=\r)(?!\n))[ \t]*+(?=[\r\n]|\Z)")
+_CLOSER: Final = re.compile(rb"[ ]{0,3}(?:`+|~+)[ \t]*[\r\n]*")
+_REACH: Final = 8
+"""Where parts may not be longer than so and so much, the next is looked for within so many times that."""
 _TRIES: Final = 8
 
 _HTML_ENDS: Final = (
@@ -89,29 +92,37 @@ class _Reader:
         self._next = _NEXT_WITH_CR if b"\r" in data else _NEXT
 
     def parts(self, start: int) -> Iterator[Part]:
-        data, size, search = self._data, len(self._data), self._next.search
+        data, size = self._data, len(self._data)
         marks: tuple[Mark, ...] = ()
-        found = _FIRST.match(data, start) or search(data, start)
-        while found is not None:
-            kind = found.lastgroup
-            line = found.start(kind) if kind else self._line_start(found.start())
-            after = self._line_after(line)
-            title = self._title(found, start, line, after, marks)
-            if title is not None:
-                if start < title.start:
-                    yield Part(start, title.start, "text", marks)
-                start, marks = title.start, (title,)
-            elif kind == "rule" and self._underlined(start, line, marks) == line:
-                pass
+        limit = self._limit(start)
+        found = _FIRST.match(data, start, limit) or self._next.search(data, start, limit)
+        while start < size:
+            if found is None:
+                end = size if limit == size else self._safe_before(start, limit, marks)
+                kind: PartKind = "text" if end > start else "rough"
+                yield Part(start, end if end > start else limit, kind, marks)
+                start, marks = end if end > start else limit, ()
+                after = start
             else:
-                for part in self._beyond(found, start, line, marks):
-                    yield part
-                    start = part.end
-                marks, after = (), start
+                line = found.start(found.lastgroup) if found.lastgroup else self._line_start(found.start())
+                after = self._line_after(line)
+                title = self._title(found, start, line, after, marks)
+                if title is not None:
+                    if start < title.start:
+                        yield Part(start, title.start, "text", marks)
+                    start, marks = title.start, (title,)
+                elif found.lastgroup != "rule" or self._underlined(start, line, marks) != line:
+                    for part in self._beyond(found, start, line, marks):
+                        yield part
+                        start = part.end
+                    marks, after = (), start
+            limit = self._limit(start)
             # A part ends with a line, or with the text.
-            found = search(data, after - 1) if after < size else None
-        if start < size:
-            yield Part(start, size, "text", marks)
+            found = self._next.search(data, after - 1, limit) if after < size else None
+
+    def _limit(self, start: int) -> int:
+        """How far a part from ``start`` is looked for: to the end of a line."""
+        return self._line_after(min(len(self._data), start + _REACH * self._most))
 
     def _title(
         self, found: re.Match[bytes], start: int, line: int, after: int, marks: tuple[Mark, ...]
@@ -194,9 +205,9 @@ class _Reader:
         """The part from ``start``, in which the doubtful ``line`` stands, up to where all is clear again."""
         data = self._data
         after = self._line_after(line)
-        end = len(data)
+        end = max(after, self._line_after(min(len(data), start + self._most)))
         if after < end:
-            safe = _SAFE.search(data, after - 1)
+            safe = _SAFE.search(data, after - 1, end)
             end = safe.end() if safe else end
             for found in self._next.finditer(data, after - 1, end):
                 kind = found.lastgroup
@@ -231,10 +242,18 @@ class _Reader:
     def _fence(self, opening: int, text: bytes) -> Part:
         """The fence that opens with ``text``, up to where it ends."""
         length = len(text) - len(text.lstrip(text[:1]))
-        found = _closer(text[:1], length).search(self._data, max(opening, self._line_after(opening) - 1))
-        if found is None:
-            return Part(opening, len(self._data), "fence", (), True, text[:length].decode())
-        return Part(opening, self._line_after(found.end()), "fence")
+        place = self._line_after(opening)
+        mark = text[:length]
+        while (place := self._data.find(mark, place)) >= 0:
+            after = self._line_after(place)
+            begin = max(
+                self._data.rfind(b"\n", opening, place),
+                self._data.rfind(b"\r", max(opening, place - 4), place),
+            )
+            if _CLOSER.fullmatch(self._data, begin + 1, after):
+                return Part(opening, after, "fence")
+            place = after
+        return Part(opening, len(self._data), "fence", (), True, mark.decode())
 
     def _html(self, opening: int) -> Part:
         """The HTML that opens here, up to where it ends."""
@@ -249,11 +268,6 @@ class _Reader:
         found = pattern.search(data, opening)
         end = self._line_after(found.end()) if found else len(data)
         return Part(opening, end, "html", (), found is None, "" if found else closing)
-
-
-@cache
-def _closer(mark: bytes, length: int) -> re.Pattern[bytes]:
-    return re.compile(rb"[\r\n][ ]{0,3}%b{%d,}+[ \t]*+(?=[\r\n]|\Z)" % (mark, length))
 
 
 def _marks(tokens: Sequence[Token], lines: Sequence[int], before: int) -> tuple[Mark, ...]:
