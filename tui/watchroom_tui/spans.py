@@ -11,7 +11,8 @@ from watchroom_tui.columns import wrap
 
 
 class Span(NamedTuple):
-    """A piece of a line. ``style`` names a component class without its prefix; empty: plain."""
+    """A piece of a line. ``style`` names a component class without its prefix, or several with blanks between
+    them, the last above the others; empty: plain."""
 
     text: str
     style: str = ""

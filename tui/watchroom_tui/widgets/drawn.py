@@ -34,6 +34,9 @@ STYLE_NAMES: Final = (
         "flash",
         "number",
     ),
+    *("em", "strike", "code", "block", "link", "target", "html", "quote", "quote-bar", "rule", "bullet"),
+    *("heading", "heading-3", "heading-4", "heading-6", "match", "match-here"),
+    *(f"syntax-{name}" for name in ("comment", "keyword", "string", "number", "name")),
     *(f"agent-{number}" for number in range(AGENT_COLOURS)),
     *(f"agent-{number}-new" for number in range(AGENT_COLOURS)),
 )
@@ -118,7 +121,7 @@ class Drawn(Widget):
         style = self._mixed.get((name, under))
         if style is None:
             style = self.rich_style
-            for each in filter(None, (under, name)):
+            for each in (*under.split(), *name.split()):
                 style += style_named(self, each)
             self._mixed[name, under] = style
         return style

@@ -1,0 +1,64 @@
+"""An app that shows a board and nothing else: ``python benchmarks/board_app.py FILE``.
+
+``u`` changes a section in the middle of what is shown, ``/`` searches for what the benchmark wrote last.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import ClassVar
+
+from rich.style import Style
+from textual.app import App, ComposeResult
+from watchroom_tui.theme import DARK, THEMES
+from watchroom_tui.widgets.drawn import Palette
+from watchroom_tui.widgets.markdown_view import MarkdownView
+from watchroom_tui.wording import wording
+
+CHANGED = b"changed "
+"""What an update writes into the section at the top, and how often it has."""
+
+
+class BoardApp(App[None]):
+    """One `MarkdownView`, with the dashboard's styles."""
+
+    CSS_PATH: ClassVar[list[str]] = [str(files("watchroom_tui") / "styles/app.tcss")]  # type: ignore[assignment]
+
+    def __init__(self, data: bytes = b"") -> None:
+        super().__init__()
+        self.line_styles: dict[str, Style] = {}
+        self.words = wording("en")
+        self.data = data
+        self.updates = 0
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = DARK
+
+    def compose(self) -> ComposeResult:
+        yield MarkdownView(title="pane.preview", empty="empty.preview", id="board", classes="pane")
+        yield Palette()
+
+    def on_mount(self) -> None:
+        self.show(self.data)
+        self.board.focus()
+
+    @property
+    def board(self) -> MarkdownView:
+        return self.query_one("#board", MarkdownView)
+
+    def show(self, data: bytes) -> None:
+        """Show another state of the same board."""
+        self.data = data
+        self.board.show_board("board", data, title="global-whiteboard.md")
+
+    def key_u(self) -> None:
+        """Change a line of the section that is at the top."""
+        self.updates += 1
+        at = self.data.find(b"\n", self.board.at_offset) + 1
+        self.show(self.data[:at] + b"\n%s%05d\n\n" % (CHANGED, self.updates) + self.data[at:])
+
+
+if __name__ == "__main__":
+    BoardApp(Path(sys.argv[1]).read_bytes()).run()

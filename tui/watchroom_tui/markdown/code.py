@@ -1,0 +1,125 @@
+"""Code in its colours, by the names of styles. Pygments is read in when code is first coloured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Final, Protocol
+
+from rich.cells import chop_cells
+
+from watchroom_tui.markdown.words import width_of
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Span
+
+
+class Lexer(Protocol):
+    """What is used of Pygments' lexers."""
+
+    def get_tokens_unprocessed(self, text: str) -> Iterable[tuple[int, object, str]]: ...
+
+
+_LANGUAGES: Final = {
+    **dict.fromkeys(("python", "py", "python3"), "python"),
+    **dict.fromkeys(("bash", "sh", "shell", "zsh"), "bash"),
+    **dict.fromkeys(("javascript", "js", "jsx"), "javascript"),
+    **dict.fromkeys(("typescript", "ts", "tsx"), "typescript"),
+    **dict.fromkeys(("yaml", "yml"), "yaml"),
+    **dict.fromkeys(("c", "h"), "c"),
+    **dict.fromkeys(("cpp", "c++", "cc"), "cpp"),
+    **dict.fromkeys(("csharp", "cs", "c#"), "csharp"),
+    **dict.fromkeys(("rust", "rs"), "rust"),
+    **dict.fromkeys(("go", "golang"), "go"),
+    **dict.fromkeys(("docker", "dockerfile"), "docker"),
+    **dict.fromkeys(("make", "makefile"), "make"),
+    **{
+        name: name for name in ("json", "toml", "ini", "sql", "java", "kotlin", "swift", "ruby", "php", "lua")
+    },
+    **{name: name for name in ("html", "xml", "css", "diff", "console", "gdscript")},
+}
+"""The languages that are coloured, by the names that fences call them. Not all that Pygments knows: the time
+that some of its lexers take for a text made to be slow has no bound."""
+
+_LONGEST_LINE: Final = 1000
+
+_STYLES: Final = (
+    ("Token.Comment", "syntax-comment"),
+    ("Token.Keyword", "syntax-keyword"),
+    ("Token.Operator.Word", "syntax-keyword"),
+    ("Token.Literal.String", "syntax-string"),
+    ("Token.Literal.Number", "syntax-number"),
+    ("Token.Name.Function", "syntax-name"),
+    ("Token.Name.Class", "syntax-name"),
+    ("Token.Name.Decorator", "syntax-name"),
+    ("Token.Name.Tag", "syntax-name"),
+    ("Token.Generic.Inserted", "added"),
+    ("Token.Generic.Deleted", "removed"),
+    ("Token.Generic.Heading", "syntax-comment"),
+)
+
+
+_loaded: Final[dict[str, Lexer]] = {}
+
+
+def language_of(info: str) -> str:
+    """Which language the words behind a fence name; empty for one that is not coloured."""
+    return _LANGUAGES.get((info.split() or [""])[0].lower(), "")
+
+
+def is_ready(language: str) -> bool:
+    """Whether the language can be coloured without reading anything in."""
+    return not language or language in _loaded
+
+
+def load(language: str) -> None:
+    """Read in what colours a language: some hundredths of a second."""
+    from pygments.lexers import get_lexer_by_name
+
+    _loaded[language] = get_lexer_by_name(language)
+
+
+def coloured(text: str, language: str) -> list[list[Span]]:
+    """The lines of a text, safe, in the colours of a language that is ready; plain for any other."""
+    lines = text.split("\n")
+    lexer = _loaded.get(language)
+    if lexer is None or any(len(line) > _LONGEST_LINE for line in lines):
+        return [[Span(safe(line))] for line in lines]
+    found: list[list[Span]] = [[]]
+    for _, kind, value in lexer.get_tokens_unprocessed(text):
+        for number, piece in enumerate(value.split("\n")):
+            if number:
+                found.append([])
+            if piece:
+                found[-1].append(Span(safe(piece), _style(str(kind))))
+    return found
+
+
+@cache
+def _style(kind: str) -> str:
+    return next((style for name, style in _STYLES if kind.startswith(name)), "")
+
+
+def wrapped(line: list[Span], width: int) -> Iterator[list[Span]]:
+    """A line of code in lines of at most ``width`` cells, broken anywhere: code has no words."""
+    part: list[Span] = []
+    used = 0
+    for text, style in line:
+        rest = text
+        while rest:
+            piece = rest if used + width_of(rest) <= width else _fitting(rest, width - used)
+            if piece:
+                part.append(Span(piece, style))
+                used += width_of(piece)
+                rest = rest[len(piece) :]
+            if rest:
+                yield part
+                part, used = [], 0
+    yield part
+
+
+def _fitting(text: str, width: int) -> str:
+    """As much of the beginning of a text as goes into ``width`` cells."""
+    if width < 1:
+        return ""
+    piece = chop_cells(text[: 4 * width], width)[0]
+    return piece if width_of(piece) <= width else ""

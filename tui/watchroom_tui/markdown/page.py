@@ -1,0 +1,216 @@
+"""A board as lines of a width: chunks are drawn when they come into view, the others' heights are guessed.
+
+A place on it is a line of a chunk. It stays what it is whatever is drawn or changed elsewhere. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import ChainMap, OrderedDict
+from typing import Final, NamedTuple
+
+from watchroom_whiteboards.chunks import Chunk
+
+from watchroom_tui.markdown.drawing import Drawn, MarkdownLine, draw
+from watchroom_tui.markdown.index import Change, Index
+
+_KEPT: Final = 16
+"""So many chunks stay drawn."""
+
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
+
+
+class Place(NamedTuple):
+    """A line of a chunk, as it is drawn."""
+
+    chunk: int
+    line: int
+
+
+TOP: Final = Place(0, 0)
+
+
+class Page:
+    """What is on the lines of a board."""
+
+    def __init__(self, index: Index, width: int) -> None:
+        self.index = index
+        self.width = width
+        self._drawn: OrderedDict[Chunk, Drawn] = OrderedDict()
+        self._heights = array("l")
+
+    # -- what is drawn
+
+    def drawn(self, number: int) -> Drawn:
+        chunk = self.index[number]
+        found = self._drawn.get(chunk)
+        if found is None:
+            found = self._drawn[chunk] = self._draw(number)
+            while len(self._drawn) > _KEPT:
+                self._drawn.popitem(last=False)
+        else:
+            self._drawn.move_to_end(chunk)
+        self._measure()
+        self._heights[number] = len(found.lines)
+        return found
+
+    def _draw(self, number: int) -> Drawn:
+        index = self.index
+        is_followed = self._has(number + 1) and index[number + 1].kind == "text"
+        chunk = index[number]
+        opener = b""
+        if chunk.opener >= 0:
+            lines = 2 if chunk.kind == "table" else 1
+            end = chunk.opener
+            for _ in range(lines):
+                found = _LINE_END.search(index.data, end, chunk.start)
+                end = found.end() if found else chunk.start
+            opener = index.data[chunk.opener : end]
+        return draw(
+            index.data[chunk.start : chunk.end].decode("utf-8", "replace"),
+            self.width,
+            {"references": ChainMap({}, index.references.get("references", {}))},
+            kind=chunk.kind,
+            opener=opener.decode("utf-8", "replace"),
+            is_followed=is_followed,
+        )
+
+    def line(self, place: Place) -> MarkdownLine:
+        return self.drawn(place.chunk).lines[place.line]
+
+    def forget(self) -> None:
+        """Draw everything anew when it is next seen."""
+        self._drawn.clear()
+
+    def resize(self, width: int) -> None:
+        self.width = width
+        self._drawn.clear()
+        del self._heights[:]
+
+    def edit(self, data: bytes) -> Change:
+        """The text became another one."""
+        index, change, kept = self.index.edited(data)
+        shift = change.new_end - change.old_end
+        first = self.index[kept].start if len(self.index) else 0
+        known = OrderedDict[Chunk, Drawn]()
+        for chunk, drawn in self._drawn.items():
+            if chunk.end < first:
+                known[chunk] = drawn
+            elif chunk.start >= change.old_end and chunk.kind == "text":
+                known[chunk._replace(start=chunk.start + shift, end=chunk.end + shift)] = drawn
+        self._drawn = known
+        self.index = index
+        del self._heights[kept:]
+        return change
+
+    # -- places
+
+    def _has(self, number: int) -> bool:
+        """Whether there is a chunk of that number; the index grows up to it."""
+        while number >= len(self.index) and self.index.grow():
+            pass
+        return number < len(self.index)
+
+    def _height(self, number: int) -> int:
+        return len(self.drawn(number).lines)
+
+    def move(self, place: Place, lines: int) -> Place:
+        """The place so many lines further down, or up; at most the last, or the first."""
+        chunk, line = place.chunk, place.line + lines
+        while line < 0 and chunk > 0:
+            chunk -= 1
+            line += self._height(chunk)
+        while self._has(chunk) and line >= self._height(chunk) and self._has(chunk + 1):
+            line -= self._height(chunk)
+            chunk += 1
+        if not self._has(chunk):
+            return TOP
+        return Place(chunk, max(0, min(line, self._height(chunk) - 1)))
+
+    def last(self, height: int) -> Place:
+        """The place at the top of a window that shows the end."""
+        if not self._has(0):
+            return TOP
+        while self.index.grow():
+            pass
+        chunk = len(self.index) - 1
+        return self.move(Place(chunk, self._height(chunk)), -height)
+
+    def window(self, place: Place, height: int) -> list[Place]:
+        """The places of the lines from ``place`` on."""
+        found: list[Place] = []
+        chunk, line = place
+        while len(found) < height and self._has(chunk):
+            end = self._height(chunk)
+            found += [Place(chunk, each) for each in range(line, min(end, line + height - len(found)))]
+            chunk, line = chunk + 1, 0
+        return found
+
+    def offset(self, place: Place) -> int:
+        """Where in the text the line begins that a place shows."""
+        if not self._has(place.chunk):
+            return 0
+        chunk = self.index[place.chunk]
+        lines = self.drawn(place.chunk).lines
+        if not lines:
+            return chunk.start
+        source = lines[min(place.line, len(lines) - 1)].source
+        return self._start_of(chunk.start, chunk.end, source)
+
+    def _start_of(self, start: int, end: int, line: int) -> int:
+        for number, found in enumerate(_LINE_END.finditer(self.index.data, start, end)):
+            if number == line - 1:
+                return min(found.end(), end - 1)
+        return start
+
+    def place(self, offset: int) -> Place:
+        """The place that shows a byte of the text: the first line that does."""
+        while self.index.end <= offset and self.index.grow():
+            pass
+        if not self._has(0):
+            return TOP
+        number = self.index.at(offset)
+        start = self.index[number].start
+        source = len(_LINE_END.findall(self.index.data, start, max(start, offset)))
+        lines = self.drawn(number).lines
+        best = 0
+        for line, each in enumerate(lines):
+            if each.source > source:
+                break
+            if each.source > lines[best].source:
+                best = line
+        return Place(number, best)
+
+    # -- how far there is to scroll
+
+    def _measure(self) -> None:
+        """Guess the heights of the chunks that are new."""
+        data = self.index.data
+        for number in range(len(self._heights), len(self.index)):
+            chunk = self.index[number]
+            drawn = self._drawn.get(chunk)
+            lines = data.count(b"\n", chunk.start, chunk.end)
+            guess = max(1, lines, (chunk.end - chunk.start) // max(1, self.width))
+            self._heights.append(guess if drawn is None else len(drawn.lines))
+
+    def total(self) -> int:
+        """How many lines there are, as far as one can tell."""
+        self._measure()
+        known = sum(self._heights)
+        left = len(self.index.data) - self.index.end
+        return known + (known * left // self.index.end if self.index.end else 0)
+
+    def top(self, place: Place) -> int:
+        """How many lines stand above a place, as far as one can tell."""
+        self._measure()
+        return sum(self._heights[: place.chunk]) + place.line
+
+    def at(self, line: int) -> Place:
+        """The place at so many lines from the top, as far as one can tell."""
+        self._measure()
+        for number, height in enumerate(self._heights):
+            if line < height:
+                return Place(number, max(0, min(line, self._height(number) - 1)))
+            line -= height
+        return self.last(1)

@@ -1,0 +1,73 @@
+"""Finds words in a text of any length, whatever their case, a slice at a time. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_SLICE: Final = 1 << 19
+
+
+class Finder:
+    """Finds where ``words`` stand; matches do not overlap."""
+
+    def __init__(self, words: str) -> None:
+        self.pattern: Final = re.compile(re.escape(words), re.IGNORECASE)
+        """Finds them in a line that is drawn."""
+        letters = [_variants(letter) for letter in words]
+        self._longest = sum(max(map(len, each)) for each in letters)
+        self._needle = b"".join(each[0] for each in letters)
+        self._hard = (
+            None
+            if all(len(each) == 1 for each in letters)
+            else re.compile(b"".join(b"(?:%b)" % b"|".join(map(re.escape, each)) for each in letters))
+        )
+
+    def matches(self, data: bytes, start: int = 0) -> Iterator[list[int]]:
+        """Where they stand from ``start`` on: a list for each slice."""
+        while start < len(data):
+            end = min(len(data), start + _SLICE)
+            found, after = self._in(data, start, end)
+            yield found
+            start = max(end, after)
+
+    def _in(self, data: bytes, start: int, end: int) -> tuple[list[int], int]:
+        """The matches that begin in a slice, and where the last one ends."""
+        text = data[start : end + self._longest - 1]
+        after = 0
+        found: list[int] = []
+        if self._hard is not None:
+            for match in self._hard.finditer(text.lower()):
+                if match.start() < end - start:
+                    found.append(start + match.start())
+                    after = match.end()
+            return found, start + after
+        text = text.lower()
+        while 0 <= (place := text.find(self._needle, after)) < end - start:
+            found.append(start + place)
+            after = place + len(self._needle)
+        return found, start + after
+
+    def next(self, data: bytes, start: int) -> int:
+        """Where they stand first at or after ``start``; -1 if nowhere."""
+        return next((found[0] for found in self.matches(data, start) if found), -1)
+
+    def last(self, data: bytes, before: int) -> int:
+        """Where they stand last before ``before``; -1 if nowhere."""
+        end = before
+        while end > 0:
+            start = max(0, end - _SLICE)
+            found, _ = self._in(data, start, end)
+            if found:
+                return found[-1]
+            end = start
+        return -1
+
+
+def _variants(letter: str) -> list[bytes]:
+    """How a letter may be written, in the bytes that are left when ASCII is in small letters."""
+    small = letter.lower()
+    if letter.isascii():
+        return [small.encode()]
+    return [each.encode("utf-8", "ignore") for each in dict.fromkeys((small, letter.upper(), letter))]

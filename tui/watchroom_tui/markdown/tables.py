@@ -1,0 +1,112 @@
+"""Tables: columns as wide as they need to be where there is room, else narrower, else row by row. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom_tui.markdown.words import Run, WordsLine, lay_out, natural_width
+from watchroom_tui.spans import Span, width_of
+
+Align: TypeAlias = Literal["left", "center", "right"]
+
+_NARROWEST: Final = 5
+"""A column is not made narrower than this."""
+
+
+class Cell(NamedTuple):
+    words: Sequence[Run]
+
+
+class Row(NamedTuple):
+    """A row and the line of the text that it stands on."""
+
+    cells: Sequence[Cell]
+    source: int
+
+
+def draw_table(head: Row, rows: Sequence[Row], aligns: Sequence[Align], width: int) -> list[WordsLine]:
+    """The table in lines of at most ``width`` cells."""
+    widths = _widths(head, rows, width)
+    if widths is None:
+        return list(_one_by_one(head, rows, width))
+    lines = _row(head, widths, aligns)
+    rule = "─┼─".join("─" * each for each in widths)
+    lines.append(WordsLine([Span(rule, "rule")], head.source))
+    is_wrapped = [_height(row, widths) > 1 for row in rows]
+    for number, row in enumerate(rows):
+        if number and (is_wrapped[number] or is_wrapped[number - 1]):
+            faint = "┈┼┈".join("┈" * each for each in widths)
+            lines.append(WordsLine([Span(faint, "rule")], row.source))
+        lines += _row(row, widths, aligns)
+    return lines
+
+
+def _widths(head: Row, rows: Sequence[Row], width: int) -> list[int] | None:
+    """How wide each column is; None where they do not fit beside each other."""
+    count = len(head.cells)
+    room = width - 3 * (count - 1)
+    if room < count * min(2, _NARROWEST):
+        return None
+    natural = [1] * count
+    for row in (head, *rows):
+        for number, cell in enumerate(row.cells[:count]):
+            natural[number] = max(natural[number], natural_width(cell.words))
+    if sum(natural) <= room:
+        return natural
+    if sum(min(each, _NARROWEST) for each in natural) > room:
+        return None
+    low, high = _NARROWEST, max(natural)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(each, middle) for each in natural) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    widths = [min(each, low) for each in natural]
+    free = room - sum(widths)
+    for number, each in enumerate(natural):
+        if free and each > widths[number]:
+            widths[number] += 1
+            free -= 1
+    return widths
+
+
+def _height(row: Row, widths: Sequence[int]) -> int:
+    return max(
+        (len(lay_out(cell.words, width)) for cell, width in zip(row.cells, widths, strict=False)), default=1
+    )
+
+
+def _row(row: Row, widths: Sequence[int], aligns: Sequence[Align]) -> list[WordsLine]:
+    columns = [lay_out(cell.words, width) for cell, width in zip(row.cells, widths, strict=False)]
+    lines = []
+    for number in range(max((len(column) for column in columns), default=1)):
+        spans: list[Span] = []
+        for place, (column, width, align) in enumerate(zip(columns, widths, aligns, strict=False)):
+            spans += [Span(" │ ", "rule")] if place else []
+            words = column[number].spans if number < len(column) else []
+            free = max(0, width - width_of(words))
+            before = {"left": 0, "center": free // 2, "right": free}[align]
+            spans += [Span(" " * before), *words, Span(" " * (free - before))]
+        lines.append(WordsLine([span for span in spans if span.text], row.source))
+    return lines
+
+
+def _one_by_one(head: Row, rows: Sequence[Row], width: int) -> Iterator[WordsLine]:
+    """Each cell below the last, after the name of its column: for what no pane is wide enough for."""
+    if not rows:
+        for cell in head.cells:
+            yield from _sourced(lay_out(cell.words, width), head.source)
+    for number, row in enumerate(rows):
+        if number:
+            yield WordsLine([Span("┈" * width, "rule")], row.source)
+        for name, cell in zip(head.cells, row.cells, strict=False):
+            if any(run.text for run in cell.words):
+                words = [*name.words, Run(": ", "dim", 0), *cell.words]
+                yield from _sourced(lay_out(words, width), row.source)
+
+
+def _sourced(lines: Sequence[WordsLine], source: int) -> Iterator[WordsLine]:
+    for line in lines:
+        yield line._replace(source=source)

@@ -1,0 +1,356 @@
+"""A board, rendered: Markdown drawn by the line, as quick with ten megabytes as with ten lines.
+
+What is on the screen is held by a place in the text, not by a number of lines from its top: what is changed
+or drawn elsewhere moves nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+from textual.geometry import Size
+from textual.strip import Strip
+from watchroom_whiteboards.outline import Heading
+
+from watchroom_tui.markdown import code
+from watchroom_tui.markdown.drawing import NARROWEST
+from watchroom_tui.markdown.index import Index, Outline
+from watchroom_tui.markdown.page import TOP, Page, Place
+from watchroom_tui.markdown.searching import Finder
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.widgets.text_view import TextView
+from watchroom_tui.wording import words_of
+
+_SLICE: Final = 0.006
+"""So many seconds at a time are spent on what is not on the screen: a key waits no longer."""
+
+_MARGIN: Final = " "
+_FLASH: Final = 1.0
+_LOOK_AHEAD: Final = 3
+"""Scrolling by at most so many screens goes line by line; further, to where the scrollbar says."""
+
+_ROUGH: Final = 0.02
+"""The scrollbar follows when there is this much more or less to scroll than it shows."""
+
+
+class MarkdownView(TextView):
+    """Shows a board; messages as its siblings do. Search, outline and `go_to` speak of bytes of the text."""
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._page: Page | None = None
+        self._place = TOP
+        self._rows: list[Place] | None = None
+        self._strips: dict[Place, Strip] = {}
+        self._placed = 0
+        self._is_placing = False
+        self._is_growing = False
+        self._wish: int | None = None
+        self._finder: Finder | None = None
+        self._match: int | None = None
+        self._flashing: tuple[int, int] | None = None
+        self._flashes = 0
+        self._loading: set[str] = set()
+
+    # -- what is shown
+
+    def show_board(self, subject: object, data: bytes, *, title: str) -> None:
+        """Show the board ``data`` (UTF-8). ``subject`` is what it is about: where it is the same as before,
+        what is on the screen stays in place and what changed flashes; another one starts at the top."""
+        self._source, self._lines = None, ()
+        if self._page is not None and subject == self._subject:
+            self._edit(self._page, data)
+        else:
+            self._subject = subject
+            self._page = Page(Index(data), self._text_width())
+            self._place, self._wish, self._flashing = TOP, None, None
+            self._finder, self._match = None, None
+        self._entitle(title)
+        self._show_anew()
+        self._begin_to_grow()
+
+    def show_words(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
+        self._page, self._rows = None, None
+        super().show_words(subject, lines, title=title)
+
+    def clear(self) -> None:
+        self._page, self._rows = None, None
+        super().clear()
+
+    def _edit(self, page: Page, data: bytes) -> None:
+        if data == page.index.data:
+            return
+        top, place = page.offset(self._place), self._place
+        first = place.line - page.place(top).line if page.place(top).chunk == place.chunk else 0
+        change = page.edit(data)
+        if change.old_end <= top:
+            top += change.new_end - change.old_end
+        elif change.start < top:
+            top = min(top, max(change.start, change.new_end - 1))
+        found = page.place(top)
+        self._place = page.move(found, max(0, first)) if found != TOP or first else found
+        if self._match is not None:
+            self._match = None
+        self._flash(change.start, max(change.new_end, change.start + 1))
+
+    def _flash(self, start: int, end: int) -> None:
+        self._flashing = (start, end)
+        self._flashes += 1
+        self.set_timer(_FLASH, partial(self._end_flash, self._flashes))
+
+    def _end_flash(self, number: int) -> None:
+        if number == self._flashes:
+            self._flashing = None
+            self._strips.clear()
+            self.refresh()
+
+    # -- growing
+
+    def _begin_to_grow(self) -> None:
+        if not self._is_growing:
+            self._is_growing = True
+            self.call_after_refresh(self._grow)
+
+    def _grow(self) -> None:
+        """Take in more of the board, for no longer than a key may wait; then go on, if there is more."""
+        page = self._page
+        if page is None:
+            self._is_growing = False
+            return
+        until = time.perf_counter() + _SLICE
+        while time.perf_counter() < until and page.index.grow():
+            pass
+        if page.index.is_whole:
+            self._is_growing = False
+            self._finish(page)
+        else:
+            self.set_timer(0.001, self._grow)
+
+    def _finish(self, page: Page) -> None:
+        """All of the board is known: link references, how long it is, and where a wish leads."""
+        if page.index.references:
+            page.forget()
+        wish, self._wish = self._wish, None
+        if wish is not None:
+            self._place = page.last(self.room.height) if wish < 0 else page.place(wish)
+        self._show_anew()
+
+    # -- scrolling
+
+    def _show_anew(self) -> None:
+        self._strips.clear()
+        self._move_to(self._place)
+
+    def _move_to(self, place: Place) -> None:
+        """Have ``place`` at the top, and the scrollbar where that is, as far as one can tell."""
+        page = self._page
+        if page is None:
+            return
+        self._place, self._rows = place, None
+        if self.room.height and self.is_attached:
+            self._visible(page)
+        top, height = page.top(self._place), self.room.height
+        total = max(page.total(), top + height if self._place != TOP else 0)
+        shown = self.virtual_size.height
+        if abs(total - shown) > _ROUGH * shown or top > shown - height or len(self._visible(page)) < height:
+            self.virtual_size = Size(0, total)
+        self._placed = top
+        self._is_placing = True
+        try:
+            self.scroll_to(y=top, animate=False, immediate=True)
+            self._placed = self.scroll_offset.y
+        finally:
+            self._is_placing = False
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        page, line = self._page, round(new_value)
+        if page is None or self._is_placing or line == self._placed:
+            return
+        lines = line - self._placed
+        if line == 0:
+            self._move_to(TOP)
+        elif abs(lines) <= _LOOK_AHEAD * self.room.height:
+            self._move_to(page.move(self._place, lines))
+        else:
+            self._move_to(page.at(line))
+
+    def action_scroll_by(self, lines: int) -> None:
+        if self._page is None:
+            super().action_scroll_by(lines)
+        else:
+            self._wish = None
+            self._move_to(self._page.move(self._place, lines))
+
+    def action_scroll_to_end(self, end: int) -> None:
+        page = self._page
+        if page is None:
+            super().action_scroll_to_end(end)
+        elif not end:
+            self._wish = None
+            self._move_to(TOP)
+        elif page.index.is_whole:
+            self._move_to(page.last(self.room.height))
+        else:
+            self._wish = -1
+
+    def on_resize(self) -> None:
+        page = self._page
+        if page is None:
+            super().on_resize()
+            return
+        if self._text_width() != page.width:
+            top = page.offset(self._place) if self._place != TOP else 0
+            page.resize(self._text_width())
+            self._place = page.place(top) if top else TOP
+        self._show_anew()
+
+    def _text_width(self) -> int:
+        return max(NARROWEST, self.room.width - 2 * len(_MARGIN))
+
+    # -- the outline, and places in the text
+
+    @property
+    def at_offset(self) -> int:
+        """Which byte of the text is at the top."""
+        return self._page.offset(self._place) if self._page is not None else 0
+
+    def outline(self) -> Sequence[Heading]:
+        """The headings of the board, as far as it has been gone through."""
+        return Outline(self._page.index) if self._page is not None else ()
+
+    def go_to(self, offset: int) -> None:
+        """Show the line in which a byte of the text stands, at the top if possible."""
+        page = self._page
+        if page is None:
+            return
+        if page.index.is_whole or offset < page.index.end:
+            self._wish = None
+            self._move_to(page.place(offset))
+        else:
+            self._wish = offset
+
+    # -- searching
+
+    async def search(self, words: str) -> int:
+        """Mark ``words`` wherever they stand, whatever their case; how often that is. Empty ends it."""
+        self._match = None
+        finder = self._finder = Finder(words) if words else None
+        self._strips.clear()
+        self.refresh()
+        page = self._page
+        if page is None or finder is None:
+            return 0
+        count = 0
+        until = time.perf_counter() + _SLICE
+        for found in finder.matches(page.index.data):
+            count += len(found)
+            if time.perf_counter() > until:
+                await asyncio.sleep(0)
+                until = time.perf_counter() + _SLICE
+        return count
+
+    def go_to_match(self, step: int) -> bool:
+        """Show the next match, or with -1 the one before, beginning anew at the other end. False if there is
+        none."""
+        page, finder = self._page, self._finder
+        if page is None or finder is None:
+            return False
+        data = page.index.data
+        at = self.at_offset if self._match is None else self._match
+        if step > 0:
+            found = finder.next(data, at if self._match is None else at + 1)
+            found = finder.next(data, 0) if found < 0 else found
+        else:
+            found = finder.last(data, at)
+            found = finder.last(data, len(data)) if found < 0 else found
+        if found < 0:
+            return False
+        self._match = found
+        self._strips.clear()
+        place = page.place(found)
+        if place in self._visible(page):
+            self.refresh()
+        else:
+            self._move_to(page.move(place, -(self.room.height // 3)))
+        return True
+
+    # -- drawing
+
+    def _visible(self, page: Page) -> list[Place]:
+        """The places on the lines of the screen. At the end of the board the last line is the lowest."""
+        if self._rows is None:
+            height = self.room.height
+            self._rows = page.window(self._place, height)
+            if len(self._rows) < height and self._place != TOP:
+                self._place = page.last(height)
+                self._rows = page.window(self._place, height)
+            waiting = {each for row in self._rows for each in page.drawn(row.chunk).waiting}
+            if waiting - self._loading:
+                self._loading |= waiting
+                self.run_worker(self._load(waiting))
+        return self._rows
+
+    async def _load(self, languages: set[str]) -> None:
+        """Read in what colours code, beside what the person does."""
+        for language in sorted(languages):
+            await asyncio.to_thread(code.load, language)
+        if self._page is not None:
+            self._page.forget()
+        self._strips.clear()
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+
+    def render_line(self, y: int) -> Strip:
+        page = self._page
+        if page is None:
+            return super().render_line(y)
+        rows, width = self._visible(page), self.room.width
+        if y >= len(rows):
+            is_empty = not rows and y == 1
+            return self.strip([Span(" " + words_of(self)(self._empty), "dim")] if is_empty else (), width)
+        strip = self._strips.get(rows[y])
+        if strip is None or strip.cell_length != width:
+            strip = self._strips[rows[y]] = self._drawn_strip(page, rows[y], width)
+        return strip
+
+    def _drawn_strip(self, page: Page, place: Place, width: int) -> Strip:
+        if len(self._strips) > 4 * max(self.room.height, 1):
+            self._strips.clear()
+        line = page.line(place)
+        spans = line.spans
+        under = ""
+        if self._flashing is not None and self._flashing[0] <= page.offset(place) < self._flashing[1]:
+            under = "flash"
+        if self._finder is not None:
+            spans = self._marked(page, place, spans, self._finder)
+        return self.strip([Span(_MARGIN), *spans], width, under)
+
+    def _marked(self, page: Page, place: Place, line: Line, finder: Finder) -> Line:
+        """The line with the matches in it marked; those of the one that was gone to in another way."""
+        text = "".join(span.text for span in line)
+        found = [match.span() for match in finder.pattern.finditer(text)]
+        if not found:
+            return line
+        is_here = self._match is not None and page.place(self._match) == place
+        mark = "match-here" if is_here else "match"
+        spans: list[Span] = []
+        at = 0
+        for piece, style in line:
+            edges = {0, len(piece)}
+            edges.update(edge - at for each in found for edge in each if at < edge < at + len(piece))
+            ordered = sorted(edges)
+            for start, end in pairwise(ordered):
+                is_match = any(first <= at + start < last for first, last in found)
+                spans.append(Span(piece[start:end], f"{style} {mark}".strip() if is_match else style))
+            at += len(piece)
+        return spans
