@@ -83,8 +83,8 @@ def test_there_are_652_examples() -> None:
 
 
 def test_headings_are_told_apart_by_more_than_their_colour() -> None:
-    assert screen("# a\n## b\n### c\n###### d", 12) == (
-        "a\n━━━━━━━━━━━━\n\nb\n────────────\n\n### c\n\n###### d"
+    assert screen("# a\n## b\n### c\n###### d", 16) == (
+        "a\n━━━━━━━━━━━━━━━━\n\nb\n────────────────\n\n### c\n\n###### d"
     )
 
 
@@ -181,7 +181,7 @@ def test_hard_breaks_break_and_lines_know_where_they_stand() -> None:
     assert [(text, line.source) for text, line in zip(shown(lines), lines, strict=True)] == [
         ("one", 0),
         ("two three", 1),
-        ("", 4),
+        ("", 1),
         ("• a b", 4),
         ("  c", 6),
     ]

@@ -109,7 +109,7 @@ class _Drawer:
             token = self._tokens[self._at]
             drawn = self._block(token, width)
             if lines and drawn and (token.type == "heading_open" or not (was_close or token.hidden)):
-                lines.append(MarkdownLine((), drawn[0].source))
+                lines.append(MarkdownLine((), lines[-1].source))
             was_close = token.hidden or token.type == "heading_open"
             lines += drawn
         return lines
@@ -168,7 +168,7 @@ class _Drawer:
         self._depth -= 1
         lines = items[0] if items else []
         for each in items[1:]:
-            lines += [MarkdownLine((), each[0].source)] if is_loose else []
+            lines += [MarkdownLine((), lines[-1].source)] if is_loose else []
             lines += each
         return lines
 

@@ -12,6 +12,8 @@ from watchroom_whiteboards.outline import Heading, add_references, heading_at, m
 
 _KINDS: Final = get_args(ChunkKind)
 _BLOCK: Final = 1 << 16
+_CONTEXTS: Final = (2000, 400, 80)
+"""What stood at a place is looked for by so many bytes of it, where several things changed at once."""
 
 
 class Change(NamedTuple):
@@ -27,6 +29,19 @@ def changed(old: bytes, new: bytes) -> Change:
     head = _same_head(old, new)
     tail = _same_tail(old, new, min(len(old), len(new)) - head)
     return Change(head, len(old) - tail, len(new) - tail)
+
+
+def moved(old: bytes, new: bytes, change: Change, offset: int) -> int:
+    """Where in the new text that stands which stood at ``offset`` of the old one: where it can be told."""
+    if offset < change.start:
+        return offset
+    if offset >= change.old_end:
+        return offset + change.new_end - change.old_end
+    for length in _CONTEXTS:
+        found = new.find(old[offset : offset + length], change.start)
+        if found >= 0:
+            return found
+    return min(offset, max(change.start, change.new_end - 1))
 
 
 def _same_head(old: bytes, new: bytes) -> int:

@@ -19,7 +19,7 @@ from watchroom_whiteboards.outline import Heading
 
 from watchroom_tui.markdown import code
 from watchroom_tui.markdown.drawing import NARROWEST
-from watchroom_tui.markdown.index import Index, Outline
+from watchroom_tui.markdown.index import Index, Outline, moved
 from watchroom_tui.markdown.page import TOP, Page, Place
 from watchroom_tui.markdown.searching import Finder
 from watchroom_tui.spans import Line, Span
@@ -85,17 +85,13 @@ class MarkdownView(TextView):
     def _edit(self, page: Page, data: bytes) -> None:
         if data == page.index.data:
             return
-        top, place = page.offset(self._place), self._place
-        first = place.line - page.place(top).line if page.place(top).chunk == place.chunk else 0
+        old, top = page.index.data, page.offset(self._place)
+        begin = page.place(top)
+        further = self._place.line - begin.line if begin.chunk == self._place.chunk else 0
         change = page.edit(data)
-        if change.old_end <= top:
-            top += change.new_end - change.old_end
-        elif change.start < top:
-            top = min(top, max(change.start, change.new_end - 1))
-        found = page.place(top)
-        self._place = page.move(found, max(0, first)) if found != TOP or first else found
-        if self._match is not None:
-            self._match = None
+        is_at_top = self._place == TOP
+        self._place = TOP if is_at_top else page.move(page.place(moved(old, data, change, top)), further)
+        self._match = None
         self._flash(change.start, max(change.new_end, change.start + 1))
 
     def _flash(self, start: int, end: int) -> None:
@@ -110,6 +106,11 @@ class MarkdownView(TextView):
             self.refresh()
 
     # -- growing
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether the board is still being gone through."""
+        return self._is_growing
 
     def _begin_to_grow(self) -> None:
         if not self._is_growing:

@@ -1,0 +1,264 @@
+"""A rendered board on the screen: scrolled, searched, and changed under the eyes of who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
+from board_app import BoardApp
+from tui.driving import MIDDLE, NARROW, WIDE, Desk
+from watchroom_tui.app import WatchroomApp
+from watchroom_tui.markdown import code
+from watchroom_tui.spans import Span
+from watchroom_tui.widgets.markdown_view import MarkdownView
+
+SECTIONS = 4000
+LONG = b"# The board\n\n" + b"".join(
+    b"## Section %d\n\nWords of section %d, and more.\n\n- [ ] task %d\n\n" % (each, each, each)
+    for each in range(SECTIONS)
+)
+
+
+class Reader(Desk):
+    """A person in front of a board."""
+
+    @property
+    def app_of_board(self) -> BoardApp:
+        return cast("BoardApp", self.app)
+
+    @property
+    def view(self) -> MarkdownView:
+        return self.app_of_board.board
+
+    def text(self) -> list[str]:  # type: ignore[override]  # the lines within the frame
+        return [line[1:-2].strip() for line in self.lines()[1:-1]]
+
+    async def shows_all(self) -> None:
+        """The whole board is known."""
+        await self.until(lambda: len(self.view.outline()) and not self.view.is_growing, "the whole board")
+        await self.settle()
+
+    async def edit(self, data: bytes) -> None:
+        self.app_of_board.show(data)
+        await self.settle()
+
+
+@asynccontextmanager
+async def board(data: bytes, size: tuple[int, int] = MIDDLE) -> AsyncIterator[Reader]:
+    app = BoardApp(data)
+    async with app.run_test(size=size) as pilot:
+        reader = Reader(cast("WatchroomApp", app), pilot)
+        await reader.settle()
+        yield reader
+
+
+def at(number: int) -> int:
+    return LONG.index(b"## Section %d\n" % number)
+
+
+async def test_keys_scroll_by_lines_and_pages_and_to_the_ends() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        top = reader.text()
+        assert top[:4] == ["The board", "━" * 116, "", "Section 0"]
+        await reader.press("down", "j")
+        assert reader.text()[:-2] == top[2:]
+        await reader.press("up", "k")
+        assert reader.text() == top
+        await reader.press("pagedown")
+        page = reader.text()
+        assert page[0] == top[-1]
+        await reader.press("pageup")
+        assert reader.text() == top
+        await reader.press("G")
+        assert reader.text()[-1] == f"☐ task {SECTIONS - 1}"
+        await reader.press("up")
+        assert reader.text()[-1] != f"☐ task {SECTIONS - 1}"
+        await reader.press("down", "down", "down")
+        assert reader.text()[-1] == f"☐ task {SECTIONS - 1}"
+        await reader.press("g")
+        assert reader.text() == top
+
+
+async def test_the_end_is_shown_as_soon_as_it_is_known() -> None:
+    async with board(b"x") as reader:
+        reader.app_of_board.board.show_board("another", LONG, title="another")
+        await reader.press("G")
+        await reader.until(lambda: reader.text()[-1] == f"☐ task {SECTIONS - 1}", "the end")
+
+
+async def test_the_scrollbar_and_the_wheel_lead_where_they_say() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        view = reader.view
+        view.scroll_to(y=view.max_scroll_y // 2, animate=False, immediate=True)
+        await reader.settle()
+        middle = view.at_offset / len(LONG)
+        assert 0.3 < middle < 0.7
+        view.scroll_to(y=view.max_scroll_y, animate=False, immediate=True)
+        await reader.settle()
+        assert view.at_offset / len(LONG) > 0.99
+        view.scroll_to(y=0, animate=False, immediate=True)
+        await reader.settle()
+        assert view.at_offset == 0
+
+
+async def test_the_outline_leads_to_its_headings() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        outline = reader.view.outline()
+        assert len(outline) == SECTIONS + 1
+        assert [each.title for each in outline[:3]] == ["The board", "Section 0", "Section 1"]
+        heading = outline[2500]
+        reader.view.go_to(heading.start)
+        await reader.settle()
+        assert reader.text()[0] == heading.title == "Section 2499"
+        assert reader.view.at_offset == heading.start
+
+
+async def test_an_edit_above_or_below_moves_nothing_on_the_screen() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        reader.view.go_to(at(2000))
+        await reader.press("down", "down")
+        before = reader.text()
+        await reader.edit(b"# New above\n\nMany words.\n\n" * 300 + LONG)
+        assert reader.text() == before
+        await reader.shows_all()
+        assert reader.text() == before
+        await reader.edit(b"# New above\n\nMany words.\n\n" * 300 + LONG + b"# At the end\n")
+        assert reader.text() == before
+        await reader.edit(LONG)
+        assert reader.text() == before
+        await reader.press("up", "up")
+        assert reader.view.at_offset == at(2000)
+
+
+async def test_an_edit_on_the_screen_shows_and_the_top_stays() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        reader.view.go_to(at(2000))
+        await reader.settle()
+        before = reader.text()
+        place = LONG.index(b"- [ ] task 2001\n")
+        await reader.edit(LONG[:place] + b"- [x] another\n" + LONG[place:])
+        after = reader.text()
+        assert after[0] == before[0] == "Section 2000"
+        assert "☑ another" in after
+
+
+async def test_an_edit_that_opens_code_shows_the_rest_as_code_and_back() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        await reader.edit(LONG[: at(5)] + b"```\n" + LONG[at(5) :])
+        await reader.shows_all()
+        assert len(reader.view.outline()) == 6
+        await reader.edit(LONG)
+        await reader.shows_all()
+        assert len(reader.view.outline()) == SECTIONS + 1
+
+
+async def test_another_board_starts_at_the_top() -> None:
+    async with board(LONG) as reader:
+        await reader.press("pagedown", "pagedown")
+        reader.view.show_board("another", LONG, title="another")
+        await reader.settle()
+        assert reader.text()[0] == "The board"
+        assert reader.shows("another")
+
+
+async def test_words_are_found_marked_and_gone_to() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        assert await reader.view.search("TASK 12") == 111
+        assert reader.view.go_to_match(1)
+        await reader.settle()
+        assert any("☐ task 12" in line for line in reader.text())
+        first = reader.text()
+        assert reader.view.go_to_match(1)
+        assert reader.view.go_to_match(1)
+        await reader.settle()
+        assert any("☐ task 121" in line for line in reader.text())
+        assert reader.view.go_to_match(-1)
+        assert reader.view.go_to_match(-1)
+        assert reader.view.go_to_match(-1)
+        await reader.settle()
+        assert any("☐ task 1299" in line for line in reader.text())
+        assert reader.view.go_to_match(1)
+        await reader.settle()
+        assert first == reader.text()
+        assert await reader.view.search("not there") == 0
+        assert not reader.view.go_to_match(1)
+
+
+async def test_matches_stand_out_and_the_one_gone_to_more() -> None:
+    async with board(b"one word\n\nanother word\n\nno more") as reader:
+        await reader.view.search("word")
+        reader.view.go_to_match(1)
+        reader.view.go_to_match(1)
+        await reader.settle()
+        grounds = {}
+        for y, strip in enumerate(reader.app.screen._compositor.render_strips(reader.app.screen.size)):
+            for segment in strip:
+                if segment.text == "word" and segment.style:
+                    grounds[y] = segment.style.bgcolor
+        assert len(grounds) == 2
+        assert len(set(grounds.values())) == 2
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+async def test_resizing_keeps_what_is_at_the_top(size: tuple[int, int]) -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        reader.view.go_to(at(1234))
+        await reader.settle()
+        await reader.pilot.resize_terminal(*size)
+        await reader.settle()
+        await reader.until(lambda: reader.text()[0] == "Section 1234", "the same heading at the top")
+        assert reader.view.at_offset == at(1234)
+
+
+async def test_what_is_below_the_last_chunk_stays_at_the_end_when_the_board_gets_shorter() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        await reader.press("G")
+        await reader.edit(LONG[: at(3)])
+        assert reader.text()[0] == "The board"
+        assert reader.shows("task 2")
+
+
+async def test_messages_and_boards_take_turns() -> None:
+    async with board(LONG) as reader:
+        reader.view.show_words("message", [[Span("a message")]], title="said")
+        await reader.settle()
+        assert reader.text()[0] == "a message"
+        assert reader.view.outline() == ()
+        reader.app_of_board.show(LONG)
+        await reader.sees("Section 0")
+        reader.view.clear()
+        await reader.settle()
+        assert not reader.shows("Section")
+        reader.app_of_board.show(b"")
+        await reader.settle()
+        assert reader.text()[1] != ""
+
+
+async def test_code_gets_its_colours_when_they_are_read_in() -> None:
+    async with board(b"```sql\nSELECT 1;\n```\n") as reader:
+        await reader.until(lambda: code.is_ready("sql"), "the colours")
+
+        def colours() -> set[object]:
+            strips = reader.app.screen._compositor.render_strips(reader.app.screen.size)
+            return {part.style.color for part in strips[1] if part.style and part.text.strip(" │")}
+
+        await reader.until(lambda: len(colours()) > 2, "more than one colour")
+
+
+async def test_nothing_in_a_board_is_markup_or_can_be_clicked() -> None:
+    async with board(b"[@click=app.quit]press[/] [bold] \x1b[31m &#8238;x [a](javascript:x)") as reader:
+        await reader.sees("[@click=app.quit]press[/] [bold] ␛[31m ‹RO+202E›x")
+        for strip in reader.app.screen._compositor.render_strips(reader.app.screen.size):
+            for segment in strip:
+                assert not (segment.style and (segment.style.meta or segment.style.link)), segment
