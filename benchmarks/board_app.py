@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
+import watchroom_tui
 from rich.style import Style
 from textual.app import App, ComposeResult
 from watchroom_tui.theme import DARK, THEMES
@@ -24,7 +25,7 @@ CHANGED = b"changed "
 class BoardApp(App[None]):
     """One `MarkdownView`, with the dashboard's styles."""
 
-    CSS_PATH: ClassVar[list[str]] = [str(files("watchroom_tui") / "styles/app.tcss")]  # type: ignore[assignment]
+    CSS_PATH: ClassVar[list[str]] = [str(Path(watchroom_tui.__file__ or "").parent / "styles/app.tcss")]  # type: ignore[assignment]
 
     def __init__(self, data: bytes = b"") -> None:
         super().__init__()
@@ -34,7 +35,10 @@ class BoardApp(App[None]):
         self.updates = 0
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = DARK
+        # As the dashboard does: the stylesheets are parsed once.
+        self.set_reactive(BoardApp.theme, DARK)
+        self.add_class(f"-theme-{DARK}", "-dark-mode")
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def compose(self) -> ComposeResult:
         yield MarkdownView(title="pane.preview", empty="empty.preview", id="board", classes="pane")
@@ -43,6 +47,7 @@ class BoardApp(App[None]):
     def on_mount(self) -> None:
         self.show(self.data)
         self.board.focus()
+        self.call_after_refresh(gc.enable)
 
     @property
     def board(self) -> MarkdownView:
@@ -61,4 +66,5 @@ class BoardApp(App[None]):
 
 
 if __name__ == "__main__":
+    gc.disable()
     BoardApp(Path(sys.argv[1]).read_bytes()).run()

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
+import boards
 import dashboard
 import merging
 import models
@@ -29,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "sessions": sessions.measure,
     "realtime": realtime.measure,
     "documents": writing_together.measure,
+    "boards": boards.measure,
 }
 
 

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom_whiteboards.parts import Mark, Part, parts
 
-LONGEST: Final = 8192
+LONGEST: Final = 4096
 """markdown-it takes quadratic time for some texts: of chunks of this size that cannot be seen."""
 
 ChunkKind: TypeAlias = Literal["text", "cut", "fence", "html", "table"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import MutableMapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
@@ -22,6 +23,9 @@ NARROWEST: Final = 8
 
 _MOST_BRACKETS: Final = 200
 """A paragraph of more is shown as it is written: markdown-it takes quadratic time for them."""
+
+_SPECIAL: Final = re.compile(r"[\\`*_\[<&~\n]")
+"""What there must be in words that are more than themselves."""
 
 _BULLETS: Final = "•◦▪"
 _TITLES: Final = ("heading", "heading", "heading-3", "heading-4", "heading-4", "heading-6")
@@ -200,6 +204,8 @@ class _Drawer:
                 Run(safe(line) + ("\n" if number + 1 < len(lines) else ""), style, number)
                 for number, line in enumerate(lines)
             ]
+        if not _SPECIAL.search(token.content):
+            return [Run(safe(token.content), style, 0)]
         children: list[Token] = []
         _inline().inline.parse(token.content, _inline(), self._references, children)
         return runs(children, style)

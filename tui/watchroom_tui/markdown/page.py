@@ -18,6 +18,9 @@ from watchroom_tui.markdown.index import Change, Index
 _KEPT: Final = 16
 """So many chunks stay drawn."""
 
+_AHEAD: Final = 3
+"""So many screens are drawn before they are asked for."""
+
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
@@ -75,6 +78,23 @@ class Page:
             opener=opener.decode("utf-8", "replace"),
             is_followed=is_followed,
         )
+
+    def prepare(self, place: Place, height: int) -> bool:
+        """Draw a chunk that is near what is shown from ``place`` on. False if all of them are drawn."""
+        if not self._has(place.chunk):
+            return False
+        below, lines = place.chunk, -place.line
+        while self._has(below) and lines < _AHEAD * height:
+            if self.index[below] not in self._drawn:
+                self.drawn(below)
+                return True
+            lines += self._height(below)
+            below += 1
+        above = max(0, place.chunk - 1)
+        if self.index[above] in self._drawn:
+            return False
+        self.drawn(above)
+        return True
 
     def line(self, place: Place) -> MarkdownLine:
         return self.drawn(place.chunk).lines[place.line]

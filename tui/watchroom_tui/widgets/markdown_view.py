@@ -29,6 +29,7 @@ from watchroom_tui.wording import words_of
 _SLICE: Final = 0.006
 """So many seconds at a time are spent on what is not on the screen: a key waits no longer."""
 
+_PAUSE: Final = 0.005
 _MARGIN: Final = " "
 _FLASH: Final = 1.0
 _LOOK_AHEAD: Final = 3
@@ -36,6 +37,9 @@ _LOOK_AHEAD: Final = 3
 
 _ROUGH: Final = 0.02
 """The scrollbar follows when there is this much more or less to scroll than it shows."""
+
+_STEPS: Final = 8
+"""So many steps of the scrollbar can be told apart in each cell."""
 
 
 class MarkdownView(TextView):
@@ -50,6 +54,7 @@ class MarkdownView(TextView):
         self._placed = 0
         self._is_placing = False
         self._is_growing = False
+        self._is_preparing = False
         self._wish: int | None = None
         self._finder: Finder | None = None
         self._match: int | None = None
@@ -141,6 +146,13 @@ class MarkdownView(TextView):
             self._place = page.last(self.room.height) if wish < 0 else page.place(wish)
         self._show_anew()
 
+    def _prepare(self) -> None:
+        """Draw what is next above or below before a key asks for it."""
+        page = self._page
+        self._is_preparing = page is not None and page.prepare(self._place, self.room.height)
+        if self._is_preparing:
+            self.set_timer(_PAUSE, self._prepare)
+
     # -- scrolling
 
     def _show_anew(self) -> None:
@@ -155,19 +167,27 @@ class MarkdownView(TextView):
         self._place, self._rows = place, None
         if self.room.height and self.is_attached:
             self._visible(page)
+        self._show_how_far(page)
+        self.refresh()
+        if not self._is_preparing:
+            self._is_preparing = True
+            self.set_timer(_PAUSE, self._prepare)
+
+    def _show_how_far(self, page: Page) -> None:
+        """Move the scrollbar, unless nobody could see it move: it costs more than all the rest of a key."""
         top, height = page.top(self._place), self.room.height
         total = max(page.total(), top + height if self._place != TOP else 0)
-        shown = self.virtual_size.height
-        if abs(total - shown) > _ROUGH * shown or top > shown - height or len(self._visible(page)) < height:
+        shown, is_end = self.virtual_size.height, len(self._rows or ()) < height
+        if abs(total - shown) > _ROUGH * shown or top > shown - height or is_end:
             self.virtual_size = Size(0, total)
-        self._placed = top
+        if abs(top - self._placed) * _STEPS * height < total and self._place != TOP:
+            return
         self._is_placing = True
         try:
             self.scroll_to(y=top, animate=False, immediate=True)
             self._placed = self.scroll_offset.y
         finally:
             self._is_placing = False
-        self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
