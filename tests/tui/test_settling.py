@@ -1,33 +1,15 @@
-"""How a conflict ends: a commit, a dismissal, a file put back. All of it from the keyboard, and in the journal."""
+"""How a conflict ends: a commit or a dismissal. All of it from the keyboard, and in the journal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from calls import ok
-from tui.driving import MIDDLE, NARROW, WIDE, Desk, dashboard
-from tui.team import BASE, CURRENT, PLAN, busy, collide, has_opened_merge, opens_merge, stale_write, write
+from tui.driving import MIDDLE, NARROW, WIDE, dashboard
+from tui.settling import DECIDED, commits, is_asked_for_a_message, on_disk, stale_write_of_one_line
+from tui.team import CURRENT, PLAN, collide, has_opened_merge, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
-
-DECIDED = "# The plan\n\nfirst, said alice\n\nmiddle\n\nlast, said bob\n"
-
-
-def on_disk(root: Path, path: str = PLAN) -> str:
-    return (root / "collaborative/current" / path).read_text(encoding="utf-8")
-
-
-async def is_asked_for_a_message(desk: Desk) -> None:
-    await desk.until(lambda: desk.place == "CommitScreen", "the commit")
-    await desk.settle()
-
-
-async def commits(desk: Desk, *keys: str) -> None:
-    """Decide with ``keys``, then commit with the message that is proposed."""
-    await desk.press(*keys, "w")
-    await is_asked_for_a_message(desk)
-    await desk.press("enter")
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
@@ -194,12 +176,6 @@ async def test_choosing_what_stands_dismisses_the_refused_write(
         assert workspace.journal.content(refused) == "late\n"
 
 
-def stale_write_of_one_line(winner: Toolbox, loser: Toolbox) -> int:
-    write(winner, "one\n", 0)
-    write(winner, "two\n", 1)
-    return stale_write(loser, "late\n", 1)
-
-
 async def test_a_refused_write_is_dismissed_and_its_agent_is_told(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
@@ -217,93 +193,6 @@ async def test_a_refused_write_is_dismissed_and_its_agent_is_told(
         await desk.is_told("stays as it is")
         assert desk.place == "files"
         assert "dana dismissed" in str(ok(bob, "collab_read", filepath=PLAN)["notice"])
-
-
-@pytest.fixture
-def by_hand(root: Path, workspace: Workspace, alice: Toolbox) -> Callable[[str | None], None]:
-    """Changes plan.md behind the journal's back; None deletes it."""
-    write(alice, BASE, 0)
-    file = root / "collaborative/current" / PLAN
-
-    def change(text: str | None) -> None:
-        if text is None:
-            file.unlink()
-        else:
-            file.write_text(text, encoding="utf-8")
-        workspace.scan()
-
-    return change
-
-
-async def test_an_edit_made_by_hand_becomes_a_version(
-    root: Path, workspace: Workspace, by_hand: Callable[[str | None], None]
-) -> None:
-    by_hand(BASE + "by hand\n")
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.sees("incoming · outside", "all decided")
-        await commits(desk)
-        await desk.is_told("is version 2 now")
-        assert on_disk(root) == BASE + "by hand\n"
-        await desk.has_taken_in(workspace)
-        assert desk.model.needs == ()
-        assert workspace.scan() == []
-        assert workspace.verify() == []
-
-
-async def test_an_edit_made_by_hand_is_merged_with_a_newer_version(
-    root: Path, workspace: Workspace, alice: Toolbox, by_hand: Callable[[str | None], None]
-) -> None:
-    by_hand(BASE.replace("last", "last, by hand"))
-    write(alice, BASE.replace("first", "first, said alice"), 1)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await commits(desk)
-        await desk.is_told("is version 3 now")
-        assert on_disk(root) == BASE.replace("last", "last, by hand").replace("first", "first, said alice")
-
-
-@pytest.mark.parametrize("text", ["by hand\n", None], ids=["edited", "deleted"])
-async def test_a_file_that_was_changed_by_hand_is_put_back(
-    root: Path, workspace: Workspace, by_hand: Callable[[str | None], None], text: str | None
-) -> None:
-    by_hand(text)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("R")
-        await desk.is_asked("Put version 1 of plan.md back")
-        await desk.press("y")
-        await desk.is_told("is as the journal has it")
-        assert on_disk(root) == BASE
-        await desk.has_taken_in(workspace)
-        assert desk.model.needs == ()
-        assert workspace.scan() == []
-
-
-async def test_a_deletion_by_hand_cannot_be_committed(
-    workspace: Workspace, by_hand: Callable[[str | None], None]
-) -> None:
-    by_hand(None)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.sees("deleted by hand; R puts it back")
-        await desk.press("w")
-        await desk.is_told("Shared files stay: R puts it back")
-
-
-async def test_a_file_that_was_edited_once_more_is_not_put_back(
-    root: Path, workspace: Workspace, by_hand: Callable[[str | None], None]
-) -> None:
-    by_hand("once\n")
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        (root / "collaborative/current" / PLAN).write_text("twice\n", encoding="utf-8")
-        await desk.press("R")
-        await desk.is_asked("Put version 1 of plan.md back")
-        await desk.press("y")
-        await desk.is_told("edited by hand once more")
-        assert on_disk(root) == "twice\n"
-        assert desk.place == "merge"
 
 
 async def test_an_agent_that_recovers_by_itself_leaves_the_person_nothing_to_settle(
@@ -350,123 +239,3 @@ async def test_the_files_room_leads_to_the_conflict_of_the_file(
         await desk.has_taken_in(workspace)
         await desk.press("c")
         await desk.is_told("No conflict is open here.")
-
-
-async def test_an_edit_that_is_no_text_is_never_committed_as_an_empty_file(
-    root: Path, workspace: Workspace, alice: Toolbox
-) -> None:
-    write(alice, BASE, 0)
-    (root / "collaborative/current" / PLAN).write_bytes(b"\xff\0")
-    write(alice, CURRENT, 1)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.sees("no text; R settles it")
-        await desk.press("w")
-        await desk.is_told("is no text, or too long")
-        await desk.press("R")
-        await desk.is_asked("Put version 2 of plan.md back")
-        await desk.press("y")
-        await desk.is_told("is as the journal has it")
-        assert on_disk(root) == CURRENT
-
-
-async def test_a_commit_that_has_begun_ends_whatever_is_pressed_meanwhile(
-    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
-) -> None:
-    collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        with busy(workspace):
-            await commits(desk, "c", "i")
-            await desk.until(lambda: desk.place == "merge", "the merge")
-            await desk.press("w", "d", "D", "R")
-            assert desk.place == "merge"
-        await desk.is_told("plan.md is version 3 now")
-        assert on_disk(root) == DECIDED
-        assert desk.place == "files"
-        await desk.press("q")
-        await desk.until(lambda: desk.app._exit, "the end")
-
-
-async def test_quitting_does_not_ask_about_what_is_just_being_committed(
-    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
-) -> None:
-    collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        with busy(workspace):
-            await commits(desk, "c", "i")
-            await desk.until(lambda: desk.place == "merge", "the merge")
-            await desk.press("q")
-            await desk.until(lambda: desk.app._exit, "the end")
-        await desk.until(lambda: on_disk(root) == DECIDED, "the commit")
-
-
-@pytest.mark.parametrize("key", ["escape", "1"])
-async def test_a_commit_that_has_begun_ends_though_its_merge_is_left(
-    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, key: str
-) -> None:
-    collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        with busy(workspace):
-            await commits(desk, "c", "i")
-            await desk.until(lambda: desk.place == "merge", "the merge")
-            await desk.press(key)
-            await desk.until(lambda: desk.place != "merge", "another room")
-        await desk.is_told("plan.md is version 3 now. The conflict with bob is settled.")
-        assert on_disk(root) == DECIDED
-
-
-async def test_a_commit_that_is_refused_after_its_merge_was_left_waits_there_with_what_was_decided(
-    workspace: Workspace, alice: Toolbox, bob: Toolbox
-) -> None:
-    collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
-        await desk.press("c", "i", "w")
-        await is_asked_for_a_message(desk)
-        write(alice, CURRENT.replace("middle", "the middle"), 2)
-        with busy(workspace):
-            await desk.press("enter")
-            await desk.until(lambda: desk.place == "merge", "the merge")
-            await desk.press("escape")
-            await desk.until(lambda: desk.place == "files", "the files")
-        await desk.is_told("Not committed")
-        assert await opens_merge(desk) is hand
-        await desk.sees("current v3 · alice", "all decided")
-        await commits(desk)
-        await desk.is_told("is version 4 now")
-
-
-async def test_a_merge_that_was_left_and_opened_again_closes_when_its_commit_is_done(
-    workspace: Workspace, alice: Toolbox, bob: Toolbox
-) -> None:
-    collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
-        with busy(workspace):
-            await commits(desk, "c", "i")
-            await desk.until(lambda: desk.place == "merge", "the merge")
-            await desk.press("escape")
-            await desk.until(lambda: desk.place == "files", "the files")
-            assert await opens_merge(desk) is hand
-        await desk.is_told("is version 3 now")
-        await desk.until(lambda: desk.place == "files", "the files")
-
-
-async def test_a_merge_closes_with_what_lies_over_it_when_its_commit_is_done(
-    workspace: Workspace, alice: Toolbox, bob: Toolbox
-) -> None:
-    collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        with busy(workspace):
-            await commits(desk, "c", "i")
-            await desk.until(lambda: desk.place == "merge", "the merge")
-            await desk.press("question_mark")
-            await desk.until(lambda: desk.place == "HelpScreen", "the help")
-        await desk.is_told("is version 3 now")
-        assert desk.place == "HelpScreen"
-        await desk.press("escape")
-        await desk.until(lambda: desk.place == "files", "the files")

@@ -1,0 +1,20 @@
+"""Waits that take no time."""
+
+from __future__ import annotations
+
+from watchroom.runtime.models import (
+    Patience,
+)
+
+
+class Waits:
+    """Takes the place of waiting: notes how long it should have been."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+    def patience(self, retries: int = 3) -> Patience:
+        return Patience(retries=retries, jitter=lambda: 0.0, sleep=self.sleep)

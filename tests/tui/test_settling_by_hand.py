@@ -1,0 +1,117 @@
+"""Files that were changed by hand: committed, merged or put back, from the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tui.driving import dashboard
+from tui.settling import commits, on_disk
+from tui.team import BASE, CURRENT, PLAN, opens_merge, write
+from watchroom import Toolbox, Workspace
+
+
+@pytest.fixture
+def by_hand(root: Path, workspace: Workspace, alice: Toolbox) -> Callable[[str | None], None]:
+    """Changes plan.md behind the journal's back; None deletes it."""
+    write(alice, BASE, 0)
+    file = root / "collaborative/current" / PLAN
+
+    def change(text: str | None) -> None:
+        if text is None:
+            file.unlink()
+        else:
+            file.write_text(text, encoding="utf-8")
+        workspace.scan()
+
+    return change
+
+
+async def test_an_edit_made_by_hand_becomes_a_version(
+    root: Path, workspace: Workspace, by_hand: Callable[[str | None], None]
+) -> None:
+    by_hand(BASE + "by hand\n")
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.sees("incoming · outside", "all decided")
+        await commits(desk)
+        await desk.is_told("is version 2 now")
+        assert on_disk(root) == BASE + "by hand\n"
+        await desk.has_taken_in(workspace)
+        assert desk.model.needs == ()
+        assert workspace.scan() == []
+        assert workspace.verify() == []
+
+
+async def test_an_edit_made_by_hand_is_merged_with_a_newer_version(
+    root: Path, workspace: Workspace, alice: Toolbox, by_hand: Callable[[str | None], None]
+) -> None:
+    by_hand(BASE.replace("last", "last, by hand"))
+    write(alice, BASE.replace("first", "first, said alice"), 1)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await commits(desk)
+        await desk.is_told("is version 3 now")
+        assert on_disk(root) == BASE.replace("last", "last, by hand").replace("first", "first, said alice")
+
+
+@pytest.mark.parametrize("text", ["by hand\n", None], ids=["edited", "deleted"])
+async def test_a_file_that_was_changed_by_hand_is_put_back(
+    root: Path, workspace: Workspace, by_hand: Callable[[str | None], None], text: str | None
+) -> None:
+    by_hand(text)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.press("R")
+        await desk.is_asked("Put version 1 of plan.md back")
+        await desk.press("y")
+        await desk.is_told("is as the journal has it")
+        assert on_disk(root) == BASE
+        await desk.has_taken_in(workspace)
+        assert desk.model.needs == ()
+        assert workspace.scan() == []
+
+
+async def test_a_deletion_by_hand_cannot_be_committed(
+    workspace: Workspace, by_hand: Callable[[str | None], None]
+) -> None:
+    by_hand(None)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.sees("deleted by hand; R puts it back")
+        await desk.press("w")
+        await desk.is_told("Shared files stay: R puts it back")
+
+
+async def test_a_file_that_was_edited_once_more_is_not_put_back(
+    root: Path, workspace: Workspace, by_hand: Callable[[str | None], None]
+) -> None:
+    by_hand("once\n")
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        (root / "collaborative/current" / PLAN).write_text("twice\n", encoding="utf-8")
+        await desk.press("R")
+        await desk.is_asked("Put version 1 of plan.md back")
+        await desk.press("y")
+        await desk.is_told("edited by hand once more")
+        assert on_disk(root) == "twice\n"
+        assert desk.place == "merge"
+
+
+async def test_an_edit_that_is_no_text_is_never_committed_as_an_empty_file(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    write(alice, BASE, 0)
+    (root / "collaborative/current" / PLAN).write_bytes(b"\xff\0")
+    write(alice, CURRENT, 1)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        await desk.sees("no text; R settles it")
+        await desk.press("w")
+        await desk.is_told("is no text, or too long")
+        await desk.press("R")
+        await desk.is_asked("Put version 2 of plan.md back")
+        await desk.press("y")
+        await desk.is_told("is as the journal has it")
+        assert on_disk(root) == CURRENT
