@@ -43,6 +43,8 @@ class Room(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._trail: list[Widget] = []
+        # What is new is styled as it is mounted; Textual would parse every stylesheet twice more for it.
+        self._css_update_count = self.app._css_update_count
 
     @property
     def watchroom(self) -> WatchroomApp:
