@@ -7,17 +7,20 @@ are those that decide what survives: the sync of the journal, its writing, and t
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 from calls import ok
 from crash import writer
 from crash.test_kill import lost
-from crash.writer import AGENTS, NOT_OPENED, Acknowledged
+from crash.writer import AGENTS, GO, NOT_OPENED, Acknowledged
 from evidence import outside_rows, snapshot, torn
 from watchroom import Workspace
 
@@ -26,39 +29,70 @@ SYNCS = "fdatasync,fsync"
 JOURNAL_FILE = ".watchroom/journal.db-wal"
 VIEW_FILES = ".watchroom/tmp"
 LAID_MARK = ".watchroom/lock"
-KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+KILLED = -signal.SIGKILL
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
-def run_with_fault(
-    root: Path, faults: dict[str, str], seed: int, only: tuple[str, ...] = ()
-) -> tuple[list[Acknowledged], int]:
-    """What a writer of `OPERATIONS` operations was told, and the code with which it ended.
+class Traced:
+    """Has writers run under strace, one at a time. They are forked: an interpreter that starts makes thousands of
+    calls, and strace stops it at each."""
 
-    ``faults`` has for kinds of system calls what is done to them. ``only`` calls that touch one of these files
-    or folders of the workspace count.
-    """
-    # Not with --seccomp-bpf, which is faster but forgets to deliver signals.
-    command = [
-        *("strace", "-f", "-qq", "-o", str(root.parent / "strace.log")),
-        *(option for path in only for option in ("-P", str(root / path))),
-        *("-e", f"trace={','.join(faults)}"),
-        *(option for calls, fault in faults.items() for option in ("-e", f"inject={calls}:{fault}")),
-        *(sys.executable, writer.__file__, str(root), str(seed), str(OPERATIONS)),
-    ]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "ptrace" in ended.stderr:
-        pytest.skip(f"strace may not trace here: {ended.stderr.strip()}")
-    if "Traceback" in ended.stderr:
-        print(ended.stderr)
-    return [json.loads(line) for line in ended.stdout.splitlines()], ended.returncode
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin
+        assert process.stdout
+        self._orders: IO[str] = process.stdin
+        self._lines: IO[str] = process.stdout
+
+    def run_with_fault(
+        self, root: Path, faults: dict[str, str], seed: int, only: tuple[str, ...] = ()
+    ) -> tuple[list[Acknowledged], int]:
+        """What a writer of `OPERATIONS` operations was told, and the code with which it ended.
+
+        ``faults`` has for kinds of system calls what is done to them. ``only`` calls that touch one of these files
+        or folders of the workspace count.
+        """
+        told, complaints = root.parent / "told", root.parent / "complaints"
+        order = writer.Order(
+            root=str(root), seed=seed, operations=OPERATIONS, told=str(told), complaints=str(complaints)
+        )
+        self._orders.write(json.dumps(order) + "\n")
+        self._orders.flush()
+        child = int(self._lines.readline())
+        # Not with --seccomp-bpf, which is faster but forgets to deliver signals.
+        command = [
+            *("strace", "-f", "-p", str(child), "-o", str(root.parent / "strace.log")),
+            *(option for path in only for option in ("-P", str(root / path))),
+            *("-e", f"trace={','.join(faults)}"),
+            *(option for calls, fault in faults.items() for option in ("-e", f"inject={calls}:{fault}")),
+        ]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
+            assert strace.stderr
+            first = strace.stderr.readline()
+            os.kill(child, GO if "attached" in first else signal.SIGKILL)
+            code = int(self._lines.readline())
+            said = first + strace.stderr.read()
+        if "attached" not in first:
+            assert "ptrace" in said, said
+            pytest.skip(f"strace may not trace here: {said.strip()}")
+        print(complaints.read_text())
+        return [json.loads(line) for line in told.read_text().splitlines()], code
+
+
+@pytest.fixture(scope="module")
+def traced() -> Iterator[Traced]:
+    command = [sys.executable, writer.__file__]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield Traced(process)
+    finally:
+        process.communicate()
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 5, 8, 13, 21])
-def test_killed_at_a_sync(root: Path, nth: int) -> None:
-    told, code = run_with_fault(root, {SYNCS: f"signal=KILL:when={nth}"}, seed=nth)
-    assert code in KILLED
+def test_killed_at_a_sync(traced: Traced, root: Path, nth: int) -> None:
+    told, code = traced.run_with_fault(root, {SYNCS: f"signal=KILL:when={nth}"}, seed=nth)
+    assert code == KILLED
     _check_after_death(root, told)
 
 
@@ -71,17 +105,17 @@ def test_killed_at_a_sync(root: Path, nth: int) -> None:
         *(("unlinkat", nth) for nth in (1, 2, 3)),
     ],
 )
-def test_killed_at_a_call_that_changes_a_file(root: Path, calls: str, nth: int) -> None:
+def test_killed_at_a_call_that_changes_a_file(traced: Traced, root: Path, calls: str, nth: int) -> None:
     Workspace.open(root, AGENTS).close()
-    told, code = run_with_fault(root, {calls: f"signal=KILL:when={nth}"}, seed=nth)
-    assert code in KILLED
+    told, code = traced.run_with_fault(root, {calls: f"signal=KILL:when={nth}"}, seed=nth)
+    assert code == KILLED
     _check_after_death(root, told)
 
 
 @pytest.mark.parametrize("nth", [1, 2, 4, 7, 20])
-def test_a_sync_that_fails_once_is_a_refusal(root: Path, nth: int) -> None:
+def test_a_sync_that_fails_once_is_a_refusal(traced: Traced, root: Path, nth: int) -> None:
     Workspace.open(root, AGENTS).close()
-    told, code = run_with_fault(root, {SYNCS: f"error=ENOSPC:when={nth}"}, seed=nth)
+    told, code = traced.run_with_fault(root, {SYNCS: f"error=ENOSPC:when={nth}"}, seed=nth)
     assert code == 0
     assert {each["success"] for each in told} >= {True}
     _check_told(root, told)
@@ -91,10 +125,14 @@ def test_a_sync_that_fails_once_is_a_refusal(root: Path, nth: int) -> None:
 @pytest.mark.parametrize(
     "only", [(JOURNAL_FILE,), (VIEW_FILES,), (JOURNAL_FILE, VIEW_FILES), (LAID_MARK,)], ids=str
 )
-def test_on_a_disk_that_is_full_from_some_moment_on(root: Path, only: tuple[str, ...], nth: int) -> None:
+def test_on_a_disk_that_is_full_from_some_moment_on(
+    traced: Traced, root: Path, only: tuple[str, ...], nth: int
+) -> None:
     """Full for the journal, for the files laid out from it, for both, or for the mark of how far they are."""
     Workspace.open(root, AGENTS).close()
-    told, code = run_with_fault(root, {"openat,write,pwrite64": f"error=ENOSPC:when={nth}+"}, nth, only)
+    told, code = traced.run_with_fault(
+        root, {"openat,write,pwrite64": f"error=ENOSPC:when={nth}+"}, nth, only
+    )
     assert code in (0, NOT_OPENED)
     if JOURNAL_FILE in only and code == 0:
         assert any(not each["success"] and each["row"] is None for each in told)
@@ -102,11 +140,13 @@ def test_on_a_disk_that_is_full_from_some_moment_on(root: Path, only: tuple[str,
 
 
 @pytest.mark.parametrize("nth", [8, 11, 14, 23])
-def test_on_a_disk_that_is_full_for_files_first_and_then_for_the_journal(root: Path, nth: int) -> None:
+def test_on_a_disk_that_is_full_for_files_first_and_then_for_the_journal(
+    traced: Traced, root: Path, nth: int
+) -> None:
     """What was committed just before has been done, even if not even the failure can be noted any more."""
     Workspace.open(root, AGENTS).close()
     faults = {"openat": "error=ENOSPC:when=6+", "pwrite64": f"error=ENOSPC:when={nth}+"}
-    told, code = run_with_fault(root, faults, 1, (JOURNAL_FILE, VIEW_FILES))
+    told, code = traced.run_with_fault(root, faults, 1, (JOURNAL_FILE, VIEW_FILES))
     assert code == 0
     _check_told(root, told)
 
@@ -116,7 +156,7 @@ def test_on_a_disk_that_is_full_for_files_first_and_then_for_the_journal(root: P
     [("renameat2", 2), ("write", 3), ("unlinkat", 1), *(("pwrite64", nth) for nth in range(11, 20, 2))],
 )
 def test_an_edit_by_hand_survives_the_death_of_the_writer_that_overwrote_it(
-    root: Path, calls: str, nth: int
+    traced: Traced, root: Path, calls: str, nth: int
 ) -> None:
     files = {
         **{f"agents/alice/folder/{n}.md": f"by hand, private {n}" for n in range(4)},
@@ -130,8 +170,8 @@ def test_an_edit_by_hand_survives_the_death_of_the_writer_that_overwrote_it(
             ok(alice, "collab_write", filepath=f"plans/{n}.md", content="first", message="m")
     for file, text in files.items():
         (root / file).write_text(text)
-    _, code = run_with_fault(root, {calls: f"signal=KILL:when={nth}"}, seed=1)
-    assert code in KILLED
+    _, code = traced.run_with_fault(root, {calls: f"signal=KILL:when={nth}"}, seed=1)
+    assert code == KILLED
     with Workspace.open(root) as workspace:
         kept = {workspace.journal.content(row.seq) for row in outside_rows(workspace)}
     assert set(files.values()) - kept == set()

@@ -4,16 +4,21 @@
 then one line of JSON for each acknowledged operation, for ever; once it is dead, prints ``dead``. Forking saves
 every writer the start of an interpreter.
 
-``python writer.py ROOT SEED COUNT``: is such a writer itself, and ends after COUNT operations. The lines then go
-out through writev, so that faults can be injected into every write that is not one.
+``python writer.py``: reads orders, one a line, each a JSON object with the fields of `Order`. For each it forks
+a writer, prints its process id, and once it has ended the code that it ended with. The writer begins when it is
+sent `GO`: whoever wants to trace it has attached by then. Its lines go out through writev, so that faults can be
+injected into every write that is not one.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import random
+import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from itertools import count
 from threading import Lock, Thread
@@ -27,6 +32,8 @@ AGENTS: Final = ("alice", "bob", "charlie")
 DEAD: Final = "dead"
 NOT_OPENED: Final = 3
 """The exit code of a writer that was told that the workspace cannot be opened."""
+GO: Final = signal.SIGUSR1
+PR_SET_PTRACER: Final = 0x59616D61
 LARGE: Final = 70 * 1024
 """More than fits into a row, so that the content stands in a table of its own."""
 
@@ -43,6 +50,16 @@ class Acknowledged(TypedDict):
     version: int | None
     row: int | None
     content: str | None
+
+
+class Order(TypedDict):
+    """A writer of so many operations. ``told`` and ``complaints`` are the files that it writes to."""
+
+    root: str
+    seed: int
+    operations: int
+    told: str
+    complaints: str
 
 
 class Writer:
@@ -156,7 +173,14 @@ def write_some(root: str, seed: int, operations: int) -> None:
         Writer(workspace.tools(AGENTS[0]), seed, report).run(operations)
 
 
+def load_everything() -> None:
+    """Work a little, so that what is only loaded when it is used is there before the forks."""
+    with tempfile.TemporaryDirectory() as root, Workspace.open(root, AGENTS) as workspace:
+        Writer(workspace.tools(AGENTS[0]), 1, lambda _: None).run(20)
+
+
 def fork_writers(root: str) -> None:
+    load_everything()
     for line in sys.stdin:
         process = os.fork()
         if process == 0:
@@ -166,8 +190,33 @@ def fork_writers(root: str) -> None:
         os.write(1, f"{DEAD}\n".encode())
 
 
+def fork_traced() -> None:
+    load_everything()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {GO})
+    for line in sys.stdin:
+        order: Order = json.loads(line)
+        process = os.fork()
+        if process == 0:
+            _redirect(1, order["told"])
+            _redirect(2, order["complaints"])
+            # Where only an ancestor may trace (Yama), this lets any other process do it too.
+            ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(-1), 0, 0, 0)
+            signal.sigwait({GO})
+            write_some(order["root"], order["seed"], order["operations"])
+            return
+        os.write(1, f"{process}\n".encode())
+        _, status = os.waitpid(process, 0)
+        os.write(1, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def _redirect(descriptor: int, path: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(file, descriptor)
+    os.close(file)
+
+
 if __name__ == "__main__":
     if len(sys.argv) == 2:
         fork_writers(sys.argv[1])
     else:
-        write_some(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+        fork_traced()
