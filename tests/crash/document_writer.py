@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from threading import Thread
 from typing import Final, TypedDict
 
-from marked import Editor
+from marked import DOC_ID, SCHEMA, Editor
 from watchroom import Workspace
 
 AGENTS: Final = ("alice", "bob")
@@ -56,7 +57,17 @@ def _tell(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
 
+def load_everything() -> None:
+    """Edit a little, so that what is only loaded when it is used is there before the forks."""
+    with tempfile.TemporaryDirectory() as root, Workspace.open(root, AGENTS) as workspace:
+        toolbox = workspace.tools(AGENTS[0])
+        toolbox.dispatch_tool_call("realtime_create_document", {"doc_id": DOC_ID, "schema": SCHEMA})
+        editor = Editor(toolbox, 0, 0)
+        editor.make(editor.plan())
+
+
 def fork_writers(root: str) -> None:
+    load_everything()
     for line in sys.stdin:
         process = os.fork()
         if process == 0:

@@ -12,6 +12,7 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from itertools import count
 from pathlib import Path
@@ -111,7 +112,14 @@ async def work(root: str, *, finishing: bool) -> None:
         await asyncio.gather(*(lane(workspace, number, config, finishing) for number in range(LANES)))
 
 
+def load_everything() -> None:
+    """Make an agent, so that what is only loaded when it is used is there before the forks."""
+    with tempfile.TemporaryDirectory() as root, Workspace.open(root, agents=("alice", "bob")) as workspace:
+        agent(workspace)
+
+
 def fork_runners(root: str) -> None:
+    load_everything()
     for line in sys.stdin:
         process = os.fork()
         if process == 0:
