@@ -13,9 +13,13 @@ Call = Callable[..., dict[str, Json]]
 
 
 def pytest_collection_finish() -> None:
-    """What is imported by now stays to the end: the garbage collector need not look through it again."""
+    """What is imported by now stays to the end: the garbage collector need not look through it again.
+
+    What the tests make is looked through less often than usual: a dashboard is many objects, most of them at once.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
 
 
 @pytest.fixture
