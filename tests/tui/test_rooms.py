@@ -52,3 +52,13 @@ async def test_the_header_counts_what_needs_a_person(
         await desk.sees("⚑ 1 need you")
         write(bob, "merged\n", 3)
         await desk.sees("✓ all well")
+
+
+async def test_a_model_that_comes_while_a_room_is_being_made_is_shown_when_it_is(
+    workspace: Workspace,
+) -> None:
+    async with dashboard(workspace) as desk:
+        made = desk.app.switch_mode("agents")
+        desk.app.show_model()
+        await made
+        await desk.until(lambda: len(desk.list("agents").items) == 3, "the agents")

@@ -176,8 +176,9 @@ class WatchroomApp(App[None]):
 
     def show_model(self) -> None:
         """Bring the room that is shown up to the model."""
-        # While the dashboard closes, a room may have lost its panes already.
-        if self.room and self.is_running:
+        # Before it is mounted, when it shows the model by itself, a room has no panes yet; while the
+        # dashboard closes, it may have lost them already.
+        if self.room and self.room.is_mounted and self.is_running:
             self.room.show(self.model)
 
     @property
