@@ -420,6 +420,20 @@ def test_reading_a_section_is_enough_to_rewrite_it_and_no_more(ceo: Toolbox, cfo
     ok(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="cfo")
 
 
+def test_whoever_rewrote_a_section_knows_it_whatever_others_wrote_elsewhere(
+    workspace: Workspace, ceo: Toolbox, cfo: Toolbox
+) -> None:
+    write(ceo, "# T\n## A\na\n\n## B\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="one")
+    ok(ceo, "whiteboard_append", board=GLOBAL, content="An entry.")
+    again = workspace.tools("cfo")
+    ok(again, "whiteboard_update_section", board=GLOBAL, section="A", content="two")
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="A", content="mine", expected_version=4)
+    refusal = refused(again, "whiteboard_update_section", board=GLOBAL, section="A", content="three")
+    assert refusal["is_conflict"]
+
+
 def test_what_a_call_of_another_process_read_counts(root: Path, workspace: Workspace, ceo: Toolbox) -> None:
     write(ceo, "# T\n## A\na\n")
     for _ in range(2):

@@ -15,6 +15,10 @@ Scope: TypeAlias = Literal[
     "session",
     "files",
     "documents",
+    "boards",
+    "board",
+    "board_versions",
+    "board_writing",
     "merge",
     "editor",
     "handoffs",
@@ -56,7 +60,9 @@ class Action(NamedTuple):
         return tuple(KEY_NAMES.get(key, key) for key in self.keys)
 
 
-OF_THE_FOCUSED: Final = frozenset({"list", "view", "editor", "session", "choices", "writing"})
+OF_THE_FOCUSED: Final = frozenset(
+    {"list", "view", "board", "board_writing", "editor", "session", "choices", "writing"}
+)
 """What these keys do is done by the widget that has the focus."""
 
 KEY_NAMES: Final = {
@@ -89,10 +95,11 @@ ROOMS: Final[tuple[tuple[str, str], ...]] = (
     ("3", "handoffs"),
     ("4", "files"),
     ("5", "documents"),
+    ("6", "boards"),
     ("7", "requests"),
     ("8", "activity"),
 )
-"""The number key of each room and its name. 6 is kept for boards."""
+"""The number key of each room and its name."""
 
 ACTIONS: Final[tuple[Action, ...]] = (
     *(Action(f"room_{room}", "app", f"room('{room}')", (key,)) for key, room in ROOMS),
@@ -143,6 +150,17 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("leap_ahead", "documents", "leap(1)", ("right_curly_bracket",)),
     Action("live", "documents", "live", ("L",), footer=True),
     Action("looked", "documents", "looked", ("m",), footer=True),
+    Action("edit_board", "boards", "edit", ("e",), footer=True, acts=True),
+    Action("board_versions", "boards", "versions", ("v",), footer=True),
+    Action("settle_board", "boards", "settle", ("c",), footer=True, acts=True),
+    Action("search", "board", "search", ("slash",), footer=True),
+    Action("next_match", "board", "match(1)", ("n",)),
+    Action("previous_match", "board", "match(-1)", ("N",)),
+    Action("outline", "board", "outline", ("o",), footer=True),
+    Action("restore", "board_versions", "restore", ("r",), footer=True, acts=True),
+    Action("mark_version", "board_versions", "mark", ("m",), footer=True),
+    Action("save_board", "board_writing", "save", ("ctrl+s",), footer=True, acts=True),
+    Action("leave_board", "board_writing", "leave", ("escape",), footer=True),
     Action("take_current", "merge", "take('current')", ("c",), footer=True, acts=True),
     Action("take_incoming", "merge", "take('incoming')", ("i",), footer=True, acts=True),
     Action("take_both", "merge", "take('both')", ("b",), footer=True, acts=True),
@@ -173,7 +191,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
 )
 
 
-BEFORE_WIDGETS: Final = {"next_pane", "previous_pane", "finish"}
+BEFORE_WIDGETS: Final = {"next_pane", "previous_pane", "finish", "save_board", "leave_board"}
 """Textual's screens and its editor take these keys otherwise."""
 
 

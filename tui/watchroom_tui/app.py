@@ -32,6 +32,7 @@ from watchroom_tui.wording import wording
 if TYPE_CHECKING:
     from watchroom import Workspace
 
+    from watchroom_tui.board_drafts import BoardDraft
     from watchroom_tui.hints import Hints
     from watchroom_tui.merge_in_hand import MergeInHand
     from watchroom_tui.work import WorkerProcess
@@ -65,6 +66,7 @@ class WatchroomApp(App[None]):
             "handoffs",
             "files",
             "documents",
+            "boards",
             "requests",
             "activity",
             "detail",
@@ -91,6 +93,7 @@ class WatchroomApp(App[None]):
     ) -> None:
         super().__init__()
         self.words = wording(language)
+        self.language: Language = language
         self.journal = journal
         self.place = place
         self.person = person
@@ -105,6 +108,8 @@ class WatchroomApp(App[None]):
         self.guide = Guide(self)
         self.merges: dict[int, MergeInHand] = {}
         """What was begun and not committed, by the row that was refused."""
+        self.board_drafts: dict[str, BoardDraft] = {}
+        """What was written on boards and not saved, by their names."""
         self.feed = Feed(
             journal,
             lambda model, progress: self._from_feed(ModelChanged(model, progress)),
@@ -249,7 +254,7 @@ class WatchroomApp(App[None]):
         if begun:
             paths = ", ".join(safe(each.sides.incoming.path) for each in begun)
             text = self.words("merge.quit_question", path=paths)
-        elif getattr(self.screen, "has_words", False):
+        elif self.board_drafts or getattr(self.screen, "has_words", False):
             text = self.words("writing.quit_question")
         else:
             self.exit()
@@ -346,6 +351,10 @@ def _make_room(name: str) -> Screen[None]:
         from watchroom_tui.screens.documents import DocumentsRoom
 
         return DocumentsRoom()
+    if name == "boards":
+        from watchroom_tui.screens.boards import BoardsRoom
+
+        return BoardsRoom()
     if name == "requests":
         from watchroom_tui.screens.requests import RequestsRoom
 

@@ -8,9 +8,13 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
 
 from watchroom.merge import Change, changes
+from watchroom.texts import Language
+
+if TYPE_CHECKING:
+    from watchroom_tui.board_summary import SummaryItem
 
 LONGEST_ANSWER: Final = 256 * 1024 * 1024
 
@@ -86,18 +90,24 @@ class WorkerProcess:
             steps[step].append(Change._make(change))
         return steps
 
+    async def summary(self, board: bytes, language: Language) -> list[SummaryItem]:
+        """What `watchroom_tui.board_summary.summary_of` finds in a board (UTF-8)."""
+        from watchroom_tui.board_summary import SummaryItem
+
+        return [SummaryItem._make(each) for each in await self._ask("summary_of", board, language)]
+
     async def start(self) -> None:
         """Start the process, for a question that will come: starting takes longer than most answers."""
         await self._running()
 
-    async def _ask(self, function: str, *arguments: str) -> Answer:
+    async def _ask(self, function: str, *arguments: str | bytes) -> Answer:
         process = await self._running()
         number = next(self._numbers)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         if process.stdin is None:
             raise RuntimeError("the worker process was started without an input")
-        texts = [argument.encode() for argument in arguments]
+        texts = [each.encode() if isinstance(each, str) else each for each in arguments]
         process.stdin.write(json.dumps([number, function, *map(len, texts)]).encode() + b"\n")
         for text in texts:
             process.stdin.write(text)
@@ -138,10 +148,18 @@ class WorkerProcess:
             await self._reader
 
 
+def summary_of(board: str, language: Language) -> Sequence[tuple[str | int, ...]]:
+    """See `watchroom_tui.board_summary`, which is loaded with the first board."""
+    from watchroom_tui import board_summary
+
+    return board_summary.summary_of(board, language)
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., Sequence[tuple[str | int, ...]]]]] = {
     "diff": diff,
     "changes": changes,
     "changes_of": changes_of,
+    "summary_of": summary_of,
 }
 """What the process can do."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 from watchroom.model import Row
@@ -13,9 +13,13 @@ from watchroom.toolbox.collab import settled
 from watchroom.toolbox.definitions import READS, Hints, Tool, define
 from watchroom.toolbox.missed import cut, unified
 from watchroom.toolbox.results import HistoryEntry, Result
+from watchroom.zones.boards import SECTION
 from watchroom.zones.leases import PATIENCE
 
-from watchroom_whiteboards.whiteboards import TEXTS, Whiteboards
+from watchroom_whiteboards.texts import TEXTS
+
+if TYPE_CHECKING:
+    from watchroom_whiteboards.whiteboards import Whiteboards
 
 Wait = Annotated[float, Field(ge=0, le=60)]
 Expected = Annotated[int, Field(ge=-1, le=2**31 - 1)]
@@ -103,6 +107,9 @@ class BoardRestored(Result):
 
 
 def _boards(caller: Caller) -> Whiteboards:
+    # What reads Markdown is slow to load: whoever uses other tools does without.
+    from watchroom_whiteboards.whiteboards import Whiteboards
+
     return Whiteboards(caller.boards, caller.registry)
 
 
@@ -190,7 +197,7 @@ def update_section(caller: Caller, args: UpdateSection) -> BoardWritten:
 
 
 def updated(caller: Caller, args: UpdateSection, row: Row) -> BoardWritten:
-    return BoardWritten(board=args.board, version=row.version or 0, section=row.message)
+    return BoardWritten(board=args.board, version=row.version or 0, section=str(row.detail[SECTION]))
 
 
 def history(caller: Caller, args: BoardHistory) -> BoardVersions:

@@ -14,6 +14,7 @@ from watchroom.model import HUMAN_PREFIX, UNCHECKED, Row, Write
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue, catalogue
 from watchroom.zones import BoardZone, FileVersion, Lease
+from watchroom.zones.boards import SECTION
 from watchroom.zones.leases import PATIENCE, SECONDS
 
 from watchroom_whiteboards import sections
@@ -22,11 +23,11 @@ from watchroom_whiteboards.errors import BoardDenied, BoardNotFound
 from watchroom_whiteboards.kinds import same_heading
 from watchroom_whiteboards.permissions import Act, may
 from watchroom_whiteboards.templates import template
+from watchroom_whiteboards.texts import TEXTS
 
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
-TEXTS: Final = "watchroom_whiteboards.texts"
 _MESSAGE: Final = 120
 
 
@@ -181,7 +182,8 @@ class Whiteboards:
                     base = _version(current)
                 elif before is not None:
                     text = sections.with_body(*before, content)
-            return Write(actor, tool, "board", board.name, text, path[:_MESSAGE], base)
+            detail = {SECTION: path}
+            return Write(actor, tool, "board", board.name, text, path[:_MESSAGE], base, detail)
 
         return self._zone.write(actor, board.name, draft, wait=wait)
 

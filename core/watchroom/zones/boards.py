@@ -6,6 +6,7 @@ Who may read and write which board, and what its text means, is for the whiteboa
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from watchroom import names
 from watchroom.errors import Conflict, VersionNotFound
@@ -16,6 +17,9 @@ from watchroom.zones.store import Store
 
 READ_TOOL = "whiteboard_read"
 READ_OLD_TOOL = "whiteboard_read_version"
+SECTION: Final = "section"
+"""In the detail of a version's row: which section it rewrote."""
+_LOOKED_BACK: Final = 100
 
 
 class BoardZone:
@@ -58,9 +62,15 @@ class BoardZone:
         return self._store.last_seen(actor, "board", board, READ_TOOL)
 
     def last_saw_section(self, actor: str, board: str, section: str) -> int:
-        """The version in which the actor last read that section by itself, 0 if it never did. May be called
-        while a write is made: `write` has brought all readings into the journal by then."""
-        return self._store.last_seen(actor, "board", _place(board, section), READ_TOOL)
+        """The version in which the actor last read that section by itself, or rewrote it, 0 if it never did.
+        May be called while a write is made: `write` has brought all readings into the journal by then."""
+        read = self._store.last_seen(actor, "board", _place(board, section), READ_TOOL)
+        mine = (
+            row.version or 0
+            for row in reversed(self.history(board, limit=_LOOKED_BACK))
+            if row.actor == actor and row.detail.get(SECTION) == section
+        )
+        return max(read, next(mine, 0))
 
     def write(
         self, actor: str, board: str, make: Callable[[FileVersion | None], Write], *, wait: float = PATIENCE

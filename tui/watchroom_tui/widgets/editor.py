@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.message import Message
 from textual.widgets import TextArea
 
-from watchroom_tui.actions import bindings
+from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.safe import safe
 
 _FIRST_STAND_IN: Final = 0xF0000
@@ -43,6 +43,7 @@ class SourceArea(TextArea):
 
 class Editor(SourceArea):
     BINDINGS = bindings("editor")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("editor",)
 
     class Done(Message):
         """The person has finished writing."""

@@ -151,7 +151,7 @@ class Footer(Drawn):
         everywhere = [
             (action.shown_keys[0], action.label(words), action.target, "dim")
             for action in of_scope("app")
-            if action.footer and "editor" not in self._scopes()
+            if action.footer and not self._is_written_in()
         ]
         offers: Callable[[str], bool] = getattr(self.screen, "offers", lambda _: True)
         here = [
@@ -192,10 +192,13 @@ class Footer(Drawn):
 
     def _scopes(self) -> list[str]:
         """What the keys mean where the focus is."""
+        mine = [] if self._is_written_in() else [self._room]
+        return [*mine, *scopes_of(self.screen.focused)]
+
+    def _is_written_in(self) -> bool:
+        """Whether the keys that have no other meaning write."""
         focused = self.screen.focused
-        if focused is not None and focused.has_class("editor"):
-            return ["editor"]
-        return [self._room, *scopes_of(focused)]
+        return focused is not None and focused.has_class("editor")
 
     def _laid(self, entries: list[_Entry], start: int, end: int) -> tuple[list[Span], int]:
         """The entries that fit between two columns, and the column after the last."""

@@ -1,0 +1,51 @@
+"""What a person writes on a board and has not saved: what it started from, and what it is by now. Pure."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from watchroom.model import Json
+from watchroom_whiteboards.sections import Section, path_of, sections
+
+WHOLE: Final = 256 * 1024
+"""Boards up to so many bytes are edited whole; of longer ones the section that is looked at: an editor takes
+too long for each key with more."""
+
+
+class BoardDraft(NamedTuple):
+    """A text on its way to the board ``name``, or to a section of it. ``version`` is the one it started from,
+    ``before`` the text there."""
+
+    name: str
+    version: int
+    section: str
+    before: str
+    text: str
+
+    @property
+    def is_changed(self) -> bool:
+        return self.text != self.before
+
+    def call(self, message: str) -> tuple[str, dict[str, Json]]:
+        """The tool that saves it, and its arguments."""
+        where: dict[str, Json] = {"board": self.name, "expected_version": self.version}
+        if self.section:
+            return "whiteboard_update_section", {**where, "section": self.section, "content": self.text}
+        return "whiteboard_write", {**where, "content": self.text, "message": message}
+
+
+def begun(name: str, version: int, data: bytes, at: int) -> BoardDraft:
+    """A draft of the whole board (UTF-8), or of the section at byte ``at`` where the board is long."""
+    section = _innermost(data, at) if len(data) > WHOLE else None
+    if section is None:
+        text = data.decode()
+        return BoardDraft(name, version, "", text, text)
+    text = data[section.heading.body : section.end].decode()
+    return BoardDraft(name, version, path_of(section), text, text)
+
+
+def _innermost(data: bytes, at: int) -> Section | None:
+    """The smallest section in which byte ``at`` stands, the first one if none does."""
+    found = sections(data)
+    around = [each for each in found if each.heading.start <= at < each.end]
+    return around[-1] if around else next(iter(found), None)

@@ -1,0 +1,97 @@
+"""The board under the cursor: its text, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from watchroom.errors import WatchroomError
+from watchroom.model import Row
+
+from watchroom_tui.board_reading import BoardReading, read_board
+from watchroom_tui.board_summary import with_headings
+from watchroom_tui.board_tree import BoardItem
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Span
+from watchroom_tui.widgets.board_list import board_name
+from watchroom_tui.widgets.board_panel import BoardPanel
+from watchroom_tui.widgets.board_text import BoardText
+
+if TYPE_CHECKING:
+    from watchroom_tui.screens.boards import BoardsRoom
+
+SUMMED_UP_AFTER: Final = 0.1
+"""So many seconds a board has to stay as it is before what it says is looked through."""
+
+
+class BoardPane:
+    """Shows a board in ``view`` and what it says in ``panel``."""
+
+    def __init__(self, room: BoardsRoom, view: BoardText, panel: BoardPanel) -> None:
+        self._room = room
+        self._app = room.watchroom
+        self._view = view
+        self._panel = panel
+        self._item: BoardItem | None = None
+        self._asked: tuple[str, Row | None] | None = None
+        self._reading: BoardReading | None = None
+        self._looked: dict[str, int] = {}
+        """The newest version of each board that a person has seen."""
+
+    @property
+    def reading(self) -> BoardReading | None:
+        """What is shown, once it is read."""
+        return self._reading
+
+    def unseen(self, boards: Iterable[BoardItem]) -> dict[str, int]:
+        """How many versions of each board have come since a person last looked at it."""
+        shown = self._item.name if self._item else None
+        return {
+            each.name: each.version - self._looked[each.name]
+            for each in boards
+            if each.version > self._looked.setdefault(each.name, each.version) and each.name != shown
+        }
+
+    def show(self, item: BoardItem | None) -> None:
+        """Bring the pane up to the board as the model has it."""
+        self._item = item
+        if item is None:
+            self._asked = self._reading = None
+            self._view.clear()
+            self._panel.show(())
+            return
+        self._looked[item.name] = item.version
+        wanted = (item.name, item.view.head if item.view else None)
+        if wanted != self._asked:
+            self._asked = wanted
+            self._start(partial(self._load, item))
+
+    def _start(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._room.run_worker(work, group="board", exclusive=True)
+
+    async def _load(self, item: BoardItem) -> None:
+        app = self._app
+        head = item.view.head if item.view else None
+        try:
+            reading = await asyncio.to_thread(read_board, app.journal, item.board, head, app.model.seq)
+        except WatchroomError as error:
+            self._reading = None
+            self._view.show_words(item.name, [[], [Span(f" {safe(str(error))}", "error")]], title=item.name)
+            self._panel.show(())
+            return
+        self._reading = reading
+        self._view.show_board(item.name, reading.data, title=self._title(item))
+        await asyncio.sleep(SUMMED_UP_AFTER)
+        found = await app.worker_process.summary(reading.data, app.language)
+        self._panel.show(with_headings(found))
+
+    def _title(self, item: BoardItem) -> str:
+        words = self._app.words
+        name = board_name(item, words)
+        if item.view is None:
+            return f"{name}  {words('boards.template')}"
+        head = item.view.head
+        said = f" · {safe(head.message)}" if head.message else ""
+        return f"{name}  v{head.version} · {safe(head.actor)}{said}"

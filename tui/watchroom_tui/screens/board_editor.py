@@ -1,0 +1,179 @@
+"""A board is written: its Markdown, and beside it how it will look. A collision opens the merge."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import TextArea
+from watchroom.merge import split_lines
+from watchroom.model import Json, Row
+from watchroom.projections import Model
+
+from watchroom_tui.board_drafts import BoardDraft
+from watchroom_tui.comparing import Compared, Comparison
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.commit import CommitScreen
+from watchroom_tui.screens.room import Room
+from watchroom_tui.widgets.board_source import BoardSource
+from watchroom_tui.widgets.drawn import content
+from watchroom_tui.widgets.markdown_view import MarkdownView
+
+PREVIEWED_AFTER: Final = 0.1
+"""So many seconds without a key, and the preview follows."""
+
+
+class BoardEditor(Room):
+    """Lies over the room of the boards. What is written and not saved stays a draft."""
+
+    ROOM: ClassVar = "board_writing"
+    AUTO_FOCUS = "#source"
+
+    def __init__(self, draft: BoardDraft) -> None:
+        super().__init__()
+        self._draft = draft
+        self._is_open = False
+        self._is_saving = False
+        self._newest = draft.version
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            yield BoardSource(id="source")
+            yield MarkdownView(title="pane.preview", empty="empty.board", id="preview", classes="pane")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        source = self.query_one(BoardSource)
+        source.open(self._draft.text)
+        self._is_open = True
+        self._entitle()
+        self._preview(self._draft.text)
+
+    def show_model(self, model: Model) -> None:
+        head = self._head(model)
+        newest = (head.version or 0) if head else 0
+        if newest != self._newest:
+            self._newest = newest
+            self._entitle()
+
+    def _head(self, model: Model) -> Row | None:
+        return next((board.head for board in model.boards if board.name == self._draft.name), None)
+
+    def _entitle(self) -> None:
+        words, draft = self.watchroom.words, self._draft
+        where = f"{draft.name} > {draft.section}" if draft.section else draft.name
+        title = f"{safe(where)}  v{draft.version}"
+        if self._newest > draft.version:
+            head = self._head(self.watchroom.model)
+            who = safe(head.actor) if head else ""
+            title += "  " + words("boards.meanwhile", version=self._newest, who=who)
+        self.query_one(BoardSource).border_title = content(title)
+        self._show_tabs()
+
+    @property
+    def draft(self) -> BoardDraft:
+        """What is written so far."""
+        if not self._is_open:
+            return self._draft
+        return self._draft._replace(text=self.query_one(BoardSource).source)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether something was written that would be lost."""
+        return self.draft.is_changed
+
+    @on(TextArea.Changed)
+    def follow(self) -> None:
+        if self._is_open:
+            self.preview_soon()
+
+    @work(exclusive=True, group="preview")
+    async def preview_soon(self) -> None:
+        await asyncio.sleep(PREVIEWED_AFTER)
+        self._preview(self.draft.text)
+
+    def _preview(self, text: str) -> None:
+        title = self.watchroom.words("pane.preview")
+        self.query_one(MarkdownView).show_board(self._draft.name, text.encode(), title=title)
+
+    @on(BoardSource.Left)
+    def go_back(self) -> None:
+        # Later: what removes this screen waits until it has done.
+        self.app.call_later(self.watchroom.action_back)
+
+    async def leave(self) -> None:
+        self._keep()
+
+    def _keep(self) -> None:
+        """Keep what is written for the next time, if it is something."""
+        app, draft = self.watchroom, self.draft
+        if draft.is_changed:
+            app.board_drafts[draft.name] = draft
+            app.tell(app.words("boards.draft_kept", board=draft.name))
+        else:
+            app.board_drafts.pop(draft.name, None)
+
+    @on(BoardSource.Saved)
+    def save(self) -> None:
+        app, draft = self.watchroom, self.draft
+        if not draft.is_changed:
+            app.tell(app.words("boards.nothing_to_save"))
+        elif app.workspace is None:
+            app.tell(app.words("files.not_ready"), "warning")
+        elif not self._is_saving:
+            self._is_saving = True
+            self.ask_and_save(draft)
+
+    @work(group="save")
+    async def ask_and_save(self, draft: BoardDraft) -> None:
+        """Show what changes, ask why, and save."""
+        app = self.watchroom
+        try:
+            found = await app.worker_process.changes(draft.before, draft.text)
+            compared = Compared(split_lines(draft.before), split_lines(draft.text), found)
+            changes = await asyncio.to_thread(Comparison, compared, side_by_side=False)
+            title = f"{safe(draft.name)}  v{draft.version} → v{self._newest + 1}"
+            message = await app.push_screen_wait(CommitScreen(changes, title, ""))
+        finally:
+            self._is_saving = False
+        if message is not None:
+            # Of the app, for it ends this screen.
+            work: Callable[[], Awaitable[None]] = partial(self._save, draft, message)
+            app.run_worker(work, group="ending")
+
+    async def _save(self, draft: BoardDraft, message: str) -> None:
+        app = self.watchroom
+        if app.workspace is None:
+            raise RuntimeError("there is no workspace to save to")
+        tools = app.workspace.tools_for_human(app.person)
+        answer = await asyncio.to_thread(tools.dispatch_tool_call, *draft.call(message))
+        if answer["success"]:
+            self._is_open = False
+            app.board_drafts.pop(draft.name, None)
+            app.tell(app.words("boards.saved", board=draft.name, version=answer["version"]))
+            await self._close()
+        elif answer.get("is_conflict"):
+            await self._to_merge(answer["conflict_id"])
+        else:
+            app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+
+    async def _to_merge(self, number: Json) -> None:
+        """Somebody else has written meanwhile: merge, instead of choosing blindly."""
+        app = self.watchroom
+        if not isinstance(number, int):
+            raise TypeError(number)
+        (row,) = await asyncio.to_thread(app.journal.rows, number - 1, until=number)
+        app.tell(app.words("boards.collided", board=row.path), "warning")
+        self._is_open = False
+        app.board_drafts.pop(row.path, None)
+        await self._close()
+        await app.guide.to_merge(row)
+
+    async def _close(self) -> None:
+        if self.app.screen is self:
+            await self.app.pop_screen()

@@ -1,0 +1,113 @@
+"""The versions of a board: each with what it changed; any two compared, and an earlier one brought back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from watchroom.model import Row
+from watchroom.projections import Model
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.comparing import Compared, Comparison
+from watchroom_tui.safe import safe
+from watchroom_tui.screens.rollback import RollbackScreen
+from watchroom_tui.screens.room import Room
+from watchroom_tui.spans import Span
+from watchroom_tui.versions import Unreadable, read_pair, read_texts, read_timeline
+from watchroom_tui.widgets.drawing_view import DrawingView
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.timeline import Timeline, version_name
+
+
+class BoardVersionsScreen(Room):
+    """Lies over the room of the boards."""
+
+    ROOM: ClassVar = "board_versions"
+    BINDINGS = bindings("board_versions")
+
+    def __init__(self, head: Row) -> None:
+        super().__init__()
+        self._head = head
+        self._listed: Row | None = None
+        self.timeline = Timeline(title="pane.versions", empty="empty.versions", id="versions", classes="pane")
+        self.view = DrawingView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            yield self.timeline
+            yield self.view
+
+    def show_model(self, model: Model) -> None:
+        self._head = next((each.head for each in model.boards if each.name == self._head.path), self._head)
+        if self._head != self._listed:
+            self._listed = self._head
+            self.load_versions(self._head)
+
+    @work(exclusive=True, group="versions")
+    async def load_versions(self, head: Row) -> None:
+        journal, as_of = self.watchroom.journal, self.watchroom.model.seq
+        self.timeline.show(await asyncio.to_thread(read_timeline, journal, head, as_of))
+        self._compare()
+
+    @on(LineList.Highlighted, "#versions")
+    def choose(self) -> None:
+        self._compare()
+
+    @on(LineList.Opened, "#versions")
+    def open_version(self) -> None:
+        self.front(self.view)
+
+    def action_mark(self) -> None:
+        """Mark the version under the cursor; a second time takes the mark away."""
+        row, marked = self.timeline.item, self.timeline.marked
+        if row is not None:
+            self.timeline.mark(None if marked is not None and marked.seq == row.seq else row)
+            self._compare()
+
+    def action_restore(self) -> None:
+        """Bring the chosen version back, after showing what that changes."""
+        app, row = self.watchroom, self.timeline.item
+        if row is None:
+            return
+        if app.workspace is None:
+            key = "files.not_ready" if app.feed.is_live else "files.in_the_past"
+            app.tell(app.words(key), "warning")
+        elif row.version is None:
+            app.tell(app.words("files.refused"), "warning")
+        elif row.version == self._head.version:
+            app.tell(app.words("files.current", version=row.version), "warning")
+        else:
+            self.app.push_screen(RollbackScreen(row, app.workspace, app.words))
+
+    def _compare(self) -> None:
+        row, marked = self.timeline.item, self.timeline.marked
+        if row is not None:
+            self.load_comparison(row, marked if marked is not None and marked.seq != row.seq else None)
+
+    @work(exclusive=True, group="diff")
+    async def load_comparison(self, row: Row, other: Row | None) -> None:
+        app = self.watchroom
+        try:
+            pair = await asyncio.to_thread(read_pair, app.journal, row, other)
+            texts = await asyncio.to_thread(read_texts, app.journal, pair)
+        except Unreadable as error:
+            name = version_name(error.row)
+            self._say(name, app.words("files.unreadable", version=name))
+            return
+        changed = await app.worker_process.changes(texts.old, texts.new)
+        before = version_name(pair.old) if pair.old is not None else "v0"
+        name = f"{before} → {version_name(pair.new)}"
+        if not changed:
+            self._say(name, app.words("files.no_changes", version=before))
+            return
+        compared = Compared(texts.old_lines, texts.new_lines, changed)
+        drawing = await asyncio.to_thread(Comparison, compared, side_by_side=False)
+        self.view.show_drawing(pair, drawing, title=f"{safe(row.path)}  {name}")
+
+    def _say(self, name: str, text: str) -> None:
+        title = f"{safe(self._head.path)}  {name}"
+        self.view.show_words(name, [[], [Span(f" {text}", "dim")]], title=title)

@@ -1,0 +1,128 @@
+"""The team's whiteboards: the layers as a tree, the board under the cursor, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from watchroom.model import Row
+from watchroom.projections import Model, Need
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.board_drafts import begun
+from watchroom_tui.board_pane import BoardPane
+from watchroom_tui.board_tree import board_tree
+from watchroom_tui.screens.board_editor import BoardEditor
+from watchroom_tui.screens.board_versions import BoardVersionsScreen
+from watchroom_tui.screens.outline import OutlineScreen
+from watchroom_tui.screens.room import Room
+from watchroom_tui.widgets.board_list import BoardList
+from watchroom_tui.widgets.board_panel import BoardPanel
+from watchroom_tui.widgets.board_text import BoardText
+from watchroom_tui.widgets.line_list import LineList
+
+
+class BoardsRoom(Room):
+    ROOM: ClassVar = "boards"
+    BINDINGS = bindings("boards")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pane: BoardPane | None = None
+        self.boards = BoardList(title="pane.boards", empty="empty.boards", id="boards", classes="pane")
+        self.text = BoardText(title="pane.board", empty="empty.board", id="board", classes="pane")
+        self.panel = BoardPanel(title="pane.summary", empty="empty.summary", id="summary", classes="pane")
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            yield self.boards
+            yield self.text
+            yield self.panel
+
+    @property
+    def pane(self) -> BoardPane:
+        """What is shown of the board under the cursor."""
+        if self._pane is None:
+            self._pane = BoardPane(self, self.text, self.panel)
+        return self._pane
+
+    def show_model(self, model: Model) -> None:
+        boards = board_tree(model)
+        self.boards.show_boards(boards, self.pane.unseen(boards))
+        self.pane.show(self.boards.item)
+
+    def go_to(self, row: Row) -> None:
+        self.show_model(self.watchroom.model)
+        self.boards.move_to(row.path.partition(" > ")[0])
+        self.front(self.boards)
+
+    @property
+    def need_at_hand(self) -> Need | None:
+        item = self.boards.item
+        return self.need_of(["unchecked"], f"board {item.name}" if item else None)
+
+    def offers(self, action: str) -> bool:
+        item = self.boards.item
+        if action == "settle_board":
+            return item is not None and item.conflicts > 0
+        if action == "board_versions":
+            return item is not None and item.view is not None
+        return action != "edit_board" or item is not None
+
+    @on(LineList.Highlighted, "#boards")
+    def choose(self) -> None:
+        self.show_model(self.watchroom.model)
+
+    @on(LineList.Opened, "#boards")
+    def open_board(self) -> None:
+        self.front(self.text)
+
+    @on(LineList.Opened, "#summary")
+    def find(self) -> None:
+        """Go to where it stands in the board."""
+        item = self.panel.item
+        if item is not None and not item.is_heading:
+            self.text.go_to(item.offset)
+            self.front(self.text)
+
+    @on(BoardText.OutlineWanted)
+    def choose_heading(self) -> None:
+        def go(offset: int | None) -> None:
+            if offset is not None:
+                self.text.go_to(offset)
+
+        self.app.push_screen(OutlineScreen(self.text.outline(), self.text.at_offset), go)
+
+    @work(group="edit", exclusive=True)
+    async def action_edit(self) -> None:
+        """Write on the board, or go on with what was written."""
+        app, reading = self.watchroom, self.pane.reading
+        if not app.feed.is_live or await app.opened_workspace() is None:
+            app.tell(app.words("files.in_the_past"), "warning")
+        elif reading is not None:
+            draft = app.board_drafts.get(reading.name)
+            if draft is None:
+                draft = await asyncio.to_thread(
+                    begun, reading.name, reading.version, reading.data, self.text.at_offset
+                )
+            app.push_screen(BoardEditor(draft))
+
+    def action_versions(self) -> None:
+        item = self.boards.item
+        if item is not None and item.view is not None:
+            self.app.push_screen(BoardVersionsScreen(item.view.head))
+
+    async def action_settle(self) -> None:
+        """Go to the merge of the newest open conflict on the board."""
+        app, item = self.watchroom, self.boards.item
+        mine = app.model.conflicts_of(item.view.head) if item and item.view else []
+        if mine:
+            await app.guide.to_merge(mine[0].row)
+        else:
+            app.tell(app.words("boards.no_conflict"))
+
+    def step_back(self) -> bool:
+        return self.text.end_search() or super().step_back()

@@ -1,0 +1,94 @@
+"""The list of a team's boards."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from watchroom.texts import Catalogue
+
+from watchroom_tui.board_tree import BoardItem
+from watchroom_tui.columns import age, fit
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span, width_of
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.wording import now_of, words_of
+
+_OWNERS_FROM = 38
+"""From so many columns on, the list names who keeps each board."""
+
+
+def board_name(item: BoardItem, words: Catalogue) -> str:
+    """A board as people call it: by its layer, its role or its agent."""
+    if item.board.kind in ("global", "top"):
+        return words(f"boards.{item.board.kind}")
+    return safe(item.board.owner)
+
+
+class BoardList(LineList[BoardItem]):
+    """Boards as a tree: whose each is, who holds it, its version and age, and what is new."""
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._unseen: Mapping[str, int] = {}
+
+    def show_boards(self, boards: tuple[BoardItem, ...], unseen: Mapping[str, int]) -> None:
+        """Show them; ``unseen`` says of how many versions a person has not seen of each."""
+        self._unseen = unseen
+        self.show(boards)
+
+    def key_of(self, item: BoardItem) -> Hashable:
+        return item.name
+
+    def look_of(self, item: BoardItem) -> Hashable:
+        return (
+            item.name,
+            item.guides,
+            item.owners,
+            item.version,
+            item.conflicts,
+            self._unseen.get(item.name, 0),
+            item.holder(now_of(self)),
+            self.age_of(item.view.head if item.view else None),
+        )
+
+    def line(self, item: BoardItem, width: int) -> Line:
+        words, now = words_of(self), now_of(self)
+        unseen = self._unseen.get(item.name, 0)
+        style = "strong" if unseen else "" if item.version else "dim"
+        tail = self._tail(item, now)
+        room = max(1, width - width_of(tail) - 2 - len(item.guides))
+        name = board_name(item, words)
+        owners = _owners(item, name, is_named=width >= _OWNERS_FROM)
+        head: Line = [Span(name, style), Span(" "), *owners]
+        if width_of(head) > room:
+            head = [Span(fit(name, room), style)]
+        gap = Span(" " * max(0, room - width_of(head)))
+        return [Span("● " if unseen else "  ", "accent"), Span(item.guides, "number"), *head, gap, *tail]
+
+    @staticmethod
+    def _tail(item: BoardItem, now: int) -> Line:
+        """Who holds it, what is wrong with it, and how old it is."""
+        holder = item.holder(now)
+        return [
+            Span("⚔ " if item.conflicts else "", "error"),
+            Span(f"✎ {safe(holder)} " if holder else "", agent_class(holder)),
+            Span(fit(f"v{item.version}" if item.version else "–", 5, "right"), "ok" if item.view else "dim"),
+            Span(fit(age(item.view.head.time, now) if item.view else "", 6, "right"), "dim"),
+        ]
+
+    def text_of(self, item: BoardItem) -> str:
+        return " ".join((item.name, *item.owners))
+
+    def copied(self, item: BoardItem) -> str:
+        return item.name
+
+
+def _owners(item: BoardItem, name: str, *, is_named: bool) -> Line:
+    """Whose board it is: a mark in the colour of each, and the names that the board's does not say."""
+    return [
+        Span(
+            f"▍{owner} " if is_named and owner != name and len(item.owners) == 1 else "▍", agent_class(owner)
+        )
+        for owner in item.owners
+    ]

@@ -1,0 +1,30 @@
+"""The panel beside a board: what it says, with progress bars; enter goes to where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from rich.cells import set_cell_size
+
+from watchroom_tui.board_summary import SummaryItem, summary_line
+from watchroom_tui.spans import Line, Span, cut, width_of
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.wording import words_of
+
+
+class BoardPanel(LineList[SummaryItem]):
+    def key_of(self, item: SummaryItem) -> Hashable:
+        return (item.kind, item.text, item.who, item.is_heading)
+
+    def look_of(self, item: SummaryItem) -> Hashable:
+        return item
+
+    def line(self, item: SummaryItem, width: int) -> Line:
+        line = summary_line(item, width, words_of(self))
+        if width_of(line) <= width:
+            return line
+        shown = set_cell_size("".join(span.text for span in line), width - 1)
+        return [*cut(line, 0, len(shown.rstrip())), Span("…", "dim")]
+
+    def text_of(self, item: SummaryItem) -> str:
+        return f"{item.kind} {item.text} {item.who}"
