@@ -13,10 +13,10 @@ from typing import ClassVar
 import watchroom_tui
 from rich.style import Style
 from textual.app import App, ComposeResult
+from watchroom.texts import Catalogue
 from watchroom_tui.theme import DARK, THEMES
 from watchroom_tui.widgets.drawn import Palette
 from watchroom_tui.widgets.markdown_view import MarkdownView
-from watchroom_tui.wording import wording
 
 CHANGED = b"changed "
 """What an update writes into the section at the top, and how often it has."""
@@ -30,7 +30,7 @@ class BoardApp(App[None]):
     def __init__(self, data: bytes = b"") -> None:
         super().__init__()
         self.line_styles: dict[str, Style] = {}
-        self.words = wording("en")
+        self.words = Catalogue({"pane.preview": "Preview", "empty.preview": "Nothing to show."})
         self.data = data
         self.updates = 0
         for theme in THEMES:

@@ -15,6 +15,9 @@ from watchroom_whiteboards.parts import Mark, Part, parts
 LONGEST: Final = 4096
 """markdown-it takes quadratic time for some texts: of chunks of this size that cannot be seen."""
 
+_ENOUGH: Final = 1024
+"""Behind so much the next heading begins another chunk."""
+
 ChunkKind: TypeAlias = Literal["text", "cut", "fence", "html", "table"]
 """``text`` means the same alone. The others go on with what the chunk before began: a text, code, HTML or a
 table."""
@@ -49,7 +52,7 @@ def chunks(data: bytes, start: int = 0) -> Iterator[Chunk]:
     begin = start
     marks: list[Mark] = []
     for part in parts(data, start, most=LONGEST):
-        is_full = part.end - begin > LONGEST or (part.marks and part.start - begin > LONGEST // 2)
+        is_full = part.end - begin > LONGEST or (part.marks and part.start - begin > _ENOUGH)
         if is_full and part.start > begin:
             yield Chunk(begin, part.start, marks=tuple(marks))
             begin, marks = part.start, []

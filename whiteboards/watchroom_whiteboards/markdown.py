@@ -23,7 +23,8 @@ def parser() -> MarkdownIt:
 
 @cache
 def block_parser() -> MarkdownIt:
-    """A parser that leaves the words within paragraphs, headings and cells alone: much quicker. Shared."""
+    """A parser that leaves the words within paragraphs, headings and cells alone: much quicker. Shared; its
+    ``inline`` reads such words."""
     return parser().disable("inline")
 
 

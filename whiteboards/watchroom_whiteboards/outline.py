@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import MutableMapping
-from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-from watchroom_whiteboards.markdown import block_parser, parser
+from watchroom_whiteboards.markdown import block_parser
 from watchroom_whiteboards.parts import Mark, Part, parts
 
 References: TypeAlias = MutableMapping[str, Any]
@@ -77,16 +76,11 @@ def _without_end(text: bytes) -> bytes:
 
 def _title(content: str, references: References) -> str:
     """The words of a heading without their marks."""
-    [inline] = _inline_parser().parseInline(content, references)
-    words = (
-        "\n" if child.type in ("softbreak", "hardbreak") else child.content for child in inline.children or []
-    )
+    parser = block_parser()
+    children: list[Token] = []
+    parser.inline.parse(content, parser, references, children)
+    words = ("\n" if child.type in ("softbreak", "hardbreak") else child.content for child in children)
     return " ".join("".join(words).split())
-
-
-@cache
-def _inline_parser() -> MarkdownIt:
-    return parser()
 
 
 def may_define(data: bytes, start: int, end: int) -> bool:

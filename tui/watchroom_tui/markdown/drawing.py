@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import MutableMapping, Sequence
-from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from watchroom_whiteboards.chunks import ChunkKind
-from watchroom_whiteboards.markdown import block_parser, parser
+from watchroom_whiteboards.markdown import block_parser
 
 from watchroom_tui.markdown.code import coloured, is_ready, language_of, wrapped
 from watchroom_tui.markdown.tables import Align, Cell, Row, draw_table
@@ -84,11 +82,6 @@ def _body(text: str, opener: str) -> str:
     mark = opener.strip()[:1]
     is_end = len(last) >= 3 and not last.strip(mark) and not opener.strip().startswith(last + mark)
     return bare[: bare.rfind("\n") + 1].rstrip("\n") if is_end else bare
-
-
-@cache
-def _inline() -> MarkdownIt:
-    return parser()
 
 
 class _Drawer:
@@ -207,7 +200,8 @@ class _Drawer:
         if not _SPECIAL.search(token.content):
             return [Run(safe(token.content), style, 0)]
         children: list[Token] = []
-        _inline().inline.parse(token.content, _inline(), self._references, children)
+        parser = block_parser()
+        parser.inline.parse(token.content, parser, self._references, children)
         return runs(children, style)
 
     def _paragraph(self, width: int) -> list[MarkdownLine]:

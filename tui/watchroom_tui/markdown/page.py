@@ -15,7 +15,7 @@ from watchroom_whiteboards.chunks import Chunk
 from watchroom_tui.markdown.drawing import Drawn, MarkdownLine, draw
 from watchroom_tui.markdown.index import Change, Index
 
-_KEPT: Final = 16
+_KEPT: Final = 64
 """So many chunks stay drawn."""
 
 _AHEAD: Final = 3

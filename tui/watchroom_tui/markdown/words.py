@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from markdown_it.token import Token
@@ -19,14 +20,19 @@ _WIDE: Final = (
 _OPENING: Final = "（《「『【〈［｛"
 _CLOSING: Final = "，。、；：？！）》」』】〉］｝…”’,.;:?!)"
 _JOINED: Final = "\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\U0001f3fb-\U0001f3ff"
-_UNIT: Final = re.compile(
-    f"\n| +|[{_OPENING}]*[{_WIDE}][{_CLOSING}{_JOINED}]*|[^\n {_WIDE}]+[{re.escape(_CLOSING)}]*"
-)
-"""What a line is not broken within: a word, or a wide character with the punctuation that belongs to it."""
-
-_WIDE_ENDS: Final = re.compile(f"[{_WIDE}]")
+_UNIT: Final = re.compile("\n| +|[^\n ]+")
+"""What a line is not broken within."""
 
 _STYLES: Final = {"em": "em", "strong": "strong", "s": "strike", "link": "link"}
+
+
+@cache
+def _wide_unit() -> re.Pattern[str]:
+    """Where there are wide characters: a word, or one of them with the punctuation that belongs to it. Made
+    when it is needed: that takes some milliseconds."""
+    return re.compile(
+        f"\n| +|[{_OPENING}]*[{_WIDE}][{_CLOSING}{_JOINED}]*|[^\n {_WIDE}]+[{re.escape(_CLOSING)}]*"
+    )
 
 
 class Run(NamedTuple):
@@ -99,7 +105,7 @@ def _space(tokens: Sequence[Token], place: int) -> str:
     """What stands for a line break: nothing between two wide characters, which are written without spaces."""
     before = tokens[place - 1].content[-1:] if place else ""
     after = tokens[place + 1].content[:1] if place + 1 < len(tokens) else ""
-    return "" if _WIDE_ENDS.match(before) and _WIDE_ENDS.match(after) else " "
+    return "" if width_of(before) == width_of(after) == 2 else " "
 
 
 def _plain(tokens: Sequence[Token]) -> str:
@@ -152,7 +158,7 @@ def _lines(text: str, width: int) -> Iterator[tuple[int, int]]:
         yield 0, len(text)
         return
     start = end = used = 0
-    for match in _UNIT.finditer(text):
+    for match in (_UNIT if text.isascii() else _wide_unit()).finditer(text):
         unit = match[0]
         if unit == "\n":
             yield start, end

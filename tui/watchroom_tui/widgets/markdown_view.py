@@ -171,7 +171,7 @@ class MarkdownView(TextView):
         self.refresh()
         if not self._is_preparing:
             self._is_preparing = True
-            self.set_timer(_PAUSE, self._prepare)
+            self.call_after_refresh(self.set_timer, _PAUSE, self._prepare)
 
     def _show_how_far(self, page: Page) -> None:
         """Move the scrollbar, unless nobody could see it move: it costs more than all the rest of a key."""
@@ -233,7 +233,8 @@ class MarkdownView(TextView):
         self._show_anew()
 
     def _text_width(self) -> int:
-        return max(NARROWEST, self.room.width - 2 * len(_MARGIN))
+        """With room for a scrollbar, whether there is one or not: nothing is laid out twice when it comes."""
+        return max(NARROWEST, self.content_region.width - self.scrollbar_size_vertical - 2 * len(_MARGIN))
 
     # -- the outline, and places in the text
 
