@@ -1,0 +1,233 @@
+"""Rendered boards in a real terminal, and beside other renderers: ``python benchmarks/boards.py``.
+
+Textual's own Markdown widget takes minutes for a megabyte. It is given one only where WATCHROOM_WHOLE=1 is
+set; else what it takes for 100 KB counts ten times, which is less than it would take.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from board_app import CHANGED
+from measure import Measure, percentile, scratch, table
+from minimal_app import GREETING
+from pty_driver import Terminal
+
+_HERE: Final = Path(__file__).parent
+_MINIMAL: Final = [sys.executable, str(_HERE / "minimal_app.py")]
+_BOARD: Final = [sys.executable, str(_HERE / "board_app.py")]
+_RENDERERS: Final = [sys.executable, str(_HERE / "renderers.py")]
+_TITLE: Final = "The board of the checkout team"
+_WORDS: Final = (
+    *("plan", "build", "test", "review", "deploy", "agent", "journal", "merge", "lease", "the", "a", "of"),
+    *("and", "测试", "计划", "完成", "接口"),
+)
+_SECOND: Final = "━━━"
+_FIRST_PAINTS: Final = 11
+_KEYS: Final = 60
+_UPDATES: Final = 20
+
+
+def sections(seed: int = 1) -> Iterator[str]:
+    """A board as agents write them, without an end: every kind of block in turn."""
+    chance = random.Random(seed)
+
+    def words(count: int) -> str:
+        return " ".join(chance.choice(_WORDS) for _ in range(count))
+
+    yield f"# {_TITLE}\n\n{words(40)}\n\n"
+    number = 0
+    while True:
+        number += 1
+        yield f"## Section {number}\n\n{words(60)} **bold** and `code`, [a link](https://example.com/{number}).\n\n"
+        yield (
+            f"### 决策 #{number}\n- **时间**: 2026-11-21T10:00:00+08:00\n- **提议者**: agent-{number % 7}\n"
+            f"- **内容**: {words(12)}\n- **状态**: 已批准\n\n"
+        )
+        tasks = "".join(f"- [{'x' if each % 2 else ' '}] {words(8)}\n" for each in range(12))
+        yield f"### Tasks {number}\n{tasks}\n"
+        code = "".join(f"def step_{each}(x):\n    return x + {each}  # not a heading\n" for each in range(8))
+        yield f"### Code {number}\n```python\n{code}```\n\n"
+        rows = "".join(f"| {words(2)} | {words(3)} | {each} |\n" for each in range(10))
+        yield f"### Table {number}\n\n| a | b | c |\n|---|:-:|--:|\n{rows}\n---\n\n"
+        log = "".join(
+            f"- [2026-11-21T10:{each:02}:00Z] agent-{each % 5}: {words(10)}\n" for each in range(20)
+        )
+        yield f"### Log {number}\n{log}\n> {words(20)}\n\n"
+
+
+def board(size: int) -> bytes:
+    """A board of about so many bytes."""
+    parts, length = [], 0
+    for part in sections():
+        parts.append(part)
+        length += len(part.encode())
+        if length >= size:
+            break
+    return "".join(parts).encode()[:size].decode("utf-8", "ignore").encode()
+
+
+def measure() -> list[Measure]:
+    with scratch() as folder:
+        # What is installed has its bytecode, so that not only what is compared with it may have some.
+        os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
+        os.environ["PYTHONDONTWRITEBYTECODE"] = ""
+        paths = {}
+        for name, size in (
+            ("10 KB", 10_000),
+            ("100 KB", 100_000),
+            ("1 MB", 1_000_000),
+            ("10 MB", 10_000_000),
+        ):
+            paths[name] = os.path.join(folder, name.replace(" ", "-") + ".md")
+            Path(paths[name]).write_bytes(board(size))
+        return [
+            *first_paint(paths),
+            *keys(paths["10 MB"]),
+            *updates(paths["10 MB"]),
+            *memory(paths),
+            *renderers(paths),
+        ]
+
+
+def first_paint(paths: dict[str, str]) -> list[Measure]:
+    """From starting the program to its text on the screen."""
+    cases = {
+        "minimal app": (_MINIMAL, GREETING),
+        "10 MB": ([*_BOARD, paths["10 MB"]], _TITLE),
+        "10 KB": ([*_BOARD, paths["10 KB"]], _TITLE),
+    }
+    painted: dict[str, list[float]] = {name: [] for name in cases}
+    for turn in range(_FIRST_PAINTS + 1):
+        for name in sorted(cases, reverse=bool(turn % 2)):
+            command, text = cases[name]
+            with Terminal(command) as terminal:
+                taken = terminal.wait_for_bytes(text.encode(), timeout=30) - terminal.started
+            # The first round makes the bytecode.
+            painted[name] += [taken] if turn else []
+    return [
+        Measure(
+            f"first paint of 10 MB ÷ {name}",
+            median(ours / other for ours, other in zip(painted["10 MB"], painted[name], strict=True)),
+            "×",
+            goal,
+            remark=f"{median(painted['10 MB']) * 1e3:.0f} ms, {median(painted[name]) * 1e3:.0f} ms",
+        )
+        for name, goal in (("minimal app", 1.3), ("10 KB", 1.1))
+    ]
+
+
+def keys(path: str) -> list[Measure]:
+    """A key that scrolls, beside the least that a key can cost; and one while the board is gone through."""
+    measures = []
+    with Terminal(_MINIMAL) as minimal, Terminal([*_BOARD, path]) as terminal:
+        minimal.wait_for_bytes(GREETING.encode(), timeout=30)
+        terminal.wait_for_bytes(_TITLE.encode(), timeout=30)
+        since = terminal.mark()
+        early = terminal.send("j")
+        early = terminal.wait_for_bytes(_SECOND.encode(), since=since) - early
+        terminal.settle(1.0)
+        for name, key in (("a line", "j"), ("a page", " ")):
+            floor, ours = [], []
+            for _ in range(_KEYS):
+                floor.append(minimal.key_latency("x"))
+                time.sleep(0.03)
+                ours.append(terminal.key_latency(key))
+                time.sleep(0.03)
+            measures += [
+                Measure(
+                    f"a key that scrolls 10 MB by {name} ÷ key floor",
+                    median(one / other for one, other in zip(ours, floor, strict=True)),
+                    "×",
+                    3,
+                    remark=f"{median(ours) * 1e3:.1f} ms, {median(floor) * 1e3:.1f} ms",
+                ),
+                Measure(f"scrolling by {name}, p95", percentile(ours, 95) * 1e3, "ms", 16),
+            ]
+    return [*measures, Measure("a key right after the first paint of 10 MB", early * 1e3, "ms")]
+
+
+def updates(path: str) -> list[Measure]:
+    """From the key that changes a section on the screen to the change on the screen."""
+    with Terminal([*_BOARD, path]) as terminal:
+        terminal.wait_for_bytes(_TITLE.encode(), timeout=30)
+        terminal.settle(1.0)
+        delays = []
+        for number in range(1, _UPDATES + 1):
+            since = terminal.mark()
+            sent = terminal.send("u")
+            delays.append(terminal.wait_for_bytes(b"%s%05d" % (CHANGED, number), since=since) - sent)
+            terminal.settle(1.2)
+    remark = f"p95 {percentile(delays, 95) * 1e3:.0f} ms; the text is compared and copied in it"
+    return [Measure("an update of a section of 10 MB", median(delays) * 1e3, "ms", 50, remark=remark)]
+
+
+def memory(paths: dict[str, str]) -> list[Measure]:
+    """What the long board needs more than the short one, once all of it is known, and after scrolling."""
+    used = {}
+    for name in ("10 KB", "10 MB"):
+        with Terminal([*_BOARD, paths[name]]) as terminal:
+            terminal.wait_for_bytes(_TITLE.encode(), timeout=30)
+            terminal.settle(1.5)
+            for _ in range(20):
+                terminal.send(" ")
+                terminal.settle(0.1)
+            used[name] = terminal.usage().rss
+    sizes = {name: os.path.getsize(paths[name]) for name in used}
+    added = (used["10 MB"] - used["10 KB"]) / (sizes["10 MB"] - sizes["10 KB"])
+    remark = f"{used['10 MB'] / 1e6:.0f} MB, {used['10 KB'] / 1e6:.0f} MB with 10 KB"
+    return [Measure("memory for each byte of the board", added, "bytes", 1.4, remark=remark)]
+
+
+def renderers(paths: dict[str, str]) -> list[Measure]:
+    """The same text, from having it to its first screen: ours, Textual's widget and rich's Markdown."""
+    is_whole = os.environ.get("WATCHROOM_WHOLE") == "1"
+    measures = []
+    textual_of: dict[str, float] = {}
+    for name, rounds in (("10 KB", 5), ("100 KB", 3), ("1 MB", 3)):
+        taken: dict[str, list[float]] = {}
+        for turn in range(rounds):
+            for which in ("ours", "ours whole", "rich", "textual"):
+                is_long = which == "textual" and name != "10 KB"
+                if (is_long and turn) or (which == "textual" and name == "1 MB" and not is_whole):
+                    continue
+                taken.setdefault(which, []).append(_render(which, paths[name]))
+        ours = median(taken["ours"])
+        textual_of[name] = median(taken["textual"]) if "textual" in taken else 10 * textual_of["100 KB"]
+        said = "" if "textual" in taken else " (ten times that of 100 KB: less than it would be)"
+        measures += [
+            Measure(
+                f"{name}: Textual's Markdown ÷ ours",
+                textual_of[name] / ours,
+                "×",
+                1000 if name == "1 MB" else None,
+                "≥",
+                remark=f"{textual_of[name]:.2f} s{said}, {ours * 1e3:.1f} ms",
+            ),
+            Measure(
+                f"{name}: rich.markdown ÷ ours",
+                median(taken["rich"]) / ours,
+                "×",
+                remark=f"{median(taken['rich']):.2f} s for all of it; ours for all: "
+                f"{median(taken['ours whole']):.2f} s",
+            ),
+        ]
+    return measures
+
+
+def _render(which: str, path: str) -> float:
+    done = subprocess.run([*_RENDERERS, which, path], capture_output=True, text=True, check=True)
+    return float(json.loads(done.stdout))
+
+
+if __name__ == "__main__":
+    print(table(measure()))
