@@ -84,7 +84,9 @@ def test_an_edit_gives_the_lines_of_a_fresh_view(
 @given(boards)
 @settings(max_examples=60, deadline=None)
 def test_the_outline_is_what_the_parser_says(data: bytes) -> None:
-    assert list(Outline(whole(data))) == headings(data)
+    # Thousands of bytes that are underlined are no heading to anybody, and not looked into.
+    sane = [each for each in headings(data) if each.body - each.start < LONGEST]
+    assert list(Outline(whole(data))) == sane
 
 
 @given(boards, boards)

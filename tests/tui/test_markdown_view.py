@@ -62,7 +62,7 @@ async def test_keys_scroll_by_lines_and_pages_and_to_the_ends() -> None:
     async with board(LONG) as reader:
         await reader.shows_all()
         top = reader.text()
-        assert top[:4] == ["The board", "━" * 116, "", "Section 0"]
+        assert top[:4] == ["The board", "━" * 115, "", "Section 0"]
         await reader.press("down", "j")
         assert reader.text()[:-2] == top[2:]
         await reader.press("up", "k")

@@ -19,7 +19,11 @@ References: TypeAlias = MutableMapping[str, Any]
 """What markdown-it keeps of the link references of a text, to be given to it with each piece of the text."""
 
 _SPECIAL: Final = re.compile(rb"[\\`*_\[<&~\x00]")
-_DEFINITION: Final = re.compile(rb"\[(?:[^\[\]\\]|\\.)+\]:", re.DOTALL)
+_DEFINITION: Final = re.compile(
+    rb"\[(?:[^\[\]\\]|\\.)+\]: [ \t]* (?: [\r\n] | \Z | < | \S+ [ \t]* (?: [\r\n] | \Z | [\"'(] ) )",
+    re.DOTALL | re.VERBOSE,
+)
+"""More than link references are: in a quote they may go on behind the mark of the next line."""
 
 
 class Heading(NamedTuple):

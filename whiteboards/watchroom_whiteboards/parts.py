@@ -89,7 +89,8 @@ class _Reader:
     def __init__(self, data: bytes, most: int | None) -> None:
         self._data = data
         self._most = len(data) if most is None else most
-        self._next = _NEXT_WITH_CR if b"\r" in data else _NEXT
+        self._has_returns = b"\r" in data
+        self._next = _NEXT_WITH_CR if self._has_returns else _NEXT
 
     def parts(self, start: int) -> Iterator[Part]:
         data, size = self._data, len(self._data)
@@ -156,8 +157,10 @@ class _Reader:
         return found + 1 if self._data[found : found + 1] in (b"\n", b"\r") else found
 
     def _line_after(self, place: int) -> int:
-        found = _LINE_END.search(self._data, place)
-        return found.end() if found else len(self._data)
+        if self._has_returns:
+            found = _LINE_END.search(self._data, place)
+            return found.end() if found else len(self._data)
+        return self._data.find(b"\n", place) + 1 or len(self._data)
 
     def _underlined(self, start: int, line: int, marks: tuple[Mark, ...]) -> int | None:
         """Where the heading begins that this line underlines: the line itself where there is nothing to be

@@ -25,6 +25,9 @@ _MOST_BRACKETS: Final = 200
 _SPECIAL: Final = re.compile(r"[\\`*_\[<&~\n]")
 """What there must be in words that are more than themselves."""
 
+_DELIMITERS: Final = re.compile(r"^[ >]*[|:-][-|: \t]*$", re.MULTILINE)
+_MOST_CELLS: Final = 4000
+
 _BULLETS: Final = "•◦▪"
 _TITLES: Final = ("heading", "heading", "heading-3", "heading-4", "heading-4", "heading-6")
 _RULES: Final = ("━", "─")
@@ -63,7 +66,7 @@ def draw(
     if kind == "fence":
         info = opener.strip().lstrip("`~")
         lines = drawer.code(_body(text, opener), info, 0, width, with_name=False)
-    elif kind == "html":
+    elif kind == "html" or _has_huge_table(opener + text):
         lines = drawer.raw(text, 0, width)
     else:
         head = opener if kind == "table" else ""
@@ -73,6 +76,12 @@ def draw(
     if is_followed and lines:
         lines.append(MarkdownLine((), lines[-1].source))
     return Drawn(lines, frozenset(drawer.waiting))
+
+
+def _has_huge_table(text: str) -> bool:
+    """Whether there may be a table with so many cells that it would take long: all rows are filled up."""
+    columns = max((found[0].count("|") for found in _DELIMITERS.finditer(text)), default=0)
+    return columns * text.count("\n") > _MOST_CELLS
 
 
 def _body(text: str, opener: str) -> str:

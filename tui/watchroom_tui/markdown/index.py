@@ -11,6 +11,7 @@ from watchroom_whiteboards.chunks import Chunk, ChunkKind, chunks
 from watchroom_whiteboards.outline import Heading, add_references, heading_at, may_define
 
 _KINDS: Final = get_args(ChunkKind)
+_RAW: Final = ("fence", "html")
 _BLOCK: Final = 1 << 16
 _CONTEXTS: Final = (2000, 400, 80)
 """What stood at a place is looked for by so many bytes of it, where several things changed at once."""
@@ -87,6 +88,8 @@ class Index:
         self.data = data
         self.references: dict[str, Any] = {}
         """What the link references of the whole text are, as markdown-it keeps them, as far as known."""
+        self.taken_over = 0
+        """How many chunks at the end are those of the text that this one was before."""
         self._starts = array("q")
         self._kinds = array("b")
         self._openers = array("q")
@@ -94,7 +97,7 @@ class Index:
         self._titles = array("q")
         self._bodies = array("q")
         self._levels = array("b")
-        self._end = 0
+        self._begin = self._end = 0
         self._defined = 0
         self._source: Iterator[Chunk] | None = chunks(data)
         self._before: tuple[Index, Change] | None = None
@@ -117,6 +120,11 @@ class Index:
     def is_whole(self) -> bool:
         """Whether all is known."""
         return self._source is None and self._defined == len(self._defining)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether all chunks are known; link references may not be."""
+        return self._source is None
 
     def grow(self) -> bool:
         """Take in some more: a chunk, or the link references of one. False if there is no more."""
@@ -145,7 +153,7 @@ class Index:
         self._kinds.append(_KINDS.index(chunk.kind))
         self._openers.append(chunk.opener)
         self._end = chunk.end
-        if may_define(self.data, chunk.start, chunk.end):
+        if chunk.kind not in _RAW and may_define(self.data, chunk.start, chunk.end):
             self._defining.append(chunk.start)
         for mark in chunk.marks:
             self._titles.append(mark.start)
@@ -161,12 +169,10 @@ class Index:
         start = self._starts[kept] if len(self) else 0
         if kept:
             index._take_from(self, 0, start, 0)
-            index._end = start
+            index._end = index._begin = start
             index._source = chunks(data, start)
         if self._source is None:
             index._before = (self, change)
-        if self.is_whole and not self._defining:
-            index.references = self.references
         return index, change, kept
 
     def _begin_of(self, number: int) -> int:
@@ -184,8 +190,15 @@ class Index:
         place = bisect_left(old._starts, chunk.start - shift)
         if place == len(old) or old._starts[place] != chunk.start - shift or old._kinds[place]:
             return False
+        known = bisect_left(old._defining, self._begin)
+        is_same = old.is_whole and len(self._defining) == known
+        is_same = is_same and bisect_left(old._defining, chunk.start - shift) == known
+        self.taken_over = len(old) - place
         self._take_from(old, chunk.start - shift, len(old.data) + 1, shift)
         self._end = len(self.data)
+        if is_same:
+            # Nothing was defined in what changed, before or after.
+            self.references, self._defined = old.references, len(self._defining)
         return True
 
     def _take_from(self, old: Index, start: int, end: int, shift: int) -> None:
@@ -214,7 +227,7 @@ class Index:
 
 
 def _shifted(places: array[int], shift: int) -> array[int]:
-    return array("q", (place + shift for place in places)) if shift else places
+    return array("q", map(shift.__add__, places)) if shift else places
 
 
 class Outline(Sequence[Heading]):

@@ -42,6 +42,8 @@ class Page:
         self.width = width
         self._drawn: OrderedDict[Chunk, Drawn] = OrderedDict()
         self._heights = array("l")
+        self._before = array("l")
+        """The heights of what may be the same again behind an edit."""
 
     # -- what is drawn
 
@@ -106,7 +108,7 @@ class Page:
     def resize(self, width: int) -> None:
         self.width = width
         self._drawn.clear()
-        del self._heights[:]
+        del self._heights[:], self._before[:]
 
     def edit(self, data: bytes) -> Change:
         """The text became another one."""
@@ -121,6 +123,7 @@ class Page:
                 known[chunk._replace(start=chunk.start + shift, end=chunk.end + shift)] = drawn
         self._drawn = known
         self.index = index
+        self._before = self._heights[kept:]
         del self._heights[kept:]
         return change
 
@@ -128,8 +131,8 @@ class Page:
 
     def _has(self, number: int) -> bool:
         """Whether there is a chunk of that number; the index grows up to it."""
-        while number >= len(self.index) and self.index.grow():
-            pass
+        while number >= len(self.index) and not self.index.is_cut:
+            self.index.grow()
         return number < len(self.index)
 
     def _height(self, number: int) -> int:
@@ -152,8 +155,8 @@ class Page:
         """The place at the top of a window that shows the end."""
         if not self._has(0):
             return TOP
-        while self.index.grow():
-            pass
+        while not self.index.is_cut:
+            self.index.grow()
         chunk = len(self.index) - 1
         return self.move(Place(chunk, self._height(chunk)), -height)
 
@@ -186,8 +189,8 @@ class Page:
 
     def place(self, offset: int) -> Place:
         """The place that shows a byte of the text: the first line that does."""
-        while self.index.end <= offset and self.index.grow():
-            pass
+        while self.index.end <= offset and not self.index.is_cut:
+            self.index.grow()
         if not self._has(0):
             return TOP
         number = self.index.at(offset)
@@ -206,13 +209,16 @@ class Page:
 
     def _measure(self) -> None:
         """Guess the heights of the chunks that are new."""
-        data = self.index.data
-        for number in range(len(self._heights), len(self.index)):
+        data, index = self.index.data, self.index
+        again = index.taken_over if index.taken_over <= len(self._before) else 0
+        for number in range(len(self._heights), len(index) - again):
             chunk = self.index[number]
             drawn = self._drawn.get(chunk)
             lines = data.count(b"\n", chunk.start, chunk.end)
             guess = max(1, lines, (chunk.end - chunk.start) // max(1, self.width))
             self._heights.append(guess if drawn is None else len(drawn.lines))
+        if again and len(self._heights) < len(index):
+            self._heights.extend(self._before[-again:])
 
     def total(self) -> int:
         """How many lines there are, as far as one can tell."""

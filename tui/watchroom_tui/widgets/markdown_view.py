@@ -234,7 +234,8 @@ class MarkdownView(TextView):
 
     def _text_width(self) -> int:
         """With room for a scrollbar, whether there is one or not: nothing is laid out twice when it comes."""
-        return max(NARROWEST, self.content_region.width - self.scrollbar_size_vertical - 2 * len(_MARGIN))
+        beside = self.styles.scrollbar_size_vertical + 2 * len(_MARGIN)
+        return max(NARROWEST, self.content_region.width - beside)
 
     # -- the outline, and places in the text
 
