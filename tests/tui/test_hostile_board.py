@@ -31,7 +31,14 @@ KINDS: Final = (
     "&#27;[31m &#x9b;31m &#7; &#8238; &#xfeff; &#8232;",
 )
 BOARD: Final = "\n\n".join(kind.format(text) for text in HOSTILE.values() for kind in KINDS) + f"\n\n{LAST}\n"
-VISIBLE: Final = ("␛[31mRED", "‹RO+202E›reversed", "good␍EVIL", "ab␈␈cd", "‹ZWS+200B›", "[@click=app.quit]press me")
+VISIBLE: Final = (
+    "␛[31mRED",
+    "‹RO+202E›reversed",
+    "good␍EVIL",
+    "ab␈␈cd",
+    "‹ZWS+200B›",
+    "[@click=app.quit]press me",
+)
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (120, 40)])

@@ -364,16 +364,20 @@ class MarkdownView(TextView):
         found = [match.span() for match in finder.pattern.finditer(text)]
         if not found:
             return line
-        is_here = self._match is not None and page.place(self._match) == place
-        mark = "match-here" if is_here else "match"
+        mark = "match-here" if self._is_at_match(page, place) else "match"
         spans: list[Span] = []
         at = 0
         for piece, style in line:
-            edges = {0, len(piece)}
-            edges.update(edge - at for each in found for edge in each if at < edge < at + len(piece))
-            ordered = sorted(edges)
-            for start, end in pairwise(ordered):
+            inside = {edge - at for each in found for edge in each if at < edge < at + len(piece)}
+            for start, end in pairwise(sorted({0, len(piece)} | inside)):
                 is_match = any(first <= at + start < last for first, last in found)
                 spans.append(Span(piece[start:end], f"{style} {mark}".strip() if is_match else style))
             at += len(piece)
         return spans
+
+    def _is_at_match(self, page: Page, place: Place) -> bool:
+        """Whether this line shows a part of the line of the text in which the match stands."""
+        if self._match is None:
+            return False
+        here = page.place(self._match)
+        return here.chunk == place.chunk and page.line(here).source == page.line(place).source
