@@ -39,12 +39,20 @@ async def test_every_pane_of_every_room_can_be_reached_and_used_at_80_by_24(
     deliver(alice, "bob", "one.md", "the delivery")
     create(alice, body="rga")
     edit(alice, "insert", position=0, text="the text")
+    ok(
+        workspace.tools_for_human("dana"),
+        "whiteboard_update_section",
+        board="global",
+        section="Milestones",
+        content="- [x] all",
+    )
     wanted = {
         "overview": ["● alice", "⚔ conflict", "hand over"],
         "agents": ["● alice", "a.md", "No session yet", "the preview", "hand over"],
         "handoffs": ["about one.md", "1 ✉1", "the delivery"],
         "files": [PLAN, "●─ v1", "+ another"],
         "documents": ["doc1", "the text"],
+        "boards": ["global", "Global board", "☑ all"],
         "requests": ["What agents ask of you", "Choose a request"],
         "activity": ["hand over"],
     }

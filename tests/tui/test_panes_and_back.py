@@ -17,6 +17,7 @@ async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(
         "handoffs": ["deliveries", "matrix", "content"],
         "files": ["shared", "versions", "diff"],
         "documents": ["documents", "document"],
+        "boards": ["boards", "board", "summary"],
         "requests": ["requests", "request"],
         "activity": ["rows"],
     }
