@@ -51,6 +51,22 @@ def test_show_documents(capsys: Captured, team: str) -> None:
     assert (line["writers"], line["last"]) == ("bob, alice", 'title = "Sprint 1"')
 
 
+def test_show_boards(capsys: Captured, team: str) -> None:
+    wanted = json.dumps({"board": "bottom-layer-alice", "content": "Begun."})
+    run(capsys, "call", team, "alice", "whiteboard_append", wanted)
+    boards = printed_json(capsys, "show", team, "boards", "--json")
+    names = ["global", "top-layer", "bottom-layer-alice", "bottom-layer-bob", "bottom-layer-charlie"]
+    assert [each["board"] for each in boards] == names
+    mine = boards[2]
+    assert (mine["owners"], mine["version"], mine["author"], mine["message"]) == (
+        "alice",
+        1,
+        "alice",
+        "Begun.",
+    )
+    assert (mine["held_by"], boards[3]["version"]) == ("", 0)
+
+
 def test_show_at_an_earlier_row_or_time_shows_that_moment(capsys: Captured, team: str) -> None:
     first = row_of(capsys, team, "collab_write")
     (file,) = printed_json(capsys, "show", team, "files", "--json", "--at", str(first["seq"]))

@@ -93,6 +93,25 @@ def _documents(model: Model, words: Catalogue) -> Table:
     ]
 
 
+def _boards(model: Model, words: Catalogue) -> Table:
+    # What is known of boards stands in their package, which the other views need not load.
+    from watchroom_tui.board_tree import board_tree
+
+    return [
+        {
+            "board": each.name,
+            "owners": ", ".join(each.owners),
+            "version": each.version,
+            "author": each.view.head.actor if each.view else "",
+            "message": each.view.head.message if each.view else "",
+            "held_by": each.holder(model.time),
+            "conflicts": each.conflicts,
+            "time": each.view.head.timestamp if each.view else "",
+        }
+        for each in board_tree(model)
+    ]
+
+
 def _requests(model: Model, words: Catalogue) -> Table:
     return [
         {
@@ -129,6 +148,7 @@ _MAKERS: Final[Mapping[str, Callable[[Model, Catalogue], Table]]] = {
     "handoffs": _handoffs,
     "files": _files,
     "documents": _documents,
+    "boards": _boards,
     "requests": _requests,
     "sessions": _sessions,
 }

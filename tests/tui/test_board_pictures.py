@@ -1,0 +1,131 @@
+"""What boards look like, at each size and in both languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from syrupy.assertion import SnapshotAssertion
+from team_boards import DECISIONS, MILESTONES, TASKS, TEAM
+from tui.driving import Desk, past
+from tui.pictures import SIZES, at_rest
+from tui.recorded import recorded
+from watchroom import Workspace
+from watchroom.journal import Journal
+from watchroom.texts import Language
+
+GOALS = """1. A report that *anyone* can read
+2. Every figure with [its source](https://example.org/figures)
+   - the survey, `2026`
+   - ~~hearsay~~ **counted** figures
+3. 用中文写的概要 🚆
+
+> Facts first,
+> then opinions.
+
+| Part | Who | Pages |
+|:-----|:---:|------:|
+| Data | ada | 12 |
+| 概要 | anna | 3 |
+
+```python
+def pages(parts: list[int]) -> int:
+    return sum(parts)  # both sides
+```
+
+---
+
+<b>not bold</b> [@click=app.quit]nothing[/] &#8238;
+"""
+
+
+def at_work(root: Path) -> None:
+    with Workspace.open(root, agents=TEAM) as workspace:
+        ceo, anna, ada = (workspace.tools(name) for name in ("ceo", "anna", "ada"))
+        on = {"board": "global"}
+        for section, text in (
+            ("Core goals", GOALS),
+            ("Milestones", MILESTONES),
+            ("Key decisions", DECISIONS),
+        ):
+            ok(ceo, "whiteboard_update_section", **on, section=section, content=text)
+        ok(
+            ceo,
+            "whiteboard_update_section",
+            **on,
+            section="Issues and risks",
+            content="- The survey ends late",
+        )
+        board = {"board": "bottom-layer-ada"}
+        ok(ada, "whiteboard_update_section", **board, section="Current tasks", content=TASKS)
+        board = {"board": "mid-layer-architect"}
+        ok(
+            anna,
+            "whiteboard_update_section",
+            **board,
+            section="Knowledge",
+            content="### Bridges\nThey *hold*.",
+        )
+        mine = {"content": "# Mine\n", "message": "my own view", "expected_version": 2}
+        refused(ceo, "whiteboard_write", **on, **mine)
+        workspace.flush()
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
+    found = recorded(tmp_path_factory.mktemp("boards"), at_work)
+    yield found
+    found.close()
+
+
+async def goes_to_boards(desk: Desk) -> None:
+    await desk.goes_to("6", "boards")
+    await desk.until(lambda: len(desk.list("summary").items) > 8, "what the board says")
+    await desk.until(lambda: "Global board" in desk.words_in("#board") or not desk.text("board").size, "it")
+
+
+async def goes_to_the_board(desk: Desk) -> None:
+    await goes_to_boards(desk)
+    await desk.press("enter")
+    await desk.sees("A report that anyone can read")
+
+
+async def goes_to_the_summary(desk: Desk) -> None:
+    await goes_to_boards(desk)
+    await desk.press("tab", "tab")
+    await desk.sees("☑ Outline agreed")
+
+
+async def goes_to_versions(desk: Desk) -> None:
+    await goes_to_boards(desk)
+    await desk.press("v")
+    await desk.until(lambda: desk.place == "board_versions", "the versions")
+    await desk.until(lambda: len(desk.list("versions").items) == 5, "its versions")
+    await desk.until(lambda: "survey" in desk.words_in("#diff") or not desk.text("diff").size, "the changes")
+
+
+SCREENS = {
+    "boards": goes_to_boards,
+    "board": goes_to_the_board,
+    "summary": goes_to_the_summary,
+    "versions": goes_to_versions,
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_every_screen(
+    journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
+) -> None:
+    async with past(journal, journal.last_seq(), size=size) as desk:
+        await SCREENS[screen](desk)
+        assert await at_rest(desk) == picture
+
+
+async def test_in_chinese(journal: Journal, picture: SnapshotAssertion) -> None:
+    language: Language = "zh"
+    async with past(journal, journal.last_seq(), language=language) as desk:
+        await goes_to_boards(desk)
+        assert await at_rest(desk) == picture
