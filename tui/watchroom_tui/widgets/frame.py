@@ -154,14 +154,16 @@ class Footer(Drawn):
             if action.footer and not self._is_written_in()
         ]
         offers: Callable[[str], bool] = getattr(self.screen, "offers", lambda _: True)
-        here = [
-            (action.shown_keys[0], action.label(words), action.target, "dim")
-            for action in offered(self._is_live, *self._scopes())
-            if action.footer and offers(action.id)
-        ]
+        here, ours = [], []
+        for action in offered(self._is_live, *self._scopes()):
+            if action.footer and offers(action.id):
+                entry = (action.shown_keys[0], action.label(words), action.target, "dim")
+                here.append(entry)
+                if action.scope != "list":
+                    ours.append(entry)
         self._targets = []
         right_width = sum(_entry_width(key, label) for key, label, _, _ in everywhere)
-        rooms = self._rooms(width - right_width, here)
+        rooms = self._rooms(width - right_width, ours)
         left, used = self._laid(rooms, 0, width - right_width)
         if rooms and not rooms[-1][1]:
             # A key without its name must not seem to belong to what follows.
@@ -173,7 +175,7 @@ class Footer(Drawn):
 
     def _rooms(self, width: int, here: list[_Entry]) -> list[_Entry]:
         """The rooms' keys, without the names of the others where these would leave no space for what can be
-        done here."""
+        done just here: ``here``, without what every list has."""
         words = words_of(self)
         named = [
             (
