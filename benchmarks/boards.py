@@ -34,7 +34,7 @@ _WORDS: Final = (
 _SECOND: Final = "━━━"
 _FIRST_PAINTS: Final = 11
 _KEYS: Final = 60
-_UPDATES: Final = 20
+_UPDATES: Final = 12
 
 
 def sections(seed: int = 1) -> Iterator[str]:

@@ -29,6 +29,7 @@ from watchroom_tui.wording import words_of
 _SLICE: Final = 0.006
 """So many seconds at a time are spent on what is not on the screen: a key waits no longer."""
 
+_FIRST: Final = 0.02
 _PAUSE: Final = 0.005
 _MARGIN: Final = " "
 _FLASH: Final = 1.0
@@ -115,12 +116,13 @@ class MarkdownView(TextView):
     @property
     def is_growing(self) -> bool:
         """Whether the board is still being gone through."""
-        return self._is_growing
+        return self._is_growing or (self._page is not None and not self._page.index.is_whole)
 
     def _begin_to_grow(self) -> None:
-        if not self._is_growing:
+        if not self._is_growing and self.room.height:
             self._is_growing = True
-            self.call_after_refresh(self._grow)
+            # What is on the screen comes first.
+            self.set_timer(_FIRST, self._grow)
 
     def _grow(self) -> None:
         """Take in more of the board, for no longer than a key may wait; then go on, if there is more."""
@@ -231,6 +233,8 @@ class MarkdownView(TextView):
             page.resize(self._text_width())
             self._place = page.place(top) if top else TOP
         self._show_anew()
+        if not page.index.is_whole:
+            self._begin_to_grow()
 
     def _text_width(self) -> int:
         """With room for a scrollbar, whether there is one or not: nothing is laid out twice when it comes."""
