@@ -1,6 +1,6 @@
 """An app that shows a board and nothing else: ``python benchmarks/board_app.py FILE``.
 
-``u`` changes a section in the middle of what is shown, ``/`` searches for what the benchmark wrote last.
+``u`` changes the section at the top.
 """
 
 from __future__ import annotations

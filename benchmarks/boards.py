@@ -31,7 +31,6 @@ _WORDS: Final = (
     *("plan", "build", "test", "review", "deploy", "agent", "journal", "merge", "lease", "the", "a", "of"),
     *("and", "测试", "计划", "完成", "接口"),
 )
-_SECOND: Final = "━━━"
 _FIRST_PAINTS: Final = 11
 _KEYS: Final = 60
 _UPDATES: Final = 12
@@ -127,14 +126,11 @@ def first_paint(paths: dict[str, str]) -> list[Measure]:
 
 
 def keys(path: str) -> list[Measure]:
-    """A key that scrolls, beside the least that a key can cost; and one while the board is gone through."""
+    """A key that scrolls, beside the least that a key can cost."""
     measures = []
     with Terminal(_MINIMAL) as minimal, Terminal([*_BOARD, path]) as terminal:
         minimal.wait_for_bytes(GREETING.encode(), timeout=30)
         terminal.wait_for_bytes(_TITLE.encode(), timeout=30)
-        since = terminal.mark()
-        early = terminal.send("j")
-        early = terminal.wait_for_bytes(_SECOND.encode(), since=since) - early
         terminal.settle(1.0)
         for name, key in (("a line", "j"), ("a page", " ")):
             floor, ours = [], []
@@ -153,7 +149,7 @@ def keys(path: str) -> list[Measure]:
                 ),
                 Measure(f"scrolling by {name}, p95", percentile(ours, 95) * 1e3, "ms", 16),
             ]
-    return [*measures, Measure("a key right after the first paint of 10 MB", early * 1e3, "ms")]
+    return measures
 
 
 def updates(path: str) -> list[Measure]:
