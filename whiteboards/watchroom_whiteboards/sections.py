@@ -90,7 +90,7 @@ def with_body(data: bytes, section: Section, text: str) -> str:
 def with_more(data: bytes, section: Section, text: str) -> str:
     """The text with more at the end of the section. Raises `InvalidSection` if it would not stay within."""
     _check(section, text)
-    kept = _closed(data[section.heading.body : section.end])
+    kept = closed(data[section.heading.body : section.end])
     more = text.strip("\r\n")
     # An item goes on with the list that ends the section: an empty line would loosen it.
     goes_on = _ITEM.match(more) and _ITEM.match(kept.rpartition("\n")[2])
@@ -98,9 +98,15 @@ def with_more(data: bytes, section: Section, text: str) -> str:
     return _spliced(data, section.heading.body, section.end, f"{kept}{gap}{more}" if kept else more)
 
 
-def with_entry(data: bytes, entry: str) -> str:
-    """The text with an entry at its end, in no block that stands open there."""
-    kept = _closed(data)
+def closed(data: bytes) -> str:
+    """A text without the empty lines around, and with an end to the block that stands open."""
+    text = data.decode().strip("\r\n")
+    end = closing(data)
+    return f"{text}\n{end}" if end else text
+
+
+def with_entry(kept: str, entry: str) -> str:
+    """A `closed` text with an entry at its end."""
     return f"{kept}\n\n{entry.strip()}\n" if kept else f"{entry.strip()}\n"
 
 
@@ -116,13 +122,6 @@ def _check(section: Section, text: str) -> None:
     for each in headings(text.encode()):
         if each.level <= heading.level:
             raise InvalidSection(section=heading.title, rule="heading_level")
-
-
-def _closed(data: bytes) -> str:
-    """A text without the empty lines around, and with an end to the block that stands open."""
-    text = data.decode().strip("\r\n")
-    end = closing(data)
-    return f"{text}\n{end}" if end else text
 
 
 def _spliced(data: bytes, start: int, end: int, text: str) -> str:

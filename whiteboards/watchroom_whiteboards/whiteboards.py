@@ -6,8 +6,9 @@ else writes. A text that started from an older version is refused with everythin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 from watchroom import names
 from watchroom.model import HUMAN_PREFIX, UNCHECKED, Row, Write
@@ -28,7 +29,10 @@ from watchroom_whiteboards.texts import TEXTS
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
+LONG: Final = 128 * 1024
+"""Boards of more bytes are looked through before it is their writer's turn."""
 _MESSAGE: Final = 120
+T = TypeVar("T")
 
 
 class BoardText(NamedTuple):
@@ -137,13 +141,16 @@ class Whiteboards:
         sections.check_entry(section or board.name, content)
         message = _first_line(content)
 
+        def with_more(data: bytes) -> str:
+            found = sections.find(data, board.name, section or "", same_heading)
+            return sections.with_more(data, found, content)
+
+        prepared = self._ahead(board, sections.closed if section is None else with_more)
+
         def draft(current: FileVersion | None) -> Write:
-            data = self._text(board, current).encode()
+            text = prepared(self._text(board, current).encode())
             if section is None:
-                text = sections.with_entry(data, self._signed(actor, content))
-            else:
-                found = sections.find(data, board.name, section, same_heading)
-                text = sections.with_more(data, found, content)
+                text = sections.with_entry(text, self._signed(actor, content))
             return Write(actor, tool, "board", board.name, text, message, _version(current))
 
         return self._zone.write(actor, board.name, draft, wait=wait)
@@ -168,9 +175,11 @@ class Whiteboards:
         board = self._allowed("write", actor, name)
         names.text(content)
 
+        find = self._ahead(board, lambda data: sections.find(data, board.name, section, same_heading))
+
         def draft(current: FileVersion | None) -> Write:
             now = self._text(board, current).encode()
-            found = sections.find(now, board.name, section, same_heading)
+            found = find(now)
             path = sections.path_of(found)
             base = expected
             if base is None:
@@ -243,6 +252,16 @@ class Whiteboards:
             rule = f"{'read' if act == 'read' else 'write'}_{board.kind}"
             raise BoardDenied(board=name, rule=rule, own=self.own(actor).name)
         return board
+
+    def _ahead(self, board: Board, work: Callable[[bytes], T]) -> Callable[[bytes], T]:
+        """``work`` on a board's text, done before its turn to write comes where the text is long: in its turn
+        nobody else can write, and it takes a while."""
+        current = self._zone.current(board.name)
+        if current is None or (current.row.size or 0) < LONG:
+            return work
+        text = current.content.encode()
+        done = work(text)
+        return lambda data: done if data == text else work(data)
 
     def _text(self, board: Board, current: FileVersion | None) -> str:
         return current.content if current else self._template(board)
