@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,7 @@ from pathlib import Path
 from watchroom import Row, Workspace, Zone
 from watchroom.journal import Journal
 from watchroom.names import sha256
-from watchroom.tree.layout import ROOTS
-
-ZONES: tuple[Zone, ...] = ("private", "handoff", "collab")
+from watchroom.tree.layout import path_at
 
 
 def snapshot(root: Path) -> dict[str, bytes | str]:
@@ -44,14 +43,21 @@ def torn(files: dict[str, bytes | str], journal: Journal) -> Iterator[str]:
     for name, data in files.items():
         if isinstance(data, str):
             continue
-        zone = next((zone for zone in ZONES if name.startswith("/".join(ROOTS[zone]) + "/")), None)
-        if name.endswith(("history.json", ".meta.json")):
+        if name.endswith(("history.json", ".meta.json", ".lock")):
             if not _is_json(data):
                 yield name
-        elif zone is not None:
-            path = name.removeprefix("/".join(ROOTS[zone]) + "/")
-            if sha256(data) not in {row.sha256 for row in journal.history(zone, path)}:
-                yield name
+            continue
+        place = _place(name)
+        if place is not None and sha256(data) not in {row.sha256 for row in journal.history(*place)}:
+            yield name
+
+
+def _place(name: str) -> tuple[Zone, str] | None:
+    """The zone and path whose version a file is, None for other files."""
+    kept = re.fullmatch(r"whiteboard-history/(.+)-v\d+\.md", name)
+    if kept:
+        return "board", kept[1]
+    return path_at(tuple(name.split("/")))
 
 
 def _is_json(data: bytes) -> bool:

@@ -70,7 +70,7 @@ def test_killed_a_hundred_times_nothing_acknowledged_is_lost(root: Path) -> None
                 seen = workspace.journal.last_seq()
             kept.extend(acknowledged)
     assert len(kept) > ROUNDS
-    assert {each["zone"] for each in kept} == {"private", "handoff", "collab"}
+    assert {each["zone"] for each in kept} == {"private", "handoff", "collab", "board"}
     with Workspace.open(root) as workspace:
         assert lost(workspace, kept) == []
 

@@ -81,6 +81,7 @@ class Writer:
             self._hand_over,
             self._write,
             self._write,
+            self._post,
             self._misread,
         )
         for n in count():
@@ -142,6 +143,13 @@ class Writer:
         )
         version = result["version"] if result["success"] else None
         self._tell(result, "collab", path, version, content)
+
+    def _post(self, text: str) -> None:
+        board, content = f"bottom-layer-{self._toolbox.actor}", self._content(text)
+        result = self._call(
+            "whiteboard_write", board=board, content=content, message=text, expected_version=-1
+        )
+        self._tell(result, "board", board, result.get("version"), content)
 
     def _misread(self, text: str) -> None:
         self._call("read_from_workspace", agent_id="nobody", filename=text)
