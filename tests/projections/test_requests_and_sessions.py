@@ -106,10 +106,11 @@ async def test_steps_are_rows_but_not_what_an_agent_did(workspace: Workspace) ->
 
 
 def test_what_a_call_would_change_is_found_for_every_tool_that_writes(workspace: Workspace) -> None:
-    alice = workspace.tools("alice")
+    alice, board = workspace.tools("alice"), "bottom-layer-alice"
     for number, text in enumerate(("one", "two")):
         write = {"filepath": "plan.md", "content": text, "message": text, "expected_version": number}
         ok(alice, "collab_write", **write)
+        ok(alice, "whiteboard_write", board=board, content=text, message=text, expected_version=number)
     ok(alice, "save_to_my_workspace", filename="own.md", content="mine")
     ok(alice, "handoff_file", to_agent="bob", filename="raw.md", content="old", message="x")
     cases: dict[str, tuple[dict[str, Json], str, str]] = {
@@ -118,11 +119,13 @@ def test_what_a_call_would_change_is_found_for_every_tool_that_writes(workspace:
         "save_to_my_workspace": ({"filename": "own.md", "content": "new"}, "mine", "new"),
         "delete_from_my_workspace": ({"filename": "own.md"}, "mine", ""),
         "handoff_file": ({"filename": "raw.md", "content": "new", "to_agent": "bob"}, "old", "new"),
+        "whiteboard_write": ({"board": board, "content": "new", "expected_version": 1}, "two", "new"),
+        "whiteboard_restore": ({"board": board, "version": 1}, "two", "one"),
     }
     for tool, (arguments, before, after) in cases.items():
         would = proposal(workspace.journal, "alice", tool, arguments)
         assert would is not None, tool
         assert (would.before, would.after) == (before, after), tool
-        assert would.is_stale is (tool == "collab_write")
+        assert would.is_stale is (tool in ("collab_write", "whiteboard_write"))
         assert proposal(workspace.journal, "alice", tool, {}) is None
     assert proposal(workspace.journal, "alice", "collab_read", {"filepath": "plan.md"}) is None

@@ -28,6 +28,21 @@ async def test_a_private_file_edited_by_hand_becomes_a_row_while_the_dashboard_i
         await desk.sees("edited by hand")
 
 
+async def test_a_board_edited_by_hand_becomes_a_need_while_the_dashboard_is_open(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    for board, file in (
+        ("global", "global-whiteboard.md"),
+        ("bottom-layer-alice", "whiteboards/bottom-layer-alice.md"),
+    ):
+        ok(workspace.tools_for_human("sam"), "whiteboard_append", board=board, content="x")
+        async with dashboard(workspace) as desk:
+            await desk.until(lambda file=file: touched(root / file, desk, "outside"), "the need")  # type: ignore[misc]
+            await desk.sees(f"▤ {board}")
+        needs = [need.row.seq for need in desk.model.needs if need.kind == "outside"]
+        ok(workspace.tools_for_human("sam"), "revert_outside_edit", filepath=board, conflict=needs[0])
+
+
 _written: dict[Path, int] = {}
 
 

@@ -43,6 +43,8 @@ NEED_MARKS: Final[dict[str, Span]] = {
 
 
 MOST_NAMED: Final = 3
+BOARD_MARK: Final = "▤"
+"""Before the name of a board, which a shared file may have as well."""
 SESSION_WIDTH: Final = 8
 """So much of a session's id tells it from others."""
 SUBJECT_WIDTH: Final = 40
@@ -67,6 +69,8 @@ def path_of(row: Row) -> str:
     if row.zone == "private":
         owner, _, filename = row.path.partition("/")
         return filename if owner == row.actor and filename else row.path
+    if row.zone in ("board", "lease"):
+        return f"{BOARD_MARK} {row.path}"
     return row.path
 
 
@@ -122,7 +126,7 @@ def subject(need: Need, words: Catalogue) -> str:
         return request_text(Asked(need.row), words)
     if need.kind == "failed":
         return need.row.actor
-    return need.row.path.partition("/")[2] if need.row.zone == "handoff" else need.row.path
+    return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
 
 
 def need_kind(need: Need, words: Catalogue) -> str:

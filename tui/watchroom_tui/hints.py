@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
-from watchroom.tree.layout import CONFIG_PATH, CONTROL
+from watchroom.names import GLOBAL_BOARD
+from watchroom.tree.layout import CONFIG_PATH, CONTROL, place
 
 if TYPE_CHECKING:
     from watchroom import Workspace
 
-WATCHED: Final = ("agents", "handoff", os.path.join("collaborative", "current"), "realtime")
+WATCHED: Final = ("agents", "handoff", os.path.join("collaborative", "current"), "realtime", "whiteboards")
+SINGLE: Final = ((CONTROL, CONFIG_PATH), place("board", GLOBAL_BOARD))
+"""Files that lie among others that nobody should watch: looked at with every hint, and each second."""
 _MOST_AT_ONCE: Final = 50
 _PAUSE: Final = 0.25
 _SCAN_SECONDS: Final = 300
@@ -45,7 +48,7 @@ class Hints:
         # What was written between the scan at open and the first hint gave none.
         next_scan = time.monotonic()
         for touched in self._touched():
-            pending |= touched | {os.path.join(self._workspace.root, CONTROL, CONFIG_PATH)}
+            pending |= touched | {os.path.join(self._workspace.root, *parts) for parts in SINGLE}
             now, later = set(list(pending)[:_MOST_AT_ONCE]), set(list(pending)[_MOST_AT_ONCE:])
             if now:
                 self._workspace.check(now)

@@ -73,10 +73,28 @@ def _against_head(
     return Proposal(zone, path, head, before, content, expected)
 
 
+def _on_board(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
+    board, content = arguments.get("board"), arguments.get("content")
+    if not isinstance(board, str) or not isinstance(content, str):
+        return None
+    expected = arguments.get("expected_version")
+    return _against_head(journal, "board", board, content, expected if isinstance(expected, int) else None)
+
+
+def _restored(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
+    board, version = arguments.get("board"), arguments.get("version")
+    if not isinstance(board, str) or not isinstance(version, int):
+        return None
+    wanted = journal.version("board", board, version)
+    return _against_head(journal, "board", board, journal.content(wanted.seq) or "") if wanted else None
+
+
 _WRITERS: Final[dict[str, Callable[[Journal, str, Mapping[str, Json]], Proposal | None]]] = {
     "collab_write": _shared,
     "collab_rollback": _rolled_back,
     "save_to_my_workspace": _own,
     "delete_from_my_workspace": _own,
     "handoff_file": _handed,
+    "whiteboard_write": _on_board,
+    "whiteboard_restore": _restored,
 }
