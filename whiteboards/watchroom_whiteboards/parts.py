@@ -144,11 +144,15 @@ class _Reader:
     ) -> Iterator[Part]:
         """The parts from ``start`` up to the end of what begins at this line: a fence, or a doubt."""
         is_fence = found.lastgroup == "fence" and not self._may_be_table(line, self._line_after(line))
-        end = line if is_fence else self._safe_before(start, line, marks)
+        html = self._clear_html(start, line)
+        is_clear = is_fence or html is not None
+        end = line if is_clear else self._safe_before(start, line, marks)
         if start < end:
             yield Part(start, end, "text", marks)
         if is_fence:
             yield self._fence(line, found["fence"])
+        elif html is not None:
+            yield self._html(line, html)
         else:
             yield from self._doubtful(end, line)
 
@@ -171,7 +175,8 @@ class _Reader:
         text = self._data[words:end]
         if not text.strip(b" \t"):
             return line
-        is_clear = words == start or not self._data[slice(*self._line_before(start, words))].strip(b" \t")
+        is_first = words == start or (marks and marks[-1].body == words)
+        is_clear = is_first or not self._data[slice(*self._line_before(start, words))].strip(b" \t")
         return words if is_clear and b"|" not in text and _LETTER.match(text) else None
 
     def _line_before(self, start: int, line: int) -> tuple[int, int]:
@@ -218,15 +223,10 @@ class _Reader:
                     end = found.start(kind)
                     break
         if end - start > self._most:
-            yield Part(start, end, "rough")
+            yield self._cut_off(start, end)
             return
-        text = data[start:end]
-        lines = [start, *(start + found.end() for found in _LINE_END.finditer(text))]
-        if not text.endswith((b"\n", b"\r")):
-            lines.append(end)
-        source = text.decode()
+        tokens, lines = _blocks(data[start:end], start)
         sentinel = len(lines) - 1
-        tokens = block_parser().parse(source + ("" if source.endswith(("\n", "\r")) else "\n") + _SENTINEL)
         marks = _marks(tokens, lines, sentinel)
         name, first = next(
             (token.type, token.map[0]) for token in reversed(tokens) if token.level == 0 and token.map
@@ -240,7 +240,41 @@ class _Reader:
         if name == "fence":
             yield self._fence(opening, data[opening : self._line_after(opening)].strip(b" \r\n"))
         else:
-            yield self._html(opening)
+            html = self._html_kind(opening)
+            if html is None:
+                raise ValueError("a block of HTML that begins like none")
+            yield self._html(opening, html)
+
+    def _cut_off(self, start: int, end: int) -> Part:
+        """What can be said of a doubtful stretch that is too long: all of its beginning stands but the last
+        block, which may go on. Rough where that is the first."""
+        stop = self._data.rfind(b"\n", start, start + self._most) + 1
+        tokens, lines = _blocks(self._data[start : max(start, stop)], start)
+        begun = [token.map[0] for token in tokens if token.level == 0 and token.map]
+        last = max((line for line in begun if line < len(lines) - 1), default=0)
+        return (
+            Part(start, lines[last], "text", _marks(tokens, lines, last))
+            if last
+            else Part(start, end, "rough")
+        )
+
+    def _clear_html(self, start: int, line: int) -> int | None:
+        """Which kind of HTML begins at this line; None where there is none, or that is doubtful. At the
+        margin most kinds end whatever began before, as a heading does; the last only behind a blank line."""
+        if self._data[line : line + 1] != b"<":
+            return None
+        number = self._html_kind(line)
+        if number is None or HTML_SEQUENCES[number][2] or line == start:
+            return number
+        is_apart = not self._data[slice(*self._line_before(start, line))].strip(b" \t")
+        return number if is_apart else None
+
+    def _html_kind(self, opening: int) -> int | None:
+        """Which of `HTML_SEQUENCES` begins at this line."""
+        words = self._data[opening : self._line_after(opening)].strip(b" \t\r\n")
+        line = words.decode().replace("\0", "�")
+        begun = (number for number, (begin, _, _) in enumerate(HTML_SEQUENCES) if begin.search(line))
+        return next(begun, None)
 
     def _fence(self, opening: int, text: bytes) -> Part:
         """The fence that opens with ``text``, up to where it ends."""
@@ -258,11 +292,9 @@ class _Reader:
             place = after
         return Part(opening, len(self._data), "fence", (), True, mark.decode())
 
-    def _html(self, opening: int) -> Part:
-        """The HTML that opens here, up to where it ends."""
+    def _html(self, opening: int, kind: int) -> Part:
+        """The HTML of that kind that opens here, up to where it ends."""
         data = self._data
-        line = data[opening : self._line_after(opening)].strip(b" \t\r\n").decode().replace("\0", "�")
-        kind = next(number for number, (begin, _, _) in enumerate(HTML_SEQUENCES) if begin.search(line))
         if kind >= len(_HTML_ENDS):
             found = _BLANK.search(data, opening)
             end = found.start() if found else len(data)
@@ -271,6 +303,16 @@ class _Reader:
         found = pattern.search(data, opening)
         end = self._line_after(found.end()) if found else len(data)
         return Part(opening, end, "html", (), found is None, "" if found else closing)
+
+
+def _blocks(text: bytes, start: int) -> tuple[Sequence[Token], list[int]]:
+    """The blocks of a text from ``start``, with a sentinel behind it, and where its lines begin: the last one
+    is the sentinel's."""
+    lines = [start, *(start + found.end() for found in _LINE_END.finditer(text))]
+    has_end = text.endswith((b"\n", b"\r"))
+    if not has_end:
+        lines.append(start + len(text))
+    return block_parser().parse(text.decode() + ("" if has_end else "\n") + _SENTINEL), lines
 
 
 def _marks(tokens: Sequence[Token], lines: Sequence[int], before: int) -> tuple[Mark, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final, Protocol
 
-from rich.cells import chop_cells
+from rich.cells import cell_len, chop_cells
 
 from watchroom_tui.markdown.words import width_of
 from watchroom_tui.safe import safe
@@ -90,8 +90,17 @@ def coloured(text: str, language: str) -> list[list[Span]]:
             if number:
                 found.append([])
             if piece:
-                found[-1].append(Span(safe(piece), _style(str(kind))))
+                _append(found[-1], safe(piece), _style(str(kind)))
     return found
+
+
+def _append(line: list[Span], text: str, style: str) -> None:
+    """Add a piece to a line; what has no width of its own stays with the character that it belongs to."""
+    while line and text and cell_len(text[0]) == 0:
+        line[-1] = line[-1]._replace(text=line[-1].text + text[0])
+        text = text[1:]
+    if text:
+        line.append(Span(text, style))
 
 
 @cache
