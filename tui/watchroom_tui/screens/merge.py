@@ -72,6 +72,9 @@ class MergeScreen(Room):
             app.merges[self._row.seq] = hand
         else:
             await hand.catch_up(app.journal, app.worker_process)
+        if not self.is_attached or not self.is_running:
+            # It was left meanwhile; what was begun waits for the next time.
+            return
         self._hand = hand
         self._show_hand()
         self.show_model(app.model)
