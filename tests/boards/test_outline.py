@@ -137,7 +137,7 @@ soup = st.one_of(mixed, even, st.text(max_size=60)).map(lambda text: text.encode
 
 
 @given(soup)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @example(b"# a | b\n--|--\n# c\n")
 @example(b"~~~ a|b\n--|--\n# c\n~~~\n# d")
 @example(b"- foo\n<a>\n# bar\n<a>\n# baz\n\n# qux")
@@ -224,7 +224,7 @@ long = st.lists(st.tuples(soup, st.integers(1, 400)), max_size=5).map(
 
 
 @given(long)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @example(b"```py\n" + b"x = 1\n" * 5000 + b"```\n# after\n")
 @example(b"| a | b |\n|---|---|\n" + b"| c | d |\n" * 3000)
 @example("字".encode() * 10_000)

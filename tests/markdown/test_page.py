@@ -60,7 +60,7 @@ def fresh(data: bytes, width: int = 60) -> list[str]:
 
 
 @given(boards, boards, st.integers(0, 10_000), st.integers(0, 200), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @example(b"# a\n" * 4000 + b"# b\n", b"```\n", 8000, 0, False)
 @example(b"```\n" + b"x = 1\n" * 5000 + b"```\n# a\n" + b"text\n\n" * 3000, b"```\n", 9000, 0, True)
 @example(b"[r]\n\n" + b"# a\n" * 4000, b"[r]: /x\n", 16004, 0, True)
