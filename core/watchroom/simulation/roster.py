@@ -25,7 +25,8 @@ _ROLES: Final[tuple[tuple[str, Layer, str], ...]] = (
     ("accountant", "bottom", "analyst"),
 )
 """Role, layer, supervisor. The first twelve agents have these names; those after them are numbered squads,
-each with a line of its own to study, whose middle layer answers to the planner."""
+each with a line of its own to study, whose middle layer answers to the planner. There roles have the number
+too: whoever shared one would share the whiteboard of that role."""
 
 _APART: Final = "reviewer"
 _NUMBERED: Final = re.compile(r"(.+)-(\d{1,6})")
@@ -40,8 +41,9 @@ def roster(count: int) -> list[Agent]:
     while len(first) < count:
         squad, place = divmod(len(first) - len(_ROLES), len(others))
         role, layer, supervisor = others[place]
+        name = f"{role}-{squad + 2}"
         boss = f"{supervisor}-{squad + 2}" if layer == "bottom" else "planner"
-        first.append(Agent(f"{role}-{squad + 2}", role, layer, boss))
+        first.append(Agent(name, role if layer == "bottom" else name, layer, boss))
     return first[:count]
 
 
