@@ -56,7 +56,7 @@ def run_open(given: Namespace, words: Catalogue) -> int:
 
 def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("dir", nargs="?", help=words("cli.argument.demo_dir"))
-    parser.add_argument("--agents", type=int, default=5, metavar="N", help=words("cli.argument.agents"))
+    parser.add_argument("--agents", type=int, default=6, metavar="N", help=words("cli.argument.agents"))
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=words("cli.argument.seed"))
     parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=words("cli.argument.speed"))
     parser.add_argument("--headless", action="store_true", help=words("cli.argument.headless"))
