@@ -116,7 +116,7 @@ def decisions(root: Path, seed: int, steps: int) -> list[Step]:
     taken: list[Step] = []
     with workspace:
         reviewer = workspace.tools("reviewer")
-        script = life("reviewer", [agent.id for agent in team], seed)
+        script = life(team[3], team, seed)
         step = next(script)
         for _ in range(steps):
             taken.append(step)

@@ -62,7 +62,7 @@ class Apart:
         stage = self._stage
         given = [stage.workspace.root, self.id, str(stage.seed), str(stage.speed)]
         people = ["--people"] if stage.people_help else []
-        return [sys.executable, "-m", _MODULE, *given, *people, "--team", *stage.team]
+        return [sys.executable, "-m", _MODULE, *given, *people, "--team", *(agent.id for agent in stage.team)]
 
     async def _end(self, process: Process) -> None:
         if process.stdin is not None:

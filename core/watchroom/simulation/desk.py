@@ -7,6 +7,7 @@ from random import Random
 from typing import Final
 
 from watchroom.model import Json
+from watchroom.registry import Agent
 from watchroom.simulation.growing import Author
 from watchroom.simulation.material import Document, material
 from watchroom.simulation.roster import role_of, squad_of
@@ -49,15 +50,17 @@ class Rhythm:
 class Desk:
     """One agent's state. Only its own script touches it."""
 
-    def __init__(self, me: str, team: Sequence[str], seed: int) -> None:
-        self.me = me
+    def __init__(self, agent: Agent, team: Sequence[Agent], seed: int) -> None:
+        self.agent = agent
+        self.me = me = agent.id
         self.role = role_of(me)
         self.rng = Random(f"{seed}:{me}")
-        self.others = tuple(sorted(agent for agent in team if agent != me))
+        self.team = tuple(team)
+        self.others = tuple(sorted(each.id for each in team if each.id != me))
         self.material = material()
         self.author = Author(self.role, self.rng, self.material, self.others)
         self.rhythm = Rhythm(self.rng)
-        self.story_is_told = not set(STORY_TEAM) <= set(team)
+        self.story_is_told = not set(STORY_TEAM) <= {me, *self.others}
         self.turn = 0
         self.files: dict[str, str] = {}
         self.scratch: list[str] = []

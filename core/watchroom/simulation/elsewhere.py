@@ -66,9 +66,10 @@ async def _work(given: Namespace) -> None:
 
     Thread(target=wait_for_the_end, daemon=True).start()
     with Workspace.open(given.root, create=False, scan=False) as workspace:
+        agents = workspace.config.agents
         stage = Stage(
             workspace=workspace,
-            team=given.team,
+            team=[agents[agent] for agent in given.team],
             seed=given.seed,
             speed=given.speed,
             tally=Report(),
@@ -76,7 +77,7 @@ async def _work(given: Namespace) -> None:
             people_help=given.people,
             turns=None,
         )
-        await play(stage, [Player(stage, workspace.config.agents[given.agent], workspace.tools(given.agent))])
+        await play(stage, [Player(stage, agents[given.agent], workspace.tools(given.agent))])
 
 
 def _tell(told: Mapping[str, Json]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +15,7 @@ from watchroom.simulation.steps import (
     Call,
     Dropped,
     GaveUp,
+    Now,
     Pause,
     Remark,
     Result,
@@ -47,7 +48,8 @@ class ToolBroke(Exception):
 class Mind:
     """Follows the ``script`` of ``agent``: `opens` gives the next task, `reply` what is said in its session.
 
-    ``turns`` are None where nobody is asked. ``speed`` divides all pauses; 0 leaves them out.
+    ``turns`` are None where nobody is asked. ``speed`` divides all pauses; 0 leaves them out. ``clock`` tells
+    the time as the agent writes it down.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Mind:
         voice: Voice,
         tally: Tally,
         *,
+        clock: Callable[[], str],
         speed: float = 0.0,
         turns: Turns | None = None,
     ) -> None:
@@ -66,6 +69,7 @@ class Mind:
         self._script = script
         self._voice = voice
         self._tally = tally
+        self._clock = clock
         self._speed = speed
         self._turns = turns
         self._next: Step = next(script)
@@ -141,6 +145,8 @@ class Mind:
                 self._tally.gave_up()
             elif isinstance(step, Remark):
                 self._remark = self._voice.say("people", step.kind, **step.slots)
+            elif isinstance(step, Now):
+                answer = {"time": self._clock()}
             else:
                 answer = self._turn(step)
             step = self._script.send(answer)

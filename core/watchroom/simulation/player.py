@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from watchroom.model import ENDED, Json
@@ -64,7 +65,7 @@ class Stage:
     ``turns`` to ask them are None where nobody is asked. ``over``: it ends."""
 
     workspace: Workplace
-    team: list[str]
+    team: list[Agent]
     seed: int
     speed: float
     tally: Tally
@@ -93,8 +94,10 @@ class Player:
         self._session: Session | None = None
         self._failure: Exception | None = None
         self._answered = 0.0
-        script = life(agent.id, stage.team, stage.seed, people_help=stage.people_help)
-        self._mind = Mind(agent.id, script, self._voice, stage.tally, speed=stage.speed, turns=stage.turns)
+        script = life(agent, stage.team, stage.seed, people_help=stage.people_help)
+        self._mind = Mind(
+            agent.id, script, self._voice, stage.tally, clock=_now, speed=stage.speed, turns=stage.turns
+        )
 
     async def comes_to_rest(self) -> None:
         """Wait while it does something that should not be cut short, as the words of its model may be."""
@@ -201,6 +204,10 @@ class Player:
         """The last word in a session that was cut off."""
         await self._stage.goes_on()
         return Reply(self._voice.say("people", "interrupted"))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _sooner(reply: Reply, seconds: float) -> Reply:

@@ -45,10 +45,9 @@ class Simulation:
         if speed < 0:
             raise ValueError(f"speed is 0 (no pauses) or more, not {speed}")
         self._workspace = workspace
-        given = list(agents)
-        self._team = [agent.id for agent in given]
-        self._apart = [agent for agent in self._team if agent in apart]
-        self._agents = [(agent, workspace.tools(agent.id)) for agent in given if agent.id not in apart]
+        self._team = list(agents)
+        self._apart = [agent.id for agent in self._team if agent.id in apart]
+        self._agents = [(agent, workspace.tools(agent.id)) for agent in self._team if agent.id not in apart]
         self._seed = seed
         self._speed = speed
         self._people = people

@@ -63,11 +63,16 @@ class Turn:
     kinds: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What time is it? The result has it as ``time``, in ISO 8601."""
+
+
 class Dropped(Exception):
     """Thrown into a script: its task was ended by a person."""
 
 
-Step: TypeAlias = Call | Pause | GaveUp | Task | Remark | Turn
+Step: TypeAlias = Call | Pause | GaveUp | Task | Remark | Turn | Now
 T = TypeVar("T")
 Script: TypeAlias = Generator[Step, Result, T]
 

@@ -16,6 +16,7 @@ _EDITS: Final = frozenset(
     {"realtime_set_field", "realtime_edit_text", "realtime_edit_set", "realtime_edit_counter"}
 )
 _LOOKS: Final = frozenset({"list", "contains", "value"})
+_BOARD_WRITES: Final = frozenset({"whiteboard_write", "whiteboard_append", "whiteboard_update_section"})
 _WRITES: Final = frozenset({"collab_write", "collab_rollback"})
 
 
@@ -26,8 +27,9 @@ class Summary:
     A conflict is a write that met a newer version when it was first tried; it ends as a recovery (merged
     and committed), or abandoned. ``conflict_rate`` is conflicts among all such first tries,
     ``recovery_rate`` the share of ended conflicts that were recovered within two tries. ``edits`` are those
-    of realtime documents. ``refused`` are the calls that failed otherwise. ``sessions`` have come to an end,
-    and used so many ``tokens``. ``errors`` name the agents that had to be stopped, and why.
+    of realtime documents, ``board_versions`` the versions of whiteboards. ``refused`` are the calls that
+    failed otherwise. ``sessions`` have come to an end, and used so many ``tokens``. ``errors`` name the
+    agents that had to be stopped, and why.
     """
 
     calls: int
@@ -40,6 +42,7 @@ class Summary:
     handoffs_sent: int
     handoffs_acknowledged: int
     edits: int
+    board_versions: int
     refused: int
     sessions: int
     tokens: int
@@ -76,6 +79,8 @@ class Tally:
                 self._counts["refused"] += 1
             if ok and call.tool in _EDITS and call.arguments.get("operation") not in _LOOKS:
                 self._counts["edits"] += 1
+            if ok and call.tool in _BOARD_WRITES:
+                self._counts["board_versions"] += 1
             if ok and call.tool in ("handoff_file", "acknowledge_handoff"):
                 self._counts[call.tool] += 1
 
@@ -115,6 +120,7 @@ class Tally:
                 handoffs_sent=counts["handoff_file"],
                 handoffs_acknowledged=counts["acknowledge_handoff"],
                 edits=counts["edits"],
+                board_versions=counts["board_versions"],
                 refused=counts["refused"],
                 sessions=counts["sessions"],
                 tokens=counts["tokens"],

@@ -71,6 +71,8 @@ class Voice:
             return call.tool + ("_again" if call.attempt else ending)
         if call.tool.startswith("realtime_"):
             return _kind_of_edit(call)
+        if call.tool.startswith("whiteboard_"):
+            return _kind_at_board(call)
         if call.tool in _WAITS and last is not None and last.tool == call.tool:
             return f"{call.tool}_again"
         if call.arguments.get("agent_id", self.me) != self.me:
@@ -86,12 +88,22 @@ def _kind_of_edit(call: Call) -> str:
     return f"{call.tool}_{operation}" if operation else call.tool
 
 
+def _kind_at_board(call: Call) -> str:
+    """A call on a whiteboard, with what it is about there."""
+    if call.tool == "whiteboard_update_section":
+        return f"{call.tool}_again" if call.attempt else call.tool
+    if call.arguments.get("hold") is True:
+        return f"{call.tool}_hold"
+    return f"{call.tool}_section" if "section" in call.arguments else call.tool
+
+
 def _slots(call: Call, result: Result) -> dict[str, object]:
     given = call.arguments
-    path = text_in(given, "filepath") or text_in(given, "filename")
+    path = text_in(given, "filepath") or text_in(given, "filename") or text_in(given, "board")
     edit = given.get("args")
     piece = text_in(edit, "text") if isinstance(edit, Mapping) else text_in(given, "element")
-    message = text_in(given, "message")
+    piece = piece or text_in(given, "section")
+    message = text_in(given, "message") or _first_line(text_in(given, "content"))
     return {
         "tool": call.tool,
         "file": path.rsplit("/", 1)[-1],
@@ -110,6 +122,10 @@ def _slots(call: Call, result: Result) -> dict[str, object]:
             0,
         ),
     }
+
+
+def _first_line(text: str) -> str:
+    return text.strip("\n- ").partition("\n")[0]
 
 
 def _problem(result: Result) -> str:
