@@ -171,6 +171,15 @@ async def _at_the_board_earlier(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
 
 
+async def _writing_on_a_board(pilot: Pilot[Any]) -> None:
+    """Have a person write on the global board."""
+    await _settled(pilot)
+    await pilot.press("6")
+    await _settled(pilot)
+    await pilot.press("e")
+    await _settled(pilot)
+
+
 async def _merging(app: WatchroomApp, row: Row) -> None:
     await app.guide.to_merge(row)
 
@@ -189,6 +198,9 @@ SHOTS: tuple[Shot, ...] = (
     Shot("files-narrow", NARROW, _rooms(), ("4", "end", "tab"), act=_settled),
     Shot("document", MIDDLE, _rooms(), act=_at_the_board),
     Shot("document-earlier", WIDE, _rooms(), act=_at_the_board_earlier),
+    Shot("boards", MIDDLE, _rooms(), ("6",), act=_settled),
+    Shot("boards-wide", WIDE, _rooms(), ("6",), act=_settled),
+    Shot("board-edit", MIDDLE, _rooms(), act=_writing_on_a_board),
     Shot("merge", MIDDLE, _rooms(), act=_at_the_dispute(_merging)),
     Shot("merge-narrow", NARROW, _rooms(), act=_at_the_dispute(_merging, "c")),
     Shot("commit", MIDDLE, _rooms(), act=_at_the_dispute(_merging, "c", "i", "w")),

@@ -115,7 +115,7 @@ def summary_line(item: SummaryItem, width: int, words: Catalogue) -> Line:
             return [Span("  ☑ ", "ok"), Span(text, "dim")]
         return [Span("  ☐ ", "dim"), Span(text)]
     if item.kind == "task":
-        room = min(BAR, width // 4)
+        room = min(BAR, width // 6)
         rest = max(1, width - room - 8)
         blocked = Span(fit(f" ⚠ {who}", rest // 2) if who else "", "warning")
         shown = fit(f"  {text}", rest - rest // 2 if who else rest)

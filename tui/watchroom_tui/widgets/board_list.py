@@ -73,8 +73,8 @@ class BoardList(LineList[BoardItem]):
         return [
             Span("⚔ " if item.conflicts else "", "error"),
             Span(f"✎ {safe(holder)} " if holder else "", agent_class(holder)),
-            Span(fit(f"v{item.version}" if item.version else "–", 5, "right"), "ok" if item.view else "dim"),
-            Span(fit(age(item.view.head.time, now) if item.view else "", 6, "right"), "dim"),
+            Span(f"v{item.version}".rjust(4) if item.view else "   –", "ok" if item.view else "dim"),
+            Span(fit(age(item.view.head.time, now) if item.view else "", 5, "right"), "dim"),
         ]
 
     def text_of(self, item: BoardItem) -> str:
