@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-from watchroom.errors import InvalidAgentId, InvalidPath, InvalidSession, NotText, TooLarge
+from watchroom.errors import InvalidAgentId, InvalidName, InvalidPath, InvalidSession, NotText, TooLarge
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, SYSTEM
 
 MAX_PART_BYTES: Final = 200
@@ -69,6 +69,15 @@ def board_name(given: str) -> str:
             agent_id(given.removeprefix(prefix))
             return given
     raise InvalidPath(given=_shown(given), rule="board_name")
+
+
+def is_board(given: str) -> bool:
+    """Whether a whiteboard can have that name."""
+    try:
+        board_name(given)
+    except InvalidName:
+        return False
+    return True
 
 
 def human_name(given: str) -> str:

@@ -42,6 +42,21 @@ def test_a_refused_write_of_an_agent_is_a_need_until_it_or_a_person_writes(
     assert needs(workspace, "conflict") == []
 
 
+def test_what_settles_nothing_leaves_a_conflict_on_a_board_open(workspace: Workspace, alice: Toolbox) -> None:
+    sam = workspace.tools_for_human("sam")
+    write(alice, "# T\n## A\na\n\n## B\nb\n", 0)
+    ok(sam, "whiteboard_update_section", board=MINE, section="A", content="sam", expected_version=1)
+    late = {"board": MINE, "section": "A", "content": "alice", "expected_version": 1}
+    refused(alice, "whiteboard_update_section", **late)
+    ok(alice, "whiteboard_append", board=MINE, content="An entry.")
+    ok(alice, "whiteboard_update_section", board=MINE, section="B", content="b!", expected_version=-1)
+    ok(sam, "whiteboard_write", board=MINE, content="# T\n## A\nsam\n", message="m", expected_version=-1)
+    (need,) = needs(workspace, "conflict")
+    assert need.row.path == MINE
+    ok(alice, "whiteboard_update_section", **{**late, "expected_version": -1})
+    assert needs(workspace, "conflict") == []
+
+
 def test_conflicts_on_a_file_and_a_board_of_one_name_are_two(workspace: Workspace, alice: Toolbox) -> None:
     write(alice, "one", 0)
     ok(alice, "collab_write", filepath=MINE, content="one", message="m", expected_version=0)

@@ -304,6 +304,27 @@ def test_reading_to_write_holds_the_board_until_the_write(root: Path, ceo: Toolb
     ok(cfo, "whiteboard_append", board=GLOBAL, content="x", wait_seconds=0)
 
 
+def test_a_longer_lease_is_not_shortened_by_its_holders_write(
+    workspace: Workspace, boards: Whiteboards, ceo: Toolbox
+) -> None:
+    lease = boards.hold("ceo", GLOBAL, seconds=600)
+    ok(ceo, "whiteboard_append", board=GLOBAL, content="x")
+    held = workspace.boards.leases.current(GLOBAL)
+    assert held is not None
+    assert held.until == lease.until
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 3601.0, float("inf"), float("nan")])
+def test_a_lease_cannot_last_for_ever(boards: Whiteboards, seconds: float) -> None:
+    with pytest.raises(ValueError, match="a lease lasts at most"):
+        boards.hold("ceo", GLOBAL, seconds=seconds)
+
+
+def test_a_reading_that_is_refused_leaves_no_lease(root: Path, ceo: Toolbox) -> None:
+    refused(ceo, "whiteboard_read", board=GLOBAL, section="nope", hold=True)
+    assert not lock_file(root).exists()
+
+
 def test_a_refused_write_does_not_end_the_lease(root: Path, ceo: Toolbox) -> None:
     ok(ceo, "whiteboard_read", board=GLOBAL, hold=True)
     refused(ceo, "whiteboard_write", board=GLOBAL, content="x", message="m", expected_version=7)
@@ -439,6 +460,96 @@ def test_what_a_call_of_another_process_read_counts(root: Path, workspace: Works
     for _ in range(2):
         ok(workspace.tools("cfo"), "whiteboard_read", board=GLOBAL, section="A")
         ok(workspace.tools("cfo"), "whiteboard_update_section", board=GLOBAL, section="A", content="anew")
+
+
+@pytest.mark.parametrize("tool", ["whiteboard_append", "whiteboard_update_section"])
+def test_whoever_adds_to_a_board_has_not_seen_the_rest_of_it(
+    workspace: Workspace, ceo: Toolbox, cfo: Toolbox, tool: str
+) -> None:
+    write(ceo, "# T\n## A\na\n\n## B\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="B", content="news")
+    ok(cfo, tool, board=GLOBAL, content="mine", **({} if tool == "whiteboard_append" else {"section": "A"}))
+    again = workspace.tools("cfo")
+    for call, more in (
+        ("whiteboard_update_section", {"section": "B"}),
+        ("whiteboard_write", {"message": "m"}),
+    ):
+        assert refused(again, call, board=GLOBAL, content="x", **more)["is_conflict"], call
+
+
+def test_having_read_one_of_two_sections_of_one_path_is_not_having_read_the_other(
+    ceo: Toolbox, cfo: Toolbox
+) -> None:
+    write(ceo, "# A\n## Notes\na\n# B\n## Notes\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="Notes (5)", content="news")
+    ok(cfo, "whiteboard_read", board=GLOBAL, section="Notes (2)")
+    refusal = refused(cfo, "whiteboard_update_section", board=GLOBAL, section="Notes (5)", content="x")
+    assert refusal["is_conflict"]
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="Notes (2)", content="x")
+
+
+def test_many_entries_later_an_agent_still_knows_its_own_section(ceo: Toolbox, cfo: Toolbox) -> None:
+    write(ceo, "# T\n## A\na\n\n## End\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="one")
+    for number in range(120):
+        ok(ceo, "whiteboard_append", board=GLOBAL, content=f"Entry {number}.")
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="two")
+
+
+@pytest.mark.parametrize(
+    ("board", "content"),
+    [
+        ("# T\n## Plan\ntext\n\n  ## Risks\nr\n", "- [ ] a\n- [ ] b"),
+        ("# T\n## A | B\ntext\n", "---|---\n1|2"),
+        ("# T\n## [x]\ntext\n## Plan\np\n", "[x]: /url"),
+    ],
+)
+def test_a_text_that_changes_the_headings_around_it_is_refused(
+    root: Path, ceo: Toolbox, board: str, content: str
+) -> None:
+    write(ceo, board)
+    section = "A | B" if "A | B" in board else "Plan"
+    for tool in ("whiteboard_update_section", "whiteboard_append"):
+        result = ceo.dispatch_tool_call(tool, {"board": GLOBAL, "section": section, "content": content})
+        if not result["success"]:
+            assert result["error"] == "invalid_section"
+    assert [line for line in text_of(root).splitlines() if "## " in line] == [
+        line for line in board.splitlines() if "## " in line
+    ]
+    for named in ("Risks", "A | B", "Plan"):
+        if named in board:
+            ok(ceo, "whiteboard_read", board=GLOBAL, section=named)
+
+
+@pytest.mark.parametrize("named", ["A > B", "# C", "Twin (8)", "### Up > Twin (10)"])
+def test_every_section_can_be_named(ceo: Toolbox, named: str) -> None:
+    write(ceo, "# T\n## A > B\n1\n## \\# C\n2\n## Up\n### Twin\n3\n### Twin\n4\n".replace("## Up", "\n## Up"))
+    assert ok(ceo, "whiteboard_read", board=GLOBAL, section=named)["content"]
+
+
+def test_updating_an_empty_section_with_nothing_changes_nothing(root: Path, ceo: Toolbox) -> None:
+    write(ceo, "# T\n## A\n\n## B\nb\n")
+    for _ in range(3):
+        ok(ceo, "whiteboard_update_section", board=GLOBAL, section="A", content="")
+    assert text_of(root) == "# T\n## A\n\n## B\nb\n"
+
+
+def test_a_board_keeps_its_line_ends(root: Path, ceo: Toolbox) -> None:
+    write(ceo, "# T\r\n## A\r\na\r\n\r\n## B\r\nb\r\n")
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="A", content="one\ntwo")
+    assert (root / "global-whiteboard.md").read_bytes() == (b"# T\r\n## A\r\none\r\ntwo\r\n\r\n## B\r\nb\r\n")
+
+
+@pytest.mark.parametrize(
+    "content", ["## Milestones\n- [x] all", "### Update - now\n**Author**: ceo", "Up\n---"]
+)
+def test_an_entry_cannot_begin_sections_or_other_entries(tools_of: ToolsOf, content: str) -> None:
+    refusal = refused(tools_of("anna"), "whiteboard_append", board=GLOBAL, content=content)
+    assert refusal["error"] == "invalid_section"
+    ok(tools_of("anna"), "whiteboard_append", board=GLOBAL, content="#### Fine")
 
 
 # History (§8)

@@ -18,6 +18,8 @@ from watchroom_whiteboards.parts import Mark, Part, parts
 References: TypeAlias = MutableMapping[str, Any]
 """What markdown-it keeps of the link references of a text, to be given to it with each piece of the text."""
 
+LONGEST_TITLE: Final = 2000
+"""So many characters of a heading are looked into for its title: some texts take long."""
 _SPECIAL: Final = re.compile(rb"[\\`*_\[<&~\x00]")
 _DEFINITION: Final = re.compile(
     rb"\[(?:[^\[\]\\]|\\.)+\]: [ \t]* (?: [\r\n] | \Z | < | \S+ [ \t]* (?: [\r\n] | \Z | [\"'(] ) )",
@@ -79,6 +81,7 @@ def _without_end(text: bytes) -> bytes:
 
 
 def _title(content: str, references: References) -> str:
+    content = content[:LONGEST_TITLE]
     """The words of a heading without their marks."""
     parser = block_parser()
     children: list[Token] = []

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 from watchroom import names
-from watchroom.model import HUMAN_PREFIX, UNCHECKED, Row, Write
+from watchroom.errors import InvalidName
+from watchroom.model import HUMAN_PREFIX, Row, Write
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue, catalogue
 from watchroom.zones import BoardZone, FileVersion, Lease
@@ -23,15 +24,18 @@ from watchroom_whiteboards.boards import Board, boards_of
 from watchroom_whiteboards.errors import BoardDenied, BoardNotFound
 from watchroom_whiteboards.kinds import same_heading
 from watchroom_whiteboards.permissions import Act, may
+from watchroom_whiteboards.revising import Revised, revised
 from watchroom_whiteboards.templates import template
 from watchroom_whiteboards.texts import TEXTS
 
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
-LONG: Final = 128 * 1024
+LONG: Final = 32 * 1024
 """Boards of more bytes are looked through before it is their writer's turn."""
 _MESSAGE: Final = 120
+TWIN: Final = "…"
+"""Stands for a section that shares its path with another."""
 T = TypeVar("T")
 
 
@@ -93,18 +97,28 @@ class Whiteboards:
         lease = None
         if hold:
             self._allowed("append", actor, name)
+            # What cannot be read is refused before anybody is held off.
+            self._found(board, version, section)
             lease = self._zone.leases.acquire(actor, board.name, wait=wait, ends_with_write=True)
-        found = self._zone.current(board.name) if version is None else self._zone.version(board.name, version)
-        text = found.content if found else self._template(board)
-        shown = ""
-        if section is not None:
-            data = text.encode()
-            part = sections.find(data, board.name, section, same_heading)
-            shown, text = sections.path_of(part), sections.whole(data, part)
+        found, shown, text = self._found(board, version, section)
         number = (found.row.version or 0) if found else 0
         current = found.current if found else 0
         self._zone.note_reading(actor, board.name, number, section=shown, is_current=number == current)
         return BoardText(board, text, number, current, found.row if found else None, shown, lease)
+
+    def _found(
+        self, board: Board, version: int | None, section: str | None
+    ) -> tuple[FileVersion | None, str, str]:
+        """A version of a board, None where nothing was written; where its section stands, and the text."""
+        found = self._zone.current(board.name) if version is None else self._zone.version(board.name, version)
+        if section is None:
+            return found, "", self._text(board, found)
+        data = self._text(board, found).encode()
+        everything = sections.sections(data)
+        part = sections.find(data, board.name, section, same_heading, everything)
+        # Which of several sections of one path was read is not remembered.
+        shown = sections.path_of(part) if not sections.is_twin(part, everything) else TWIN
+        return found, shown, sections.whole(data, part)
 
     def write(
         self,
@@ -138,17 +152,21 @@ class Whiteboards:
         needs the right to write. Never a conflict: it goes to the board as it is then. Raises
         `SectionNotFound`, `SectionAmbiguous`, `InvalidSection` and what `write` raises but `Conflict`."""
         board = self._allowed("append" if section is None else "write", actor, name)
-        sections.check_entry(section or board.name, content)
+        names.text(content)
+        if section is None:
+            sections.check_entry(board.name, content)
         message = _first_line(content)
 
-        def with_more(data: bytes) -> str:
-            found = sections.find(data, board.name, section or "", same_heading)
-            return sections.with_more(data, found, content)
+        def with_more(current: FileVersion | None) -> str:
+            data = self._text(board, current).encode()
+            if section is None:
+                return sections.closed(data)
+            return sections.with_more(data, sections.find(data, board.name, section, same_heading), content)
 
-        prepared = self._ahead(board, sections.closed if section is None else with_more)
+        prepared = self._ahead(board, with_more)
 
         def draft(current: FileVersion | None) -> Write:
-            text = prepared(self._text(board, current).encode())
+            text = prepared(current)
             if section is None:
                 text = sections.with_entry(text, self._signed(actor, content))
             return Write(actor, tool, "board", board.name, text, message, _version(current))
@@ -170,27 +188,28 @@ class Whiteboards:
         """Replace what stands in a section and leave everything else as it is. ``seen`` is the version in
         which the actor saw the whole board; where it read the section later, that counts. If the section has
         changed since, that is a conflict; what changed elsewhere is none. ``expected`` is the version that it
-        starts from whatever it saw, `UNCHECKED` any. Raises what `append` does to a section, and
+        starts from whatever it saw, -1 any. Raises what `append` does to a section, and
         `Conflict`."""
         board = self._allowed("write", actor, name)
         names.text(content)
 
-        find = self._ahead(board, lambda data: sections.find(data, board.name, section, same_heading))
+        def last_saw(path: str) -> int:
+            if expected is not None:
+                return expected
+            return max(seen, self._zone.last_saw_section(actor, board.name, path) if path else 0)
+
+        def text_of(version: int) -> bytes:
+            text = self._zone.version(board.name, version).content if version else self._template(board)
+            return text.encode()
+
+        def revise(current: FileVersion | None) -> Revised:
+            now = self._text(board, current).encode()
+            return revised(now, _version(current), board.name, section, content, last_saw, text_of)
+
+        prepared = self._ahead(board, revise)
 
         def draft(current: FileVersion | None) -> Write:
-            now = self._text(board, current).encode()
-            found = find(now)
-            path = sections.path_of(found)
-            base = expected
-            if base is None:
-                base = max(seen, self._zone.last_saw_section(actor, board.name, path))
-            text = sections.with_body(now, found, content)
-            if base not in (UNCHECKED, _version(current)):
-                before = self._as_seen(board, base, path)
-                if before is not None and sections.body(*before) == sections.body(now, found):
-                    base = _version(current)
-                elif before is not None:
-                    text = sections.with_body(*before, content)
+            text, path, base = prepared(current)
             detail = {SECTION: path}
             return Write(actor, tool, "board", board.name, text, path[:_MESSAGE], base, detail)
 
@@ -235,16 +254,13 @@ class Whiteboards:
         """End a lease; False if it had ended already."""
         return self._zone.leases.release(lease)
 
-    def _as_seen(self, board: Board, version: int, path: str) -> tuple[bytes, sections.Section] | None:
-        """A section as it was in a version, None if it was not there."""
-        text = self._zone.version(board.name, version).content if version else self._template(board)
-        data = text.encode()
-        found = [each for each in sections.sections(data) if sections.path_of(each) == path]
-        return (data, found[0]) if len(found) == 1 else None
-
     def _allowed(self, act: Act, actor: str, name: str) -> Board:
         config = self._registry.current()
-        board = Board.named(name)
+        try:
+            board = Board.named(name)
+        except InvalidName as error:
+            known = ", ".join(each.name for each in self.boards(actor))
+            raise BoardNotFound(board=error.values["given"], known=known) from error
         if board not in boards_of(config) and self._zone.current(board.name) is None:
             known = ", ".join(each.name for each in self.boards(actor))
             raise BoardNotFound(board=name, known=known)
@@ -253,15 +269,17 @@ class Whiteboards:
             raise BoardDenied(board=name, rule=rule, own=self.own(actor).name)
         return board
 
-    def _ahead(self, board: Board, work: Callable[[bytes], T]) -> Callable[[bytes], T]:
-        """``work`` on a board's text, done before its turn to write comes where the text is long: in its turn
-        nobody else can write, and it takes a while."""
-        current = self._zone.current(board.name)
-        if current is None or (current.row.size or 0) < LONG:
+    def _ahead(
+        self, board: Board, work: Callable[[FileVersion | None], T]
+    ) -> Callable[[FileVersion | None], T]:
+        """``work`` on a board as it is, done before its turn to write comes where the text is long: in its
+        turn nobody else can write, and it takes a while."""
+        now = self._zone.current(board.name)
+        if now is None or (now.row.size or 0) < LONG:
             return work
-        text = current.content.encode()
-        done = work(text)
-        return lambda data: done if data == text else work(data)
+        self._zone.settle_readings()
+        done = work(now)
+        return lambda current: done if current and current.row == now.row else work(current)
 
     def _text(self, board: Board, current: FileVersion | None) -> str:
         return current.content if current else self._template(board)

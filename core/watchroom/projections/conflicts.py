@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
-from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, Json, Row, Zone
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, Json, Row, Zone, settles
 
 ConflictKind: TypeAlias = Literal["write", "outside"]
 
@@ -105,12 +105,10 @@ class Conflicts:
         """A new version: it closes some and is one more round of the others."""
         place = _place(row)
         waiting = self._refusals[place]
-        if not row.actor.startswith(HUMAN_PREFIX):
-            self._close(place, [row.actor] if row.actor in waiting else [])
-        elif isinstance(named := row.detail.get("resolves"), list):
+        if isinstance(named := row.detail.get("resolves"), list):
             self._settle(place, named, row)
         else:
-            self._close(place, list(waiting))
+            self._close(place, [who for who, each in waiting.items() if settles(row, each[-1].row)])
         for actor, refusals in self._refusals.get(place, {}).items():
             self._open[place, actor] = _conflict(refusals, row)
             self._changed = True

@@ -19,7 +19,10 @@ READ_TOOL = "whiteboard_read"
 READ_OLD_TOOL = "whiteboard_read_version"
 SECTION: Final = "section"
 """In the detail of a version's row: which section it rewrote."""
-_LOOKED_BACK: Final = 100
+PARTIAL: Final = ("whiteboard_append", "whiteboard_update_section")
+"""The tools that change a board without taking it for seen."""
+_LOOKED_BACK: Final = 1000
+_LONGEST_PLACE: Final = 200
 
 
 class BoardZone:
@@ -57,14 +60,24 @@ class BoardZone:
         self._store.note_reading(actor, tool, "board", _place(board, section), version)
 
     def last_seen(self, actor: str, board: str) -> int:
-        """The version that the actor last read or wrote, 0 if it never did."""
+        """The version that the actor last read, or wrote whole, 0 if it never did: whoever adds an entry or
+        rewrites a section has not seen what else there is."""
         self._store.committer.flush()
+        head = self._store.journal.head("board", board)
+        if head is not None and head.tool in PARTIAL:
+            note = self._store.journal.last_note("board", board, actor, READ_TOOL)
+            return (note.base or 0) if note else 0
         return self._store.last_seen(actor, "board", board, READ_TOOL)
+
+    def settle_readings(self) -> None:
+        """Bring all readings into the journal."""
+        self._store.committer.flush()
 
     def last_saw_section(self, actor: str, board: str, section: str) -> int:
         """The version in which the actor last read that section by itself, or rewrote it, 0 if it never did.
         May be called while a write is made: `write` has brought all readings into the journal by then."""
-        read = self._store.last_seen(actor, "board", _place(board, section), READ_TOOL)
+        note = self._store.journal.last_note("board", _place(board, section), actor, READ_TOOL)
+        read = (note.base or 0) if note else 0
         mine = (
             row.version or 0
             for row in reversed(self.history(board, limit=_LOOKED_BACK))
@@ -99,4 +112,6 @@ class BoardZone:
 
 def _place(board: str, section: str) -> str:
     """The path of a reading's row."""
-    return names.storable(f"{board} > {section}" if section else board, names.MAX_PATH_BYTES // 4)
+    if len(section) > _LONGEST_PLACE:
+        section = f"{section[:_LONGEST_PLACE]}… {names.sha256(section.encode())[:8]}"
+    return f"{board} > {section}" if section else board

@@ -24,6 +24,7 @@ from watchroom.zones.store import Store
 
 SECONDS: Final = 5.0
 """How long a lease lasts unless it is extended."""
+LONGEST: Final = 3600.0
 PATIENCE: Final = 6.0
 """How long a writer waits for another's lease: longer than one lasts whose holder died."""
 
@@ -104,8 +105,10 @@ class Leases:
         ends_with_write: bool = False,
     ) -> Lease:
         """Take the lease on a board, or extend the actor's own. Raises `BoardLeased` if somebody else holds
-        it for longer than ``wait`` seconds."""
+        it for longer than ``wait`` seconds; ValueError for more than `LONGEST` seconds."""
         names.board_name(board)
+        if not 0 <= seconds <= LONGEST:
+            raise ValueError(f"a lease lasts at most {LONGEST:.0f} s, not {seconds}")
         with self._turn(actor, board, wait) as (commit, own):
             return self._take(commit, actor, board, own, seconds, ends_with_write)
 
@@ -190,7 +193,7 @@ class Leases:
             board=board,
             holder=actor,
             taken=own.taken if own else now,
-            until=now + int(seconds * 1000),
+            until=max(own.until if own else 0, now + int(seconds * 1000)),
             token=0,
             ends_with_write=ends_with_write and (own is None or own.ends_with_write),
         )

@@ -10,7 +10,19 @@ from typing import Final
 
 from watchroom import names
 from watchroom.errors import ConflictSettled, NotAConflict, OutsideConflict
-from watchroom.model import DISMISS, HUMAN_PREFIX, OUTSIDE, RESOLVE, REVERT, SHARED, Note, Row, Write, Zone
+from watchroom.model import (
+    DISMISS,
+    HUMAN_PREFIX,
+    OUTSIDE,
+    RESOLVE,
+    REVERT,
+    SHARED,
+    Note,
+    Row,
+    Write,
+    Zone,
+    settles,
+)
 from watchroom.zones import boards, collab
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.collab import CollabZone
@@ -125,8 +137,7 @@ class Settling:
             conflict.zone, conflict.path, after_version=current if isinstance(current, int) else 0
         )
         return any(
-            version.actor == conflict.actor
-            or (version.actor.startswith(HUMAN_PREFIX) and "resolves" not in version.detail)
+            "resolves" not in version.detail and settles(version, conflict)
             for version in versions
             if version.seq > conflict.seq
         )
