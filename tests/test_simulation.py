@@ -133,6 +133,7 @@ def test_the_seed_decides(tmp_path: Path) -> None:
     assert first != decisions(tmp_path / "other", 12, 500)
     tools = {step.tool for step in first if isinstance(step, Call)}
     assert {"save_to_my_workspace", "collab_write", "handoff_file", "check_my_handoffs"} <= tools
+    assert {"whiteboard_read", "whiteboard_write", "whiteboard_append", "whiteboard_update_section"} <= tools
 
 
 def test_eight_agents_at_full_speed_leave_all_in_order(root: Path) -> None:

@@ -22,6 +22,9 @@ _DELIBERATION: Final = (1.0, 2.2)
 _FEW: Final = 5
 """So many of the middle layer sign as often as they like; more of them take turns."""
 
+_LEADING: Final = 8.0
+"""So many times as often as one of the middle layer signs, the top layer leads: it mostly is one agent."""
+
 _PARTS: Final[tuple[Kind, ...]] = ("goals", "decisions", "milestones", "risks", "update_log")
 
 
@@ -65,11 +68,11 @@ def tend_global(desk: Desk) -> Script[None]:
 
 
 def tends_global(desk: Desk) -> float:
-    """How often an agent does that, 1 as often as in a small team: no more is said there in a large one."""
+    """How often an agent does that: a large middle layer signs no more than a small one."""
     if desk.agent.layer == "bottom":
         return 0.0
     layer = [agent for agent in desk.team if agent.layer == desk.agent.layer]
-    return 4.0 if desk.agent.layer == "top" else min(1.0, _FEW / max(1, len(layer)))
+    return _LEADING if desk.agent.layer == "top" else min(1.0, _FEW / max(1, len(layer)))
 
 
 def read_one(desk: Desk) -> Script[None]:

@@ -89,7 +89,7 @@ class Book(_Data):
     """Everything in keeping.toml. Of each pair the English word comes first."""
 
     headings: Mapping[Kind, tuple[str, str]]
-    fields: Mapping[Literal["description", "status", "progress", "blockers"], tuple[str, str]]
+    fields: Mapping[Literal["description", "status", "progress", "blockers", "topic"], tuple[str, str]]
     states: Mapping[Literal["in_progress", "done", "none"], tuple[str, str]]
     en: Phrases
     zh: Phrases
@@ -149,19 +149,19 @@ class Pen:
         return Written(joined([part for part in parts if part not in old], ENTRY), note)
 
     def negotiation(self, body: str) -> Written:
-        """Keep what was agreed with a colleague, or is still open."""
-        parts = entries_of(body)
+        """Keep what was agreed with a colleague or is open, in the place of what was said on it before."""
         filling = self._author.filling()
-        topic, conclusion = self._rng.choice(self.phrases.negotiations)
+        topic, conclusion = map(filling, self._rng.choice(self.phrases.negotiations))
+        parts = entries_of(body)
+        number = next_number(parts)
+        parts = [part for part in parts if part.value(book().fields["topic"]) != _capital(topic)]
         parties = [self.me, *self._rng.sample(self._author.team, min(len(self._author.team), 2))]
         entry = self.phrases.negotiation.format(
-            number=next_number(parts),
+            number=number,
             time=self._now,
             names=", ".join(parties[: self._rng.randint(2, 3)]),
-            topic=_capital(filling(topic)),
-            conclusion=_capital(filling(conclusion))
-            if conclusion not in book().states["none"]
-            else conclusion,
+            topic=_capital(topic),
+            conclusion=conclusion,
         )
         return Written(_with_entry(parts, entry, _MOST_NEGOTIATIONS))
 

@@ -7,7 +7,7 @@ is not there, it leaves.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from watchroom.model import Json
 from watchroom.simulation.desk import Desk
@@ -18,8 +18,8 @@ from watchroom.simulation.steps import Call, Now, Result, Script, number_in, suc
 _TRIES: Final = 2
 _NAMES: Final = ("{taskName}", "{任务名称}")
 
-Bodies = Mapping[Kind, str]
-Changes = Mapping[Kind, Change]
+Bodies: TypeAlias = Mapping[Kind, str]
+Changes: TypeAlias = Mapping[Kind, Change]
 
 
 class Whiteboard:
@@ -29,6 +29,7 @@ class Whiteboard:
         self.pen = pen
         self.name = name
         self._desk = desk
+        self._version = 0
 
     def read(self, *, hold: bool = False) -> Script[list[Part] | None]:
         """The whole board by its sections, None: it cannot be had."""

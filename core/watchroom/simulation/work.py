@@ -26,7 +26,7 @@ _ROLL_BACK: Final = _Act(shared.roll_back, "roll_back", 1.5)
 _BOARD: Final = _Act(board.visit, "board", 4)
 _GLOBAL: Final = _Act(keeping.tend_global, "global_board", 3)
 _ACTS: Final = (
-    _Act(shared.update, "update", 40),
+    _Act(shared.update, "update", 46),
     _Act(private.grow_note, "note", 17),
     _Act(handoffs.inbox, "inbox", 14),
     _Act(handoffs.deliver, "deliver", 8),
@@ -34,7 +34,7 @@ _ACTS: Final = (
     _Act(shared.browse, "browse", 5),
     _Act(private.scratch, "scratch", 6),
     _BOARD,
-    _Act(keeping.keep, "own_board", 6),
+    _Act(keeping.keep, "own_board", 8),
     _GLOBAL,
     _Act(keeping.read_one, "read_board", 2.5),
     _ROLL_BACK,
