@@ -24,6 +24,13 @@ def test_init_makes_a_workspace_with_its_agents(capsys: Captured, tmp_path: Path
     assert (root / "agents/amy").is_dir()
 
 
+def test_init_gives_an_agent_the_role_that_its_board_is_called_by(capsys: Captured, tmp_path: Path) -> None:
+    root = str(tmp_path / "new")
+    printed(capsys, "init", root, "--agent", "amy:mid::architect")
+    boards = printed_json(capsys, "show", root, "boards", "--json")
+    assert "mid-layer-architect" in [each["board"] for each in boards]
+
+
 def test_init_again_adds_agents_and_keeps_those_that_are_there(capsys: Captured, team: str) -> None:
     assert printed(capsys, "init", team, "--agent", "dora").splitlines()[-1] == "dora\tbottom\t-"
     assert len(printed_json(capsys, "show", team, "agents", "--json")) == 4

@@ -207,6 +207,78 @@ async def test_what_is_written_and_not_saved_stays_a_draft(workspace: Workspace)
     assert "Draft." not in current(workspace)
 
 
+async def test_while_a_save_waits_for_a_lease_nothing_can_be_written_after_it(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        await to_boards(desk)
+        await desk.press("e")
+        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await desk.type("Saved. ")
+        lease = workspace.boards.leases.acquire("ceo", "global", seconds=60)
+        await desk.press("ctrl+s")
+        await desk.until(lambda: desk.place == "CommitScreen", "the question why")
+        await desk.sees("+ Saved.")
+        await desk.type("m")
+        await desk.press("enter")
+        await desk.sees("saving …")
+        await desk.type("lost")
+        workspace.boards.leases.release(lease)
+        await desk.is_told("global saved as v4.")
+    assert current(workspace).startswith("Saved. # Global board")
+
+
+async def test_a_draft_is_marked_and_can_be_thrown_away(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        await to_boards(desk)
+        assert not desk.shows("drop draft")
+        await desk.press("e")
+        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await desk.type("Draft. ")
+        await desk.press("escape")
+        await desk.sees("✐", "drop draft")
+        await desk.press("x", "y")
+        await desk.sees_no("✐")
+        await desk.press("e")
+        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        assert not desk.app.screen.query_one(BoardSource).source.startswith("Draft.")
+
+
+async def test_saving_settles_no_conflict_that_was_not_shown(workspace: Workspace, root: Path) -> None:
+    (root / "global-whiteboard.md").write_text("By hand.\n", encoding="utf-8")
+    workspace.scan()
+    async with dashboard(workspace) as desk:
+        await to_boards(desk)
+        await desk.press("e")
+        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await desk.type("Mine. ")
+        await desk.press("ctrl+s")
+        await desk.until(lambda: desk.place == "CommitScreen", "the question why")
+        await desk.sees("+ Mine.")
+        await desk.type("m")
+        await desk.press("enter")
+        await desk.is_told("global saved as v4.")
+        await desk.sees("⚔", "1 need you")
+
+
+async def test_an_edit_by_hand_of_a_board_that_nobody_wrote_is_marked_and_settled(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "whiteboards/top-layer.md").write_text("By hand.\n", encoding="utf-8")
+    workspace.scan()
+    async with dashboard(workspace) as desk:
+        await to_boards(desk)
+        await desk.sees("⚔")
+        await desk.press("down", "c")
+        await desk.until(lambda: desk.place == "merge", "the merge")
+        await desk.sees("By hand.")
+
+
+async def test_a_lease_that_runs_out_is_seen_to_end(workspace: Workspace) -> None:
+    workspace.boards.leases.acquire("ceo", "top-layer", seconds=1.5)
+    async with dashboard(workspace) as desk:
+        await to_boards(desk)
+        await desk.sees_no("✎ ceo")
+
+
 async def test_a_collision_opens_the_merge_and_nothing_is_lost(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await to_boards(desk)
@@ -316,7 +388,8 @@ async def test_a_very_long_board_is_edited_by_the_section_that_is_looked_at(work
     )
     async with dashboard(workspace) as desk:
         await to_boards_named(desk, "Some words")
-        await desk.press("enter", "down", "down", "down", "e")
+        # From its top, where all of it is one section.
+        await desk.press("enter", "e")
         await desk.until(lambda: desk.place == "board_writing", "the editor")
         await desk.sees("global > First")
         await desk.press("down")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from watchroom.model import Json
-from watchroom_whiteboards.sections import Section, path_of, sections
+from watchroom_whiteboards.sections import Section, name_of, sections
 
 WHOLE: Final = 256 * 1024
 """Boards up to so many bytes are edited whole; of longer ones the section that is looked at: an editor takes
@@ -34,18 +35,22 @@ class BoardDraft(NamedTuple):
         return "whiteboard_write", {**where, "content": self.text, "message": message}
 
 
-def begun(name: str, version: int, data: bytes, at: int) -> BoardDraft:
-    """A draft of the whole board (UTF-8), or of the section at byte ``at`` where the board is long."""
-    section = _innermost(data, at) if len(data) > WHOLE else None
-    if section is None:
+def begun(name: str, version: int, data: bytes, at: int) -> BoardDraft | None:
+    """A draft of the whole board (UTF-8), or of a section at or after byte ``at`` where the board is long;
+    None where no section there is short enough."""
+    if len(data) <= WHOLE:
         text = data.decode()
         return BoardDraft(name, version, "", text, text)
-    text = data[section.heading.body : section.end].decode()
-    return BoardDraft(name, version, path_of(section), text, text)
-
-
-def _innermost(data: bytes, at: int) -> Section | None:
-    """The smallest section in which byte ``at`` stands, the first one if none does."""
     found = sections(data)
-    around = [each for each in found if each.heading.start <= at < each.end]
-    return around[-1] if around else next(iter(found), None)
+    section = _short(found, at)
+    if section is None:
+        return None
+    text = data[section.heading.body : section.end].decode()
+    return BoardDraft(name, version, name_of(data, section, found), text, text)
+
+
+def _short(found: Sequence[Section], at: int) -> Section | None:
+    """The section in which byte ``at`` stands; where that is long, the first below that is not."""
+    around = [number for number, each in enumerate(found) if each.heading.start <= at < each.end]
+    below = found[around[-1] if around else 0 :]
+    return next((each for each in below if each.end - each.heading.start <= WHOLE), None)

@@ -60,9 +60,11 @@ class BoardPane:
         if item is None:
             self._asked = self._reading = None
             self._view.clear()
-            self._panel.show(())
+            self._panel.tell(())
             return
         self._looked[item.name] = item.version
+        if self._asked is None or self._asked[0] != item.name:
+            self._panel.wait()
         wanted = (item.name, item.view.head if item.view else None)
         if wanted != self._asked:
             self._asked = wanted
@@ -79,13 +81,13 @@ class BoardPane:
         except WatchroomError as error:
             self._reading = None
             self._view.show_words(item.name, [[], [Span(f" {safe(str(error))}", "error")]], title=item.name)
-            self._panel.show(())
+            self._panel.tell(())
             return
         self._reading = reading
         self._view.show_board(item.name, reading.data, title=self._title(item))
         await asyncio.sleep(SUMMED_UP_AFTER)
         found = await app.worker_process.summary(reading.data, app.language)
-        self._panel.show(with_headings(found))
+        self._panel.tell(with_headings(found))
 
     def _title(self, item: BoardItem) -> str:
         words = self._app.words

@@ -47,7 +47,8 @@ def board_tree(model: Model) -> tuple[BoardItem, ...]:
     """Every board of the team and every one that was ever written, those above first."""
     config = config_of(model)
     written = {view.name: view for view in model.boards}
-    known = dict.fromkeys([*boards_of(config), *map(Board.named, written)])
+    disputed = [each.path for each in model.conflicts if each.zone == "board"]
+    known = dict.fromkeys([*boards_of(config), *map(Board.named, [*written, *disputed])])
     below: dict[Board, list[Board]] = defaultdict(list)
     for board in known:
         if board.kind != "global":
@@ -61,7 +62,7 @@ def board_tree(model: Model) -> tuple[BoardItem, ...]:
             () if board.kind == "global" else tuple(agent.id for agent in board.owners(config)),
             view,
             model.leases.get(board.name),
-            len(model.conflicts_of(view.head)) if view else 0,
+            disputed.count(board.name),
         )
 
     def branch(board: Board, guides: str, lead: str) -> Iterator[BoardItem]:

@@ -18,7 +18,7 @@ def declare_init(parser: ArgumentParser, words: Catalogue) -> None:
         "--agent",
         action="append",
         default=[],
-        metavar="ID[:LAYER[:SUPERVISOR]]",
+        metavar="ID[:LAYER[:SUPERVISOR[:ROLE]]]",
         help=words("cli.argument.agent"),
     )
     parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
@@ -36,10 +36,11 @@ def run_init(given: Namespace, words: Catalogue) -> int:
 
 def _agent(text: str, words: Catalogue) -> Agent:
     agent_id, _, rest = text.partition(":")
-    layer, _, supervisor = rest.partition(":")
+    layer, _, rest = rest.partition(":")
+    supervisor, _, role = rest.partition(":")
     if layer and layer not in LAYERS:
         raise WrongUsage(words("cli.init.layer", given=text, layers=", ".join(LAYERS)))
-    return Agent(agent_id, layer=layer or "bottom", supervisor=supervisor)
+    return Agent(agent_id, role=role, layer=layer or "bottom", supervisor=supervisor)
 
 
 def declare_call(parser: ArgumentParser, words: Catalogue) -> None:

@@ -52,7 +52,8 @@ class BoardEditor(Room):
         source.open(self._draft.text)
         self._is_open = True
         self._entitle()
-        self._preview(self._draft.text)
+        # The preview knows how wide it is only then.
+        self.call_after_refresh(self._preview, self._draft.text)
 
     def show_model(self, model: Model) -> None:
         head = self._head(model)
@@ -68,6 +69,8 @@ class BoardEditor(Room):
         words, draft = self.watchroom.words, self._draft
         where = f"{draft.name} > {draft.section}" if draft.section else draft.name
         title = f"{safe(where)}  v{draft.version}"
+        if self._is_saving:
+            title += "  " + words("boards.saving")
         if self._newest > draft.version:
             head = self._head(self.watchroom.model)
             who = safe(head.actor) if head else ""
@@ -137,14 +140,21 @@ class BoardEditor(Room):
             found = await app.worker_process.changes(draft.before, draft.text)
             compared = Compared(split_lines(draft.before), split_lines(draft.text), found)
             changes = await asyncio.to_thread(Comparison, compared, side_by_side=False)
-            title = f"{safe(draft.name)}  v{draft.version} → v{self._newest + 1}"
+            title = f"{safe(draft.name)}  v{draft.version} → v{draft.version + 1}"
             message = await app.push_screen_wait(CommitScreen(changes, title, ""))
         finally:
             self._is_saving = False
         if message is not None:
+            self._hold_still(True)
             # Of the app, for it ends this screen.
             work: Callable[[], Awaitable[None]] = partial(self._save, draft, message)
             app.run_worker(work, group="ending")
+
+    def _hold_still(self, is_still: bool) -> None:
+        """While a text is saved, which may have to wait for somebody's lease, nothing is written after it."""
+        self._is_saving = is_still
+        self.query_one(BoardSource).read_only = is_still
+        self._entitle()
 
     async def _save(self, draft: BoardDraft, message: str) -> None:
         app = self.watchroom
@@ -161,6 +171,8 @@ class BoardEditor(Room):
             await self._to_merge(answer["conflict_id"])
         else:
             app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+            if self.is_attached:
+                self._hold_still(False)
 
     async def _to_merge(self, number: Json) -> None:
         """Somebody else has written meanwhile: merge, instead of choosing blindly."""

@@ -18,6 +18,7 @@ from watchroom_tui.board_tree import board_tree
 from watchroom_tui.screens.board_editor import BoardEditor
 from watchroom_tui.screens.board_versions import BoardVersionsScreen
 from watchroom_tui.screens.outline import OutlineScreen
+from watchroom_tui.screens.question import QuestionScreen
 from watchroom_tui.screens.room import Room
 from watchroom_tui.widgets.board_list import BoardList
 from watchroom_tui.widgets.board_panel import BoardPanel
@@ -49,9 +50,18 @@ class BoardsRoom(Room):
             self._pane = BoardPane(self, self.text, self.panel)
         return self._pane
 
+    def on_mount(self) -> None:
+        super().on_mount()
+        # Leases run out without a row.
+        self.set_interval(1.0, self._follow_the_clock)
+
+    def _follow_the_clock(self) -> None:
+        if self.watchroom.model.leases and self.watchroom.screen is self:
+            self.boards.redraw()
+
     def show_model(self, model: Model) -> None:
         boards = board_tree(model)
-        self.boards.show_boards(boards, self.pane.unseen(boards))
+        self.boards.show_boards(boards, self.pane.unseen(boards), self.watchroom.board_drafts)
         self.pane.show(self.boards.item)
 
     def go_to(self, row: Row) -> None:
@@ -68,6 +78,8 @@ class BoardsRoom(Room):
         item = self.boards.item
         if action == "settle_board":
             return item is not None and item.conflicts > 0
+        if action == "drop_draft":
+            return item is not None and item.name in self.watchroom.board_drafts
         if action == "board_versions":
             return item is not None and item.view is not None
         return action != "edit_board" or item is not None
@@ -88,8 +100,7 @@ class BoardsRoom(Room):
             self.text.go_to(item.offset)
             self.front(self.text)
 
-    @on(BoardText.OutlineWanted)
-    def choose_heading(self) -> None:
+    def action_outline(self) -> None:
         def go(offset: int | None) -> None:
             if offset is not None:
                 self.text.go_to(offset)
@@ -108,7 +119,25 @@ class BoardsRoom(Room):
                 draft = await asyncio.to_thread(
                     begun, reading.name, reading.version, reading.data, self.text.at_offset
                 )
-            app.push_screen(BoardEditor(draft))
+            if draft is None:
+                app.tell(app.words("boards.too_long"), "warning")
+            else:
+                app.push_screen(BoardEditor(draft))
+
+    def action_drop_draft(self) -> None:
+        """Throw away what was written on the board and not saved, if the person means it."""
+        app, item = self.watchroom, self.boards.item
+        if item is None or item.name not in app.board_drafts:
+            app.tell(app.words("boards.no_draft"))
+            return
+
+        def drop(means_it: bool | None) -> None:
+            if means_it:
+                app.board_drafts.pop(item.name, None)
+                self.show_model(app.model)
+
+        title, text = app.words("boards.drop_title"), app.words("boards.drop_question", board=item.name)
+        app.push_screen(QuestionScreen(title, text), drop)
 
     def action_versions(self) -> None:
         item = self.boards.item
@@ -118,7 +147,8 @@ class BoardsRoom(Room):
     async def action_settle(self) -> None:
         """Go to the merge of the newest open conflict on the board."""
         app, item = self.watchroom, self.boards.item
-        mine = app.model.conflicts_of(item.view.head) if item and item.view else []
+        place = ("board", item.name if item else "")
+        mine = [each for each in app.model.conflicts if (each.zone, each.path) == place]
         if mine:
             await app.guide.to_merge(mine[0].row)
         else:

@@ -30,6 +30,9 @@ class HeadingList(LineList[Heading]):
         style = "title" if item.level == 1 else "strong" if item.level == 2 else ""
         return [Span("  " * (item.level - 1) + " "), Span(safe(item.title), style)]
 
+    def text_of(self, item: Heading) -> str:
+        return item.title
+
 
 class OutlineScreen(ModalScreen[int | None]):
     """Ends with the place of the heading that was chosen, None if none was."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from watchroom.texts import Catalogue
 
@@ -31,10 +31,14 @@ class BoardList(LineList[BoardItem]):
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._unseen: Mapping[str, int] = {}
+        self._drafts: frozenset[str] = frozenset()
 
-    def show_boards(self, boards: tuple[BoardItem, ...], unseen: Mapping[str, int]) -> None:
-        """Show them; ``unseen`` says of how many versions a person has not seen of each."""
-        self._unseen = unseen
+    def show_boards(
+        self, boards: tuple[BoardItem, ...], unseen: Mapping[str, int], drafts: Iterable[str]
+    ) -> None:
+        """Show them; ``unseen`` says how many versions of each a person has not seen, ``drafts`` which of
+        them a person has begun to write on."""
+        self._unseen, self._drafts = unseen, frozenset(drafts)
         self.show(boards)
 
     def key_of(self, item: BoardItem) -> Hashable:
@@ -48,6 +52,7 @@ class BoardList(LineList[BoardItem]):
             item.version,
             item.conflicts,
             self._unseen.get(item.name, 0),
+            item.name in self._drafts,
             item.holder(now_of(self)),
             self.age_of(item.view.head if item.view else None),
         )
@@ -66,13 +71,14 @@ class BoardList(LineList[BoardItem]):
         gap = Span(" " * max(0, room - width_of(head)))
         return [Span("● " if unseen else "  ", "accent"), Span(item.guides, "number"), *head, gap, *tail]
 
-    @staticmethod
-    def _tail(item: BoardItem, now: int) -> Line:
+    def _tail(self, item: BoardItem, now: int) -> Line:
         """Who holds it, what is wrong with it, and how old it is."""
         holder = item.holder(now)
         return [
-            Span("⚔ " if item.conflicts else "", "error"),
-            Span(f"✎ {safe(holder)} " if holder else "", agent_class(holder)),
+            Span(" ✐" if item.name in self._drafts else "", "human"),
+            Span(" ⚔" if item.conflicts else "", "error"),
+            Span(f" ✎ {safe(holder)}" if holder else "", agent_class(holder)),
+            Span(" "),
             Span(f"v{item.version}".rjust(4) if item.view else "   –", "ok" if item.view else "dim"),
             Span(fit(age(item.view.head.time, now) if item.view else "", 5, "right"), "dim"),
         ]

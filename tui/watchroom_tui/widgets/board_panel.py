@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from rich.cells import set_cell_size
 
@@ -13,6 +13,25 @@ from watchroom_tui.wording import words_of
 
 
 class BoardPanel(LineList[SummaryItem]):
+    _is_waiting = False
+
+    def wait(self) -> None:
+        """Another board is looked through: say nothing of the one before."""
+        self._is_waiting = True
+        self.show([])
+        self.refresh()
+
+    def tell(self, items: Sequence[SummaryItem]) -> None:
+        """Show what a board says."""
+        self._is_waiting = False
+        self.show(items)
+        self.refresh()
+
+    def empty_lines(self, width: int) -> list[str]:
+        if self._is_waiting:
+            return [words_of(self)("boards.reading")]
+        return super().empty_lines(width)
+
     def key_of(self, item: SummaryItem) -> Hashable:
         return (item.kind, item.text, item.who, item.is_heading)
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import ClassVar
 
 from textual import events
-from textual.message import Message
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.safe import safe
@@ -19,9 +18,6 @@ from watchroom_tui.wording import words_of
 class BoardText(MarkdownView):
     BINDINGS = bindings("board")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("board",)
-
-    class OutlineWanted(Message):
-        """The person wants to choose among the headings."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
@@ -38,9 +34,6 @@ class BoardText(MarkdownView):
             self.action_search()
         else:
             self.go_to_match(step)
-
-    def action_outline(self) -> None:
-        self.post_message(self.OutlineWanted())
 
     def end_search(self) -> bool:
         """Look for nothing any more; False if nothing was looked for."""

@@ -213,6 +213,10 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         text = words("list.no_match", filter=self._filter) if self._filter else words(self._empty)
         return textwrap.wrap(safe(text), max(10, width - 2))
 
+    def redraw(self) -> None:
+        """Draw anew what looks different by now."""
+        self._redraw_changed()
+
     def _redraw_changed(self) -> None:
         """Redraw those visible lines that look different now."""
         width, top = self.room.width, self.scroll_offset.y
