@@ -38,5 +38,16 @@ def run_for(workspace: Workspace, simulation: Simulation, calls: int) -> Summary
     return run_until(workspace, simulation, lambda: simulation.summary().calls >= calls)
 
 
+def rows_so_far(workspace: Workspace) -> Callable[[], list[Row]]:
+    """Gives all rows, and reads only those that are new since it was last asked."""
+    rows: list[Row] = []
+
+    def more() -> list[Row]:
+        rows.extend(workspace.journal.rows(rows[-1].seq if rows else 0, limit=1_000_000))
+        return rows
+
+    return more
+
+
 def all_rows(workspace: Workspace) -> list[Row]:
     return workspace.journal.rows(limit=1_000_000)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from calls import ok
-from simulating import all_rows, open_team, run_until
+from simulating import all_rows, open_team, rows_so_far, run_until
 from watchroom import Row, Toolbox, Workspace
 from watchroom.registry import Agent, Config
 from watchroom.simulation import Simulation, keeping, roster
@@ -29,7 +29,7 @@ from watchroom_whiteboards.meaning import meaning
 from watchroom_whiteboards.templates import template
 
 NOW = "2031-03-07T23:50:00Z"
-VISITS = 200
+VISITS = 80
 LARGEST = 8_000
 """Bytes of any board of a team of six."""
 
@@ -88,8 +88,10 @@ def test_all_three_layers_keep_boards_that_are_understood(root: Path) -> None:
     with workspace:
         simulation = Simulation(workspace, team, seed=3, speed=0)
 
+        so_far = rows_so_far(workspace)
+
         def all_do() -> bool:
-            rows = board_rows(workspace)
+            rows = [row for row in so_far() if row.zone == "board"]
             writers = {row.actor for row in rows if row.tool == "whiteboard_update_section"}
             signed = any(row.tool == "whiteboard_append" and row.path == "global" for row in rows)
             return signed and len(writers) == len(team)
@@ -120,9 +122,10 @@ def test_all_three_layers_keep_boards_that_are_understood(root: Path) -> None:
 def test_the_top_layer_holds_the_global_board_for_a_decision(root: Path) -> None:
     workspace, team = open_team(root, 6)
     with workspace:
+        so_far = rows_so_far(workspace)
 
         def decided() -> list[Row]:
-            return [row for row in board_rows(workspace) if row.message.startswith("### Decision")]
+            return [row for row in so_far() if row.message.startswith("### Decision")]
 
         run_until(workspace, Simulation(workspace, team, seed=4, speed=0), lambda: bool(decided()))
         (row, *_) = decided()
@@ -154,7 +157,7 @@ def test_boards_stay_small_however_often_they_are_visited(root: Path, language: 
         for before, after in pairwise(progress):
             assert all(after[task] >= before[task] for task in before.keys() & after.keys())
         assert {100} < {percent for each in progress for percent in each.values()}
-        assert max(int(task) for task in progress[-1]) > 20
+        assert max(int(task) for task in progress[-1]) > 8
         shared = found["global"]
         assert int(shared.decisions[-1].id) > len(shared.decisions)
         assert len(shared.updates) < 20
@@ -254,7 +257,7 @@ def test_every_phrase_makes_an_entry_that_is_understood(chinese: bool, leads: bo
     assert meaning(text) == Meaning()
     kinds = {"decisions": pen.decision, "milestones": pen.milestones, "risks": pen.risks, "tasks": pen.tasks}
     bodies = dict.fromkeys((*kinds, "negotiations", "knowledge", "update_log"), "")
-    for _ in range(300):
+    for _ in range(100):
         for kind, change in kinds.items():
             bodies[kind] = change(bodies[kind]).body
         bodies["negotiations"] = pen.negotiation(bodies["negotiations"]).body

@@ -23,6 +23,8 @@ from watchroom.simulation.voice import Voice, sentences
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 """What an agent writes down where it says when: that alone is not the seed's."""
 
+SLOW = re.compile(r"Executing .* took [0-9.]+ seconds")
+
 
 def states(workspace: Workspace, agent: str = "") -> list[AgentState]:
     sessions = workspace.sessions
@@ -245,4 +247,6 @@ def test_the_demo_ends_without_a_warning(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (0, "")
+        # How long a callback takes is the machine's affair; asyncio's debug mode tells of it, too.
+        told = [line for line in done.stderr.splitlines() if not SLOW.fullmatch(line)]
+        assert (done.returncode, told) == (0, [])
