@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from watchroom import Toolbox, Workspace
 from watchroom.registry import Agent
+from watchroom_whiteboards import Whiteboards
 
 TEAM = (
     Agent("ceo", "strategy", "top"),
@@ -40,3 +41,18 @@ def tools_of(workspace: Workspace) -> ToolsOf:
         return known[actor]
 
     return tools
+
+
+@pytest.fixture
+def ceo(tools_of: ToolsOf) -> Toolbox:
+    return tools_of("ceo")
+
+
+@pytest.fixture
+def cfo(tools_of: ToolsOf) -> Toolbox:
+    return tools_of("cfo")
+
+
+@pytest.fixture
+def boards(workspace: Workspace) -> Whiteboards:
+    return Whiteboards.of(workspace)

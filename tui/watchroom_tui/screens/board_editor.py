@@ -91,6 +91,7 @@ class BoardEditor(Room):
         return self.draft.is_changed
 
     @on(TextArea.Changed)
+    @on(TextArea.SelectionChanged)
     def follow(self) -> None:
         if self._is_open:
             self.preview_soon()
@@ -99,6 +100,17 @@ class BoardEditor(Room):
     async def preview_soon(self) -> None:
         await asyncio.sleep(PREVIEWED_AFTER)
         self._preview(self.draft.text)
+        self._show_where_it_is_written()
+
+    def _show_where_it_is_written(self) -> None:
+        """Bring the section that the cursor is in to the top of the preview, if it cannot be seen."""
+        source, preview = self.query_one(BoardSource), self.query_one(MarkdownView)
+        row = source.cursor_location[0]
+        above = "".join(f"{source.document.get_line(number)}\n" for number in range(row + 1))
+        starts = [each.start for each in preview.outline() if each.start < len(above.encode())]
+        section = starts[-1] if starts else 0
+        if not preview.shows(section):
+            preview.go_to(section)
 
     def _preview(self, text: str) -> None:
         title = self.watchroom.words("pane.preview")

@@ -263,6 +263,11 @@ class MarkdownView(TextView):
         else:
             self._wish = offset
 
+    def shows(self, offset: int) -> bool:
+        """Whether the line in which a byte of the text stands is on the screen."""
+        page = self._page
+        return page is not None and page.place(offset) in self._visible(page)
+
     # -- searching
 
     async def search(self, words: str) -> int:

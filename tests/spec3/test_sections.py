@@ -1,0 +1,224 @@
+"""Sections: found by their headings, changed without touching what is around (spec 3 §9.2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from spec3.conftest import ToolsOf
+from spec3.global_board import GLOBAL, text_of, write
+from watchroom import Toolbox, Workspace
+
+BOARD = """# Plan
+
+Intro.
+
+## Milestones
+- [ ] one
+
+```md
+## Milestones
+not a heading
+```
+
+### Later
+- [ ] two
+
+## Risks
+
+None.
+"""
+
+
+def test_updating_a_section_leaves_every_other_byte(root: Path, ceo: Toolbox) -> None:
+    write(ceo, BOARD)
+    result = ok(ceo, "whiteboard_update_section", board=GLOBAL, section="Milestones", content="- [x] one")
+    assert (result["version"], result["section"]) == (2, "Milestones")
+    before, _, rest = BOARD.partition("- [ ] one")
+    assert text_of(root) == before + "- [x] one\n\n" + rest[rest.index("## Risks") :]
+
+
+def test_a_heading_within_code_is_no_heading(ceo: Toolbox) -> None:
+    write(ceo, BOARD)
+    assert "not a heading" in ok(ceo, "whiteboard_read", board=GLOBAL, section="Milestones")["content"]
+    write(ceo, "# T\n\n```\n## Ghost\n```\n")
+    assert refused(ceo, "whiteboard_update_section", board=GLOBAL, section="Ghost", content="x")["error"] == (
+        "section_not_found"
+    )
+
+
+def test_a_section_is_found_by_its_title_level_or_place(root: Path, ceo: Toolbox) -> None:
+    write(ceo, "# T\n## A\n### Notes\na\n## B\n### Notes\nb\n## Notes\nc\n")
+    refusal = refused(ceo, "whiteboard_read", board=GLOBAL, section="Notes")
+    assert refusal["error"] == "section_ambiguous"
+    assert "### B > Notes (6)" in refusal["suggestion"]
+    for named, text in (("## Notes", "c"), ("B > Notes", "b"), ("A > ### Notes", "a")):
+        assert ok(ceo, "whiteboard_read", board=GLOBAL, section=named)["content"].endswith(text)
+
+
+def test_a_section_that_is_not_there_is_refused_with_those_that_are(ceo: Toolbox) -> None:
+    write(ceo, BOARD)
+    refusal = refused(ceo, "whiteboard_update_section", board=GLOBAL, section="Mile", content="x")
+    assert refusal["error"] == "section_not_found"
+    assert "Milestones" in refusal["suggestion"]
+
+
+def test_sections_of_the_template_are_found_in_either_language(root: Path, ceo: Toolbox) -> None:
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="里程碑", content="- [x] 第一步")
+    assert "## Milestones\n- [x] 第一步\n" in text_of(root)
+
+
+@pytest.mark.parametrize("content", ["## Sideways", "# Up", "Under\n==="])
+def test_a_heading_that_would_end_the_section_is_refused(ceo: Toolbox, content: str) -> None:
+    write(ceo, BOARD)
+    for tool in ("whiteboard_update_section", "whiteboard_append"):
+        refusal = refused(ceo, tool, board=GLOBAL, section="Milestones", content=content)
+        assert refusal["error"] == "invalid_section"
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="Milestones", content="### Deeper")
+
+
+def test_adding_to_a_section_goes_to_its_end(root: Path, ceo: Toolbox) -> None:
+    write(ceo, "# T\n## Log\n- one\n\n## Risks\nNone.\n")
+    ok(ceo, "whiteboard_append", board=GLOBAL, section="Log", content="- two")
+    ok(ceo, "whiteboard_append", board=GLOBAL, section="Risks", content="One, in fact.")
+    assert text_of(root) == "# T\n## Log\n- one\n- two\n\n## Risks\nNone.\n\nOne, in fact.\n"
+
+
+def test_two_agents_may_rewrite_different_sections_at_once(root: Path, ceo: Toolbox, cfo: Toolbox) -> None:
+    write(ceo, "# T\n## A\na\n\n## B\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="A", content="A!")
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="B", content="B!")
+    assert text_of(root) == "# T\n## A\nA!\n\n## B\nB!\n"
+
+
+def test_a_section_that_changed_since_it_was_read_is_a_conflict_to_be_merged(
+    root: Path, workspace: Workspace, ceo: Toolbox, cfo: Toolbox
+) -> None:
+    write(ceo, "# T\n## A\na\n\n## B\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="A", content="ceo")
+    result = refused(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="cfo")
+    assert result["is_conflict"]
+    assert result["your_content"] == "# T\n## A\ncfo\n\n## B\nb\n", "its text on the version it had read"
+    assert text_of(root) == "# T\n## A\nceo\n\n## B\nb\n"
+
+
+def test_reading_a_section_is_enough_to_rewrite_it_and_no_more(ceo: Toolbox, cfo: Toolbox) -> None:
+    write(ceo, "# T\n## A\na\n\n## B\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL, section="A")
+    assert refused(cfo, "whiteboard_update_section", board=GLOBAL, section="B", content="x")["is_conflict"]
+    assert refused(cfo, "whiteboard_write", board=GLOBAL, content="x", message="m")["is_conflict"]
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="cfo")
+
+
+def test_whoever_rewrote_a_section_knows_it_whatever_others_wrote_elsewhere(
+    workspace: Workspace, ceo: Toolbox, cfo: Toolbox
+) -> None:
+    write(ceo, "# T\n## A\na\n\n## B\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="one")
+    ok(ceo, "whiteboard_append", board=GLOBAL, content="An entry.")
+    again = workspace.tools("cfo")
+    ok(again, "whiteboard_update_section", board=GLOBAL, section="A", content="two")
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="A", content="mine", expected_version=4)
+    refusal = refused(again, "whiteboard_update_section", board=GLOBAL, section="A", content="three")
+    assert refusal["is_conflict"]
+
+
+def test_what_a_call_of_another_process_read_counts(root: Path, workspace: Workspace, ceo: Toolbox) -> None:
+    write(ceo, "# T\n## A\na\n")
+    for _ in range(2):
+        ok(workspace.tools("cfo"), "whiteboard_read", board=GLOBAL, section="A")
+        ok(workspace.tools("cfo"), "whiteboard_update_section", board=GLOBAL, section="A", content="anew")
+
+
+@pytest.mark.parametrize("tool", ["whiteboard_append", "whiteboard_update_section"])
+def test_whoever_adds_to_a_board_has_not_seen_the_rest_of_it(
+    workspace: Workspace, ceo: Toolbox, cfo: Toolbox, tool: str
+) -> None:
+    write(ceo, "# T\n## A\na\n\n## B\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="B", content="news")
+    ok(cfo, tool, board=GLOBAL, content="mine", **({} if tool == "whiteboard_append" else {"section": "A"}))
+    again = workspace.tools("cfo")
+    for call, more in (
+        ("whiteboard_update_section", {"section": "B"}),
+        ("whiteboard_write", {"message": "m"}),
+    ):
+        assert refused(again, call, board=GLOBAL, content="x", **more)["is_conflict"], call
+
+
+def test_having_read_one_of_two_sections_of_one_path_is_not_having_read_the_other(
+    ceo: Toolbox, cfo: Toolbox
+) -> None:
+    write(ceo, "# A\n## Notes\na\n# B\n## Notes\nb\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="Notes (5)", content="news")
+    ok(cfo, "whiteboard_read", board=GLOBAL, section="Notes (2)")
+    refusal = refused(cfo, "whiteboard_update_section", board=GLOBAL, section="Notes (5)", content="x")
+    assert refusal["is_conflict"]
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="Notes (2)", content="x")
+
+
+def test_many_entries_later_an_agent_still_knows_its_own_section(ceo: Toolbox, cfo: Toolbox) -> None:
+    write(ceo, "# T\n## A\na\n\n## End\n")
+    ok(cfo, "whiteboard_read", board=GLOBAL)
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="one")
+    for number in range(120):
+        ok(ceo, "whiteboard_append", board=GLOBAL, content=f"Entry {number}.")
+    ok(cfo, "whiteboard_update_section", board=GLOBAL, section="A", content="two")
+
+
+@pytest.mark.parametrize(
+    ("board", "content"),
+    [
+        ("# T\n## Plan\ntext\n\n  ## Risks\nr\n", "- [ ] a\n- [ ] b"),
+        ("# T\n## A | B\ntext\n", "---|---\n1|2"),
+        ("# T\n## [x]\ntext\n## Plan\np\n", "[x]: /url"),
+    ],
+)
+def test_a_text_that_changes_the_headings_around_it_is_refused(
+    root: Path, ceo: Toolbox, board: str, content: str
+) -> None:
+    write(ceo, board)
+    section = "A | B" if "A | B" in board else "Plan"
+    for tool in ("whiteboard_update_section", "whiteboard_append"):
+        result = ceo.dispatch_tool_call(tool, {"board": GLOBAL, "section": section, "content": content})
+        if not result["success"]:
+            assert result["error"] == "invalid_section"
+    assert [line for line in text_of(root).splitlines() if "## " in line] == [
+        line for line in board.splitlines() if "## " in line
+    ]
+    for named in ("Risks", "A | B", "Plan"):
+        if named in board:
+            ok(ceo, "whiteboard_read", board=GLOBAL, section=named)
+
+
+@pytest.mark.parametrize("named", ["A > B", "# C", "Twin (8)", "### Up > Twin (10)"])
+def test_every_section_can_be_named(ceo: Toolbox, named: str) -> None:
+    write(ceo, "# T\n## A > B\n1\n## \\# C\n2\n## Up\n### Twin\n3\n### Twin\n4\n".replace("## Up", "\n## Up"))
+    assert ok(ceo, "whiteboard_read", board=GLOBAL, section=named)["content"]
+
+
+def test_updating_an_empty_section_with_nothing_changes_nothing(root: Path, ceo: Toolbox) -> None:
+    write(ceo, "# T\n## A\n\n## B\nb\n")
+    for _ in range(3):
+        ok(ceo, "whiteboard_update_section", board=GLOBAL, section="A", content="")
+    assert text_of(root) == "# T\n## A\n\n## B\nb\n"
+
+
+def test_a_board_keeps_its_line_ends(root: Path, ceo: Toolbox) -> None:
+    write(ceo, "# T\r\n## A\r\na\r\n\r\n## B\r\nb\r\n")
+    ok(ceo, "whiteboard_update_section", board=GLOBAL, section="A", content="one\ntwo")
+    assert (root / "global-whiteboard.md").read_bytes() == (b"# T\r\n## A\r\none\r\ntwo\r\n\r\n## B\r\nb\r\n")
+
+
+@pytest.mark.parametrize(
+    "content", ["## Milestones\n- [x] all", "### Update - now\n**Author**: ceo", "Up\n---"]
+)
+def test_an_entry_cannot_begin_sections_or_other_entries(tools_of: ToolsOf, content: str) -> None:
+    refusal = refused(tools_of("anna"), "whiteboard_append", board=GLOBAL, content=content)
+    assert refusal["error"] == "invalid_section"
+    ok(tools_of("anna"), "whiteboard_append", board=GLOBAL, content="#### Fine")
