@@ -176,7 +176,7 @@ def test_a_request_that_nobody_answers_holds_nobody_up_for_ever(root: Path) -> N
 def test_at_full_speed_requests_wait_for_people(root: Path) -> None:
     workspace, team = open_team(root, 6)
     with workspace:
-        summary = run_for(workspace, Simulation(workspace, team, seed=3, speed=0, people=True), 800)
+        summary = run_for(workspace, Simulation(workspace, team, seed=3, speed=0, people=True), 400)
         assert summary.errors == ()
         assert 0 < len(asked(workspace)) <= MOST_OPEN
         assert not any(row.detail.get("outcome") for row in all_rows(workspace) if row.zone == "request")
@@ -206,7 +206,7 @@ def test_what_was_asked_is_settled_when_the_demo_begins_anew(root: Path, people:
 def test_without_people_nothing_is_asked(root: Path) -> None:
     workspace, team = open_team(root, 5)
     with workspace:
-        run_for(workspace, Simulation(workspace, team, seed=3, speed=0), 600)
+        run_for(workspace, Simulation(workspace, team, seed=3, speed=0), 300)
         assert asked(workspace) == []
 
 

@@ -43,7 +43,7 @@ def is_whole(state: AgentState) -> bool:
 def test_every_session_is_done_or_left_so_that_it_can_be_resumed(root: Path) -> None:
     workspace, team = open_team(root, 6)
     with workspace:
-        summary = run_for(workspace, Simulation(workspace, team, seed=4, speed=0), 600)
+        summary = run_for(workspace, Simulation(workspace, team, seed=4, speed=0), 300)
         left = [state for state in states(workspace) if state.status != "done"]
         assert len(left) <= len(team)
         assert {state.status for state in left} <= {"idle", "running"}
@@ -59,7 +59,7 @@ def test_every_session_is_done_or_left_so_that_it_can_be_resumed(root: Path) -> 
 def test_a_session_says_what_it_is_about_and_how_it_went(root: Path) -> None:
     workspace, team = open_team(root, 5)
     with workspace:
-        run_for(workspace, Simulation(workspace, team, seed=6, speed=0), 400)
+        run_for(workspace, Simulation(workspace, team, seed=6, speed=0), 250)
         done = [state for state in states(workspace) if state.status == "done"]
         assert len(done) > 50
         for state in done:

@@ -18,7 +18,7 @@ from watchroom import Workspace
 
 PATH = "shared/plan.md"
 PROCESSES, VERSIONS_EACH = 8, 200
-THREADS, VERSIONS_A_THREAD = 16, 40
+THREADS, VERSIONS_A_THREAD = 16, 20
 
 
 class HistoryReader:

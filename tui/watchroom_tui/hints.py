@@ -24,7 +24,9 @@ SINGLE: Final = ((CONTROL, CONFIG_PATH), place("board", GLOBAL_BOARD))
 _MOST_AT_ONCE: Final = 50
 _PAUSE: Final = 0.25
 _SCAN_SECONDS: Final = 300
-_QUIET_MS: Final = 200
+_QUIET_MS: Final = 50
+"""After so long without another change the hints are looked into; closing waits no longer, either."""
+_LATEST_MS: Final = 400
 
 
 class Hints:
@@ -67,7 +69,7 @@ class Hints:
         for changes in watch(
             *folders,
             watch_filter=None,
-            debounce=2 * _QUIET_MS,
+            debounce=_LATEST_MS,
             step=_QUIET_MS,
             rust_timeout=1000,
             yield_on_timeout=True,
