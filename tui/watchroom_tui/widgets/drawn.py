@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.filter import ANSIToTruecolor, DimFilter, LineFilter
 from textual.geometry import Region, Size
 from textual.strip import Strip
@@ -41,7 +42,6 @@ STYLE_NAMES: Final = (
     *(f"agent-{number}-new" for number in range(AGENT_COLOURS)),
 )
 NOTHING_FOR_US: Final = (ANSIToTruecolor, DimFilter)
-COMPONENTS: Final = frozenset(f"line--{name}" for name in STYLE_NAMES)
 
 
 class Drawn(Widget):
@@ -128,17 +128,28 @@ class Drawn(Widget):
 
 
 class Palette(Widget):
-    """Shows nothing: the one widget in which the named styles are worked out.
+    """Shows nothing: the one widget in which the named styles are worked out, each when it is first drawn.
 
-    Textual matches every component class of every widget against every rule, so one of these stands for all.
+    As component classes, Textual would match all of them against every rule before anything is painted, and
+    again with each change of the screen's classes.
     """
 
-    COMPONENT_CLASSES = COMPONENTS  # type: ignore[assignment]  # textual only reads it
     DEFAULT_CSS = "Palette { display: none; }"
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
         styled_app(self).line_styles.clear()
+
+    def style_of(self, name: str) -> Style:
+        """The style that the stylesheets give to ``line--NAME``. Raises KeyError for a name that they do not
+        know."""
+        if name not in STYLE_NAMES:
+            raise KeyError(name)
+        node = DOMNode(classes=f"line--{name}")
+        # What Textual does for a component class: a node of that class beneath this one.
+        node._attach(self)
+        self.app.stylesheet.apply(node, animate=False)
+        return node.styles.partial_rich_style
 
 
 class StyledApp(Protocol):
@@ -158,8 +169,7 @@ def style_named(widget: Widget, name: str) -> Style:
     style = app.line_styles.get(name)
     if style is None:
         palette = app.screen_stack[0].query_one(Palette)
-        style = palette.get_component_rich_style(f"line--{name}", partial=True)
-        app.line_styles[name] = style
+        style = app.line_styles[name] = palette.style_of(name)
     return style
 
 
