@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from watchroom.merge import Regions, current_text, joined, result_changes
@@ -156,16 +158,20 @@ class Settling:
         return await self._screen.app.push_screen_wait(QuestionScreen(title, question))
 
     def _end(self, tool: str, key: str, **arguments: Json) -> None:
-        """Call ``tool``, and say ``key`` when it has done. Goes on though the screen is left meanwhile."""
-        self._hand.is_ending = True
-        self._app.run_worker(self._call(tool, key, arguments), group="ending")
-
-    async def _call(self, tool: str, key: str, arguments: dict[str, Json]) -> None:
-        hand, app = self._hand, self._app
+        """Call ``tool``, and say ``key`` when it has done. Goes on though the screen or the dashboard is left
+        meanwhile: so it begins here and not in a worker, which might be ended before its first step."""
+        app = self._app
         if app.workspace is None:
             raise RuntimeError("there is no workspace to act on")
+        self._hand.is_ending = True
         tools = app.workspace.tools_for_human(app.person)
-        answer = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+        call = partial(tools.dispatch_tool_call, tool, arguments)
+        answer = asyncio.get_running_loop().run_in_executor(None, call)
+        app.run_worker(self._tell_the_end(answer, key), group="ending")
+
+    async def _tell_the_end(self, coming: Awaitable[Mapping[str, Json]], key: str) -> None:
+        hand, app = self._hand, self._app
+        answer = await asyncio.shield(coming)
         hand.is_ending, hand.is_over = False, bool(answer["success"])
         if hand.is_over:
             row = hand.sides.incoming
