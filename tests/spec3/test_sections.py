@@ -222,3 +222,17 @@ def test_an_entry_cannot_begin_sections_or_other_entries(tools_of: ToolsOf, cont
     refusal = refused(tools_of("anna"), "whiteboard_append", board=GLOBAL, content=content)
     assert refusal["error"] == "invalid_section"
     ok(tools_of("anna"), "whiteboard_append", board=GLOBAL, content="#### Fine")
+
+
+@pytest.mark.parametrize("tool", ["whiteboard_update_section", "whiteboard_append"])
+def test_the_last_section_takes_no_open_block_either(ceo: Toolbox, tool: str) -> None:
+    write(ceo, BOARD)
+    refusal = refused(ceo, tool, board=GLOBAL, section="Risks", content="```\nopen")
+    assert refusal["error"] == "invalid_section"
+
+
+def test_which_of_two_sections_of_one_path_was_read_is_told(ceo: Toolbox) -> None:
+    write(ceo, "# A\n## Notes\na\n# B\n## Notes\nb\n")
+    result = ok(ceo, "whiteboard_read", board=GLOBAL, section="Notes (5)")
+    assert result["section"] == "## Notes (5)"
+    assert ok(ceo, "whiteboard_read", board=GLOBAL, section=result["section"])["content"] == result["content"]

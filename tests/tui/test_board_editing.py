@@ -185,3 +185,13 @@ async def test_the_preview_shows_where_it_is_written(workspace: Workspace) -> No
         assert "Update log" not in desk.words_in("#preview")
         await desk.press(*["pagedown"] * 4)
         await desk.until(lambda: "Update log" in desk.words_in("#preview"), "the end")
+
+
+async def test_a_quick_key_edits_the_board_that_the_cursor_has_just_come_to(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        await to_boards(desk)
+        boards = desk.list("boards")
+        boards.move_to("bottom-layer-ada")
+        await desk.press("e")
+        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await desk.sees("bottom-layer-ada  v1")

@@ -42,7 +42,7 @@ class BoardPane:
 
     @property
     def reading(self) -> BoardReading | None:
-        """What is shown, once it is read."""
+        """The board under the cursor, once it is read."""
         return self._reading
 
     def unseen(self, boards: Iterable[BoardItem]) -> dict[str, int]:
@@ -64,6 +64,7 @@ class BoardPane:
             return
         self._looked[item.name] = item.version
         if self._asked is None or self._asked[0] != item.name:
+            self._reading = None
             self._panel.wait()
         wanted = (item.name, item.view.head if item.view else None)
         if wanted != self._asked:

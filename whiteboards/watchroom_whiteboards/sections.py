@@ -137,6 +137,7 @@ def whole(data: bytes, section: Section) -> str:
 
 def with_body(data: bytes, section: Section, text: str) -> str:
     """The text with another body in the section. Raises `InvalidSection` if it would not stay within."""
+    check_open(section.heading.title, text)
     return _checked(data, section, _spliced(data, section.heading.body, section.end, text.strip("\r\n")))
 
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 LONG: Final = 32 * 1024
 """Boards of more bytes are looked through before it is their writer's turn."""
 _MESSAGE: Final = 120
-TWIN: Final = "…"
-"""Stands for a section that shares its path with another."""
 T = TypeVar("T")
 
 
@@ -116,8 +114,9 @@ class Whiteboards:
         data = self._text(board, found).encode()
         everything = sections.sections(data)
         part = sections.find(data, board.name, section, same_heading, everything)
-        # Which of several sections of one path was read is not remembered.
-        shown = sections.path_of(part) if not sections.is_twin(part, everything) else TWIN
+        # Of several sections of one path the name tells which was read; it counts as a reading of none.
+        is_twin = sections.is_twin(part, everything)
+        shown = sections.name_of(data, part, everything) if is_twin else sections.path_of(part)
         return found, shown, sections.whole(data, part)
 
     def write(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import ClassVar, Final
 
@@ -107,7 +107,8 @@ class BoardEditor(Room):
         source, preview = self.query_one(BoardSource), self.query_one(MarkdownView)
         row = source.cursor_location[0]
         above = "".join(f"{source.document.get_line(number)}\n" for number in range(row + 1))
-        starts = [each.start for each in preview.outline() if each.start < len(above.encode())]
+        end = len(above.encode())
+        starts = [each.start for each in preview.outline() if each.start < end]
         section = starts[-1] if starts else 0
         if not preview.shows(section):
             preview.go_to(section)
@@ -158,9 +159,14 @@ class BoardEditor(Room):
             self._is_saving = False
         if message is not None:
             self._hold_still(True)
-            # Of the app, for it ends this screen.
-            work: Callable[[], Awaitable[None]] = partial(self._save, draft, message)
-            app.run_worker(work, group="ending")
+            if app.workspace is None:
+                raise RuntimeError("there is no workspace to save to")
+            tools = app.workspace.tools_for_human(app.person)
+            call = partial(tools.dispatch_tool_call, *draft.call(message))
+            # Begun here, so that it is done though the dashboard is left; told by the app, for it ends this
+            # screen.
+            answer = asyncio.get_running_loop().run_in_executor(None, call)
+            app.run_worker(self._tell_the_end(answer, draft), group="ending")
 
     def _hold_still(self, is_still: bool) -> None:
         """While a text is saved, which may have to wait for somebody's lease, nothing is written after it."""
@@ -168,12 +174,9 @@ class BoardEditor(Room):
         self.query_one(BoardSource).read_only = is_still
         self._entitle()
 
-    async def _save(self, draft: BoardDraft, message: str) -> None:
+    async def _tell_the_end(self, coming: Awaitable[Mapping[str, Json]], draft: BoardDraft) -> None:
         app = self.watchroom
-        if app.workspace is None:
-            raise RuntimeError("there is no workspace to save to")
-        tools = app.workspace.tools_for_human(app.person)
-        answer = await asyncio.to_thread(tools.dispatch_tool_call, *draft.call(message))
+        answer = await asyncio.shield(coming)
         if answer["success"]:
             self._is_open = False
             app.board_drafts.pop(draft.name, None)

@@ -14,6 +14,7 @@ from watchroom.projections import Model, Need
 from watchroom_tui.actions import bindings
 from watchroom_tui.board_drafts import begun
 from watchroom_tui.board_pane import BoardPane
+from watchroom_tui.board_reading import read_board
 from watchroom_tui.board_tree import board_tree
 from watchroom_tui.screens.board_editor import BoardEditor
 from watchroom_tui.screens.board_versions import BoardVersionsScreen
@@ -110,15 +111,19 @@ class BoardsRoom(Room):
     @work(group="edit", exclusive=True)
     async def action_edit(self) -> None:
         """Write on the board, or go on with what was written."""
-        app, reading = self.watchroom, self.pane.reading
+        app, item = self.watchroom, self.boards.item
         if not app.feed.is_live or await app.opened_workspace() is None:
             app.tell(app.words("files.in_the_past"), "warning")
-        elif reading is not None:
+        elif item is not None:
+            reading = self.pane.reading
+            at = self.text.at_offset if reading else 0
+            if reading is None:
+                # A quick key: the cursor has just come here.
+                head = item.view.head if item.view else None
+                reading = await asyncio.to_thread(read_board, app.journal, item.board, head, app.model.seq)
             draft = app.board_drafts.get(reading.name)
             if draft is None:
-                draft = await asyncio.to_thread(
-                    begun, reading.name, reading.version, reading.data, self.text.at_offset
-                )
+                draft = await asyncio.to_thread(begun, reading.name, reading.version, reading.data, at)
             if draft is None:
                 app.tell(app.words("boards.too_long"), "warning")
             else:
