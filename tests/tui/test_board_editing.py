@@ -9,7 +9,8 @@ import pytest
 from calls import ok
 from team_boards import TEAM, current, fill
 from textual.widgets import TextArea
-from tui.driving import Desk, dashboard
+from tui.boarding import opens_editor, to_boards
+from tui.driving import dashboard
 from watchroom import Workspace
 from watchroom_tui.widgets.board_source import BoardSource
 
@@ -21,21 +22,10 @@ def workspace(root: Path) -> Iterator[Workspace]:
         yield opened
 
 
-async def to_boards(desk: Desk) -> None:
-    await desk.goes_to("6", "boards")
-    await desk.sees("Global board")
-
-
-async def to_boards_named(desk: Desk, words: str) -> None:
-    await desk.goes_to("6", "boards")
-    await desk.sees(words)
-
-
 async def test_a_board_is_written_with_a_live_preview(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await to_boards(desk)
-        await desk.press("e")
-        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await opens_editor(desk)
         source = desk.app.screen.query_one(BoardSource)
         await desk.until(lambda: source.has_focus, "the cursor in it")
         await desk.type("# Ours *now*")
@@ -58,8 +48,7 @@ async def test_a_board_is_written_with_a_live_preview(workspace: Workspace) -> N
 async def test_what_is_written_and_not_saved_stays_a_draft(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await to_boards(desk)
-        await desk.press("e")
-        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await opens_editor(desk)
         await desk.type("Draft. ")
         await desk.press("escape")
         await desk.is_told("is kept as a draft")
@@ -75,8 +64,7 @@ async def test_what_is_written_and_not_saved_stays_a_draft(workspace: Workspace)
 async def test_while_a_save_waits_for_a_lease_nothing_can_be_written_after_it(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await to_boards(desk)
-        await desk.press("e")
-        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await opens_editor(desk)
         await desk.type("Saved. ")
         lease = workspace.boards.leases.acquire("ceo", "global", seconds=60)
         await desk.press("ctrl+s")
@@ -95,15 +83,13 @@ async def test_a_draft_is_marked_and_can_be_thrown_away(workspace: Workspace) ->
     async with dashboard(workspace) as desk:
         await to_boards(desk)
         assert not desk.shows("drop draft")
-        await desk.press("e")
-        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await opens_editor(desk)
         await desk.type("Draft. ")
         await desk.press("escape")
         await desk.sees("✐", "drop draft")
         await desk.press("x", "y")
         await desk.sees_no("✐")
-        await desk.press("e")
-        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await opens_editor(desk)
         assert not desk.app.screen.query_one(BoardSource).source.startswith("Draft.")
 
 
@@ -112,8 +98,7 @@ async def test_saving_settles_no_conflict_that_was_not_shown(workspace: Workspac
     workspace.scan()
     async with dashboard(workspace) as desk:
         await to_boards(desk)
-        await desk.press("e")
-        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await opens_editor(desk)
         await desk.type("Mine. ")
         await desk.press("ctrl+s")
         await desk.until(lambda: desk.place == "CommitScreen", "the question why")
@@ -127,8 +112,7 @@ async def test_saving_settles_no_conflict_that_was_not_shown(workspace: Workspac
 async def test_a_collision_opens_the_merge_and_nothing_is_lost(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await to_boards(desk)
-        await desk.press("e")
-        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await opens_editor(desk)
         await desk.type("Dana was here. ")
         ok(workspace.tools("anna"), "whiteboard_append", board="global", content="Meanwhile.")
         await desk.sees("⚠ v4 by anna meanwhile")
@@ -160,7 +144,7 @@ async def test_a_very_long_board_is_edited_by_the_section_that_is_looked_at(work
         expected_version=3,
     )
     async with dashboard(workspace) as desk:
-        await to_boards_named(desk, "Some words")
+        await to_boards(desk, "Some words")
         # From its top, where all of it is one section.
         await desk.press("enter", "e")
         await desk.until(lambda: desk.place == "board_writing", "the editor")
@@ -179,8 +163,7 @@ async def test_a_very_long_board_is_edited_by_the_section_that_is_looked_at(work
 async def test_the_preview_shows_where_it_is_written(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await to_boards(desk)
-        await desk.press("e")
-        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await opens_editor(desk)
         await desk.until(lambda: "Task overview" in desk.words_in("#preview"), "the beginning")
         assert "Update log" not in desk.words_in("#preview")
         await desk.press(*["pagedown"] * 4)
@@ -192,6 +175,5 @@ async def test_a_quick_key_edits_the_board_that_the_cursor_has_just_come_to(work
         await to_boards(desk)
         boards = desk.list("boards")
         boards.move_to("bottom-layer-ada")
-        await desk.press("e")
-        await desk.until(lambda: desk.place == "board_writing", "the editor")
+        await opens_editor(desk)
         await desk.sees("bottom-layer-ada  v1")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from team_boards import TEAM, current, fill
+from tui.boarding import to_boards
 from tui.driving import NARROW, Desk, dashboard, past
 from watchroom import Workspace
 from watchroom_tui.widgets.board_panel import BoardPanel
@@ -28,11 +29,6 @@ def summary(desk: Desk) -> list[tuple[str, str]]:
 
 def names(desk: Desk) -> list[str]:
     return [item.name for item in desk.list("boards").items]
-
-
-async def to_boards(desk: Desk) -> None:
-    await desk.goes_to("6", "boards")
-    await desk.sees("Global board")
 
 
 async def test_the_layers_are_a_tree_with_owners_versions_and_what_is_not_written(
@@ -236,7 +232,7 @@ async def test_versions_are_compared_and_one_is_brought_back(workspace: Workspac
         expected_version=3,
     )
     async with dashboard(workspace) as desk:
-        await to_boards_named(desk, "Gone")
+        await to_boards(desk, "Gone")
         await desk.press("v")
         await desk.until(lambda: desk.place == "board_versions", "the versions")
         await desk.sees("oops", "− # Global board")
@@ -249,11 +245,6 @@ async def test_versions_are_compared_and_one_is_brought_back(workspace: Workspac
         await desk.until(lambda: desk.place == "board_versions", "the versions")
         await desk.sees("v5")
     assert current(workspace) == before
-
-
-async def to_boards_named(desk: Desk, words: str) -> None:
-    await desk.goes_to("6", "boards")
-    await desk.sees(words)
 
 
 async def test_the_past_shows_boards_as_they_were_and_offers_no_acts(workspace: Workspace) -> None:
@@ -278,7 +269,7 @@ async def test_what_agents_write_is_neither_markup_nor_an_escape_sequence(worksp
         expected_version=3,
     )
     async with dashboard(workspace) as desk:
-        await to_boards_named(desk, "[@click=app.quit]x[/]")
+        await to_boards(desk, "[@click=app.quit]x[/]")
         await desk.sees("<b>bold</b>", "[/nothing]")
         assert not any("\x1b" in line or "\u202e" in line for line in desk.lines())
 
