@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from watchroom.model import UNCHECKED
 
-from watchroom_whiteboards.kinds import same_heading
 from watchroom_whiteboards.sections import Section, body, find, is_twin, path_of, sections, with_body
 
 
@@ -33,7 +32,7 @@ def revised(
     version the writer saw a section, ``text_of`` gives a version. Raises `SectionNotFound`,
     `SectionAmbiguous`, `InvalidSection`."""
     everything = sections(now)
-    found = find(now, board, section, same_heading, everything)
+    found = find(now, board, section, everything)
     path = path_of(found)
     # Of several sections of one path, it cannot be told which of them the writer has seen by itself.
     base = seen("" if is_twin(found, everything) else path)

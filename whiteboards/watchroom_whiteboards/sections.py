@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from watchroom_whiteboards.errors import InvalidSection, SectionAmbiguous, SectionNotFound
+from watchroom_whiteboards.kinds import same_heading
 from watchroom_whiteboards.outline import Heading, closing, headings
 
 _MARKS: Final = re.compile(r"(#{1,6})\s+")
@@ -48,17 +49,16 @@ def sections(data: bytes) -> list[Section]:
     return [section._replace(end=ends.get(place, len(data))) for place, section in enumerate(found)]
 
 
-def find(
-    data: bytes, board: str, named: str, same: SameTitle, among: Sequence[Section] | None = None
-) -> Section:
-    """The section of that name, of all (``among``, as `sections` gives them). ``same`` says whether two
-    titles mean the same; one that is spelled so goes before. Raises `SectionNotFound`, `SectionAmbiguous`."""
+def find(data: bytes, board: str, named: str, among: Sequence[Section] | None = None) -> Section:
+    """The section of that name, of all (``among``, as `sections` gives them). Titles that mean the same in
+    the other language count, too, but one that is spelled so goes before. Raises `SectionNotFound`,
+    `SectionAmbiguous`."""
     everything = sections(data) if among is None else among
     whole = [each for each in everything if each.heading.title == named.strip()]
     if len(whole) == 1:
         return whole[0]
     level, above, last, line = _read(named)
-    for agree in (str.__eq__, same):
+    for agree in (str.__eq__, same_heading):
         found = [
             each
             for each in everything

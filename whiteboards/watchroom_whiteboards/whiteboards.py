@@ -22,7 +22,6 @@ from watchroom.zones.leases import PATIENCE, SECONDS
 from watchroom_whiteboards import sections
 from watchroom_whiteboards.boards import Board, boards_of
 from watchroom_whiteboards.errors import BoardDenied, BoardNotFound
-from watchroom_whiteboards.kinds import same_heading
 from watchroom_whiteboards.permissions import Act, may
 from watchroom_whiteboards.revising import Revised, revised
 from watchroom_whiteboards.templates import template
@@ -113,7 +112,7 @@ class Whiteboards:
             return found, "", self._text(board, found)
         data = self._text(board, found).encode()
         everything = sections.sections(data)
-        part = sections.find(data, board.name, section, same_heading, everything)
+        part = sections.find(data, board.name, section, everything)
         # Of several sections of one path the name tells which was read; it counts as a reading of none.
         is_twin = sections.is_twin(part, everything)
         shown = sections.name_of(data, part, everything) if is_twin else sections.path_of(part)
@@ -160,7 +159,7 @@ class Whiteboards:
             data = self._text(board, current).encode()
             if section is None:
                 return sections.closed(data)
-            return sections.with_more(data, sections.find(data, board.name, section, same_heading), content)
+            return sections.with_more(data, sections.find(data, board.name, section), content)
 
         prepared = self._ahead(board, with_more)
 
