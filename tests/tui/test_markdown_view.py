@@ -8,10 +8,13 @@ from typing import cast
 
 import pytest
 from board_app import BoardApp
+from textual.app import ComposeResult
+from textual.strip import Strip
 from tui.driving import MIDDLE, NARROW, WIDE, Desk
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.markdown import code
 from watchroom_tui.spans import Span
+from watchroom_tui.widgets.drawn import Palette
 from watchroom_tui.widgets.markdown_view import MarkdownView
 
 SECTIONS = 4000
@@ -52,6 +55,34 @@ async def board(data: bytes, size: tuple[int, int] = MIDDLE) -> AsyncIterator[Re
         reader = Reader(cast("WatchroomApp", app), pilot)
         await reader.settle()
         yield reader
+
+
+class Recorded(MarkdownView):
+    """Remembers every line that it painted."""
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id)
+        self.painted: list[str] = []
+
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        self.painted.append(strip.text.strip())
+        return strip
+
+
+class RecordedApp(BoardApp):
+    def compose(self) -> ComposeResult:
+        yield Recorded(title="pane.preview", empty="empty.preview", id="board")
+        yield Palette()
+
+
+async def test_a_board_is_never_painted_for_another_width_than_there_is() -> None:
+    app = RecordedApp(b"# The board of the checkout team\n\nWords that go far across the screen.\n")
+    async with app.run_test(size=NARROW) as pilot:
+        await pilot.pause()
+        painted = cast("Recorded", app.board).painted
+        assert painted[0] == "The board of the checkout team"
+        assert "checkout" not in painted
 
 
 def at(number: int) -> int:

@@ -228,13 +228,19 @@ class MarkdownView(TextView):
         if page is None:
             super().on_resize()
             return
-        if self._text_width() != page.width:
-            top = page.offset(self._place) if self._place != TOP else 0
-            page.resize(self._text_width())
-            self._place = page.place(top) if top else TOP
+        self._fit(page)
         self._show_anew()
         if not page.index.is_whole:
             self._begin_to_grow()
+
+    def _fit(self, page: Page) -> None:
+        """Lay the board out for the width that there is. The first painting comes before the message that
+        tells of it."""
+        if self._text_width() != page.width:
+            top = page.offset(self._place) if self._place != TOP else 0
+            page.resize(self._text_width())
+            self._place, self._rows = page.place(top) if top else TOP, None
+            self._strips.clear()
 
     def _text_width(self) -> int:
         """With room for a scrollbar, whether there is one or not: nothing is laid out twice when it comes."""
@@ -317,6 +323,7 @@ class MarkdownView(TextView):
 
     def _visible(self, page: Page) -> list[Place]:
         """The places on the lines of the screen. At the end of the board the last line is the lowest."""
+        self._fit(page)
         if self._rows is None:
             height = self.room.height
             self._rows = page.window(self._place, height)
