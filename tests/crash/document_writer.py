@@ -74,7 +74,8 @@ def fork_writers(root: str) -> None:
             edit_until_killed(root, int(line))
             return
         os.waitpid(process, 0)
-        _tell(DEAD)
+        # Behind what it may have begun to tell.
+        _tell(f"\n{DEAD}")
 
 
 if __name__ == "__main__":

@@ -43,9 +43,8 @@ class Writers:
         child = int(self._lines.readline())
         told: list[Told] = [json.loads(self._lines.readline()) for _ in range(after)]
         os.kill(child, signal.SIGKILL)
-        while (line := self._lines.readline()) != f"{DEAD}\n":
-            told.append(json.loads(line))
-        return told
+        *whole, _torn = iter(self._lines.readline, f"{DEAD}\n")
+        return told + [json.loads(line) for line in whole]
 
 
 @contextmanager

@@ -38,9 +38,8 @@ class Nursery:
         child = int(self._lines.readline())
         acknowledged: list[Acknowledged] = [json.loads(self._lines.readline()) for _ in range(after)]
         os.kill(child, signal.SIGKILL)
-        while (line := self._lines.readline()) != f"{DEAD}\n":
-            acknowledged.append(json.loads(line))
-        return acknowledged
+        *whole, _torn = iter(self._lines.readline, f"{DEAD}\n")
+        return acknowledged + [json.loads(line) for line in whole]
 
 
 @contextmanager

@@ -195,7 +195,8 @@ def fork_writers(root: str) -> None:
             write_until_killed(root, int(line))
             return
         os.waitpid(process, 0)
-        os.write(1, f"{DEAD}\n".encode())
+        # Behind what it may have begun to tell.
+        os.write(1, f"\n{DEAD}\n".encode())
 
 
 def fork_traced() -> None:

@@ -116,8 +116,10 @@ class Desk:
 
     @property
     def place(self) -> str:
-        """The name of the room, or of the screen that lies over it."""
+        """The name of the room, or of the screen that lies over it; empty until all of it is there."""
         screen = self.app.screen
+        if not screen.is_mounted:
+            return ""
         return screen.ROOM if isinstance(screen, Room) else type(screen).__name__
 
     @property

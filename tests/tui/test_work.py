@@ -44,6 +44,15 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(process: Work
     assert given_up.cancelled()
 
 
+async def test_whatever_it_is_at_it_ends_when_it_is_closed(process: WorkerProcess) -> None:
+    await process.start()
+    asked = asyncio.create_task(process.changes(LARGE, LARGE + "more\n"))
+    await asyncio.sleep(0)
+    await process.close()
+    with pytest.raises(RuntimeError, match="ended"):
+        await asked
+
+
 async def test_blame_step_by_step_is_blame_at_once(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, process: WorkerProcess
 ) -> None:

@@ -10,6 +10,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.style import Style
+from textual import work
 from textual.app import App, SystemCommand
 from textual.message import Message
 from textual.notifications import Notify
@@ -141,22 +142,21 @@ class WatchroomApp(App[None]):
         self.alarm.start()
         if self._end_after is not None:
             self.set_timer(self._end_after, self.exit)
-        if self._open_workspace and self.feed.is_live:
-            self.run_worker(self._open_in_background, thread=True, group="workspace")
+        self.open_in_background()
 
-    def _open_in_background(self) -> None:
-        if self._open_workspace:
-            workspace = self._open_workspace()
-            self.call_from_thread(self._has_opened, workspace)
-            self._unsubscribe = workspace.subscribe(self.feed.wake)
-            self.feed.wake()
-            from watchroom_tui.hints import Hints
+    @work(group="workspace")
+    async def open_in_background(self) -> None:
+        if self._open_workspace is None or not self.feed.is_live:
+            return
+        workspace = await asyncio.to_thread(self._open_workspace)
+        from watchroom_tui.hints import Hints
 
-            self._hints = Hints(workspace)
-            self._hints.start()
-
-    def _has_opened(self, workspace: Workspace) -> None:
+        # All of it at one stroke: a dashboard that is closed in between would leave something running.
         self.workspace = workspace
+        self._unsubscribe = workspace.subscribe(self.feed.wake)
+        self.feed.wake()
+        self._hints = Hints(workspace)
+        self._hints.start()
         self._is_open.set()
 
     async def opened_workspace(self) -> Workspace | None:

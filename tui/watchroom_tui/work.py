@@ -141,9 +141,13 @@ class WorkerProcess:
                 answer.set_exception(RuntimeError("the worker process ended"))
 
     async def close(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            await self._process.wait()
+        """End the process, whatever it is at: nobody waits for its answers any more."""
+        async with self._starting:
+            process = self._process
+        if process is not None:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
         if self._reader is not None:
             await self._reader
 

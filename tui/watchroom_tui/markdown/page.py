@@ -220,6 +220,14 @@ class Page:
         if again and len(self._heights) < len(index):
             self._heights.extend(self._before[-again:])
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether all of it is drawn, so that nothing is guessed."""
+        index = self.index
+        return (
+            index.is_whole and len(index) <= _KEPT and all(index[n] in self._drawn for n in range(len(index)))
+        )
+
     def total(self) -> int:
         """How many lines there are, as far as one can tell."""
         self._measure()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar, Final, NamedTuple
 
 from rich.cells import cell_len
@@ -228,16 +230,14 @@ class FilesRoom(Room):
     @work(exclusive=True, group="diff")
     async def load_comparison(self, row: Row, other: Row | None) -> None:
         journal = self.watchroom.journal
-        working = self.set_timer(PATIENCE, lambda: self._say(row, "files.working"))
         try:
-            pair = await asyncio.to_thread(read_pair, journal, row, other)
-            texts = await asyncio.to_thread(read_texts, journal, pair)
-            changed = await self.watchroom.worker_process.changes(texts.old, texts.new)
+            with self._at_work_on(row):
+                pair = await asyncio.to_thread(read_pair, journal, row, other)
+                texts = await asyncio.to_thread(read_texts, journal, pair)
+                changed = await self.watchroom.worker_process.changes(texts.old, texts.new)
         except Unreadable as error:
             self._say(error.row, "files.unreadable")
             return
-        finally:
-            working.stop()
         self._pair, self._compared = pair, Compared(texts.old_lines, texts.new_lines, changed)
         self.draw_comparison()
 
@@ -272,17 +272,15 @@ class FilesRoom(Room):
         app = self.watchroom
         self._compared = None
         self._arrange()
-        working = self.set_timer(PATIENCE, lambda: self._say(row, "files.working"))
         try:
-            versions = await asyncio.to_thread(read_line_of_versions, app.journal, row)
-            text, found = await blamed(
-                versions, lambda each: read_text(app.journal, each), app.worker_process
-            )
+            with self._at_work_on(row):
+                versions = await asyncio.to_thread(read_line_of_versions, app.journal, row)
+                text, found = await blamed(
+                    versions, lambda each: read_text(app.journal, each), app.worker_process
+                )
         except Unreadable as error:
             self._say(error.row, "files.unreadable")
             return
-        finally:
-            working.stop()
         oldest = versions[0] if len(versions) >= MOST_VERSIONS and (versions[0].version or 0) > 1 else None
 
         def draw() -> BlameGutter:
@@ -295,6 +293,23 @@ class FilesRoom(Room):
     def _foot(self, row: Row) -> str:
         said = f" · {safe(row.message)}" if row.message else ""
         return f"{version_name(row)} · {safe(row.actor)} · {clock(row.time)}{said}"
+
+    @contextmanager
+    def _at_work_on(self, row: Row) -> Iterator[None]:
+        """Say so, if it takes long."""
+        is_over = False
+
+        def say() -> None:
+            # A timer that ran out may be heard only after what it waited for is there.
+            if not is_over:
+                self._say(row, "files.working")
+
+        timer = self.set_timer(PATIENCE, say)
+        try:
+            yield
+        finally:
+            is_over = True
+            timer.stop()
 
     def _say(self, row: Row, key: str) -> None:
         """Show a sentence about a version in place of its text."""

@@ -10,11 +10,13 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from watchroom_tui.screens.at_work import AtWork
+
 if TYPE_CHECKING:
     from watchroom_tui.app import WatchroomApp
 
 
-class QuestionScreen(ModalScreen[bool]):
+class QuestionScreen(ModalScreen[bool], AtWork[bool]):
     """Ends with True for yes, False for no. The texts are safe already."""
 
     BINDINGS = [  # noqa: RUF012  # as textual has it

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import Screen
 from textual.widget import Widget
 from watchroom.model import Row
 from watchroom.projections import Model, Need, NeedKind
 from watchroom.projections.model import pressing
 
 from watchroom_tui.actions import Scope
+from watchroom_tui.screens.at_work import AtWork
 from watchroom_tui.widgets.drawn import Palette
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
 from watchroom_tui.widgets.line_list import LineList
@@ -31,7 +31,7 @@ class Pane(Protocol):
     def tab_text(self) -> str: ...
 
 
-class Room(Screen[None]):
+class Room(AtWork[None]):
     """Base of all rooms. Below 100 columns only one pane shows, and tab goes to the next."""
 
     ROOM: ClassVar[str]

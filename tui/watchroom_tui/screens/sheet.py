@@ -8,11 +8,13 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
+from watchroom_tui.screens.at_work import AtWork
+
 if TYPE_CHECKING:
     from watchroom_tui.app import WatchroomApp
 
 
-class Sheet(ModalScreen[None]):
+class Sheet(ModalScreen[None], AtWork[None]):
     """Base of what only shows something."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

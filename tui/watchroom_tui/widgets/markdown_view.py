@@ -37,7 +37,8 @@ _LOOK_AHEAD: Final = 3
 """Scrolling by at most so many screens goes line by line; further, to where the scrollbar says."""
 
 _ROUGH: Final = 0.02
-"""The scrollbar follows when there is this much more or less to scroll than it shows."""
+"""The scrollbar of a board that is too long to be measured follows when there is this much more or less to
+scroll than it shows."""
 
 _STEPS: Final = 8
 """So many steps of the scrollbar can be told apart in each cell."""
@@ -154,6 +155,8 @@ class MarkdownView(TextView):
         self._is_preparing = page is not None and page.prepare(self._place, self.room.height)
         if self._is_preparing:
             self.set_timer(_PAUSE, self._prepare)
+        elif page is not None:
+            self._show_how_far(page)
 
     # -- scrolling
 
@@ -180,7 +183,8 @@ class MarkdownView(TextView):
         top, height = page.top(self._place), self.room.height
         total = max(page.total(), top + height if self._place != TOP else 0)
         shown, is_end = self.virtual_size.height, len(self._rows or ()) < height
-        if abs(total - shown) > _ROUGH * shown or top > shown - height or is_end:
+        rough = 0 if page.is_measured else _ROUGH * shown
+        if abs(total - shown) > rough or top > shown - height or is_end:
             self.virtual_size = Size(0, total)
         if abs(top - self._placed) * _STEPS * height < total and self._place != TOP:
             return

@@ -1,0 +1,59 @@
+"""A screen that is closed while it loads: what comes back finds no panes and does not look for them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from textual import work
+from textual.app import ComposeResult
+from textual.widgets import Static
+from tui.driving import Desk, dashboard
+from watchroom import Workspace
+from watchroom_tui.screens.sheet import Sheet
+
+
+class Text(Static):
+    """Lets a reading come back in the moment in which it is gone."""
+
+    def on_unmount(self) -> None:
+        screen = self.screen
+        assert isinstance(screen, Slow)
+        screen.is_read.set()
+
+
+class Slow(Sheet):
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_read = asyncio.Event()
+
+    def compose(self) -> ComposeResult:
+        yield Text("reading")
+
+    def on_mount(self) -> None:
+        self.load()
+
+    @work
+    async def load(self) -> None:
+        await self.is_read.wait()
+        self.query_one(Text).update("read")
+
+
+async def lies_over(desk: Desk) -> Slow:
+    screen = Slow()
+    await desk.app.push_screen(screen)
+    await desk.sees("reading")
+    return screen
+
+
+async def test_a_sheet_is_closed_while_it_reads(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        screen = await lies_over(desk)
+        await desk.press("escape")
+        await desk.until(lambda: not screen.is_running, "the end of the sheet")
+        assert desk.place == "overview"
+
+
+async def test_the_dashboard_is_closed_while_it_reads(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        screen = await lies_over(desk)
+    assert screen.is_read.is_set()
