@@ -31,7 +31,7 @@ _WORDS: Final = (
     *("plan", "build", "test", "review", "deploy", "agent", "journal", "merge", "lease", "the", "a", "of"),
     *("and", "测试", "计划", "完成", "接口"),
 )
-_FIRST_PAINTS: Final = 11
+_FIRST_PAINTS: Final = 21
 _KEYS: Final = 60
 _UPDATES: Final = 12
 

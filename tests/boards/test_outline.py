@@ -203,6 +203,7 @@ def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None
 
 
 @given(soup, st.integers(0, 200))
+@example(b"# a\n</script>\n\n", 1)
 @settings(max_examples=300, deadline=None)
 def test_parts_go_on_from_where_one_begins(data: bytes, number: int) -> None:
     found = list(parts(data))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from markdown_it.rules_block.html_block import HTML_SEQUENCES
@@ -55,7 +56,6 @@ may belong to a list, and HTML begins in seven ways."""
 
 _FIRST: Final = re.compile(_LINE, re.VERBOSE)
 _NEXT: Final = re.compile(rb"\n (?= [\#`~\ <=-] ) (?:" + _LINE + rb")", re.VERBOSE)
-_NEXT_WITH_CR: Final = re.compile(rb"[\r\n] (?= [\#`~\ <=-] ) (?:" + _LINE + rb")", re.VERBOSE)
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 _DELIMITERS: Final = re.compile(rb"[ ]{0,3}[|:-]")
 _SAFE: Final = re.compile(
@@ -74,13 +74,19 @@ _REACH: Final = 8
 _TRIES: Final = 8
 
 _HTML_ENDS: Final = (
-    (re.compile(rb"</(script|pre|style|textarea)>", re.IGNORECASE), "</script>"),
-    (re.compile(rb"-->"), "-->"),
-    (re.compile(rb"\?>"), "?>"),
-    (re.compile(rb">"), ">"),
-    (re.compile(rb"\]\]>"), "]]>"),
+    (rb"(?i)</(script|pre|style|textarea)>", "</script>"),
+    (rb"-->", "-->"),
+    (rb"\?>", "?>"),
+    (rb">", ">"),
+    (rb"\]\]>", "]]>"),
 )
 """What ends the kinds of HTML that do not end with a blank line, in the order of `HTML_SEQUENCES`."""
+
+
+@cache
+def _next_with_returns() -> re.Pattern[bytes]:
+    """Made when it is needed, which is seldom."""
+    return re.compile(rb"[\r\n] (?= [\#`~\ <=-] ) (?:" + _LINE + rb")", re.VERBOSE)
 
 
 class _Reader:
@@ -90,7 +96,7 @@ class _Reader:
         self._data = data
         self._most = len(data) if most is None else most
         self._has_returns = b"\r" in data
-        self._next = _NEXT_WITH_CR if self._has_returns else _NEXT
+        self._next = _next_with_returns() if self._has_returns else _NEXT
 
     def parts(self, start: int) -> Iterator[Part]:
         data, size = self._data, len(self._data)
@@ -144,7 +150,7 @@ class _Reader:
     ) -> Iterator[Part]:
         """The parts from ``start`` up to the end of what begins at this line: a fence, or a doubt."""
         is_fence = found.lastgroup == "fence" and not self._may_be_table(line, self._line_after(line))
-        html = self._clear_html(start, line)
+        html = self._clear_html(start, line, marks)
         is_clear = is_fence or html is not None
         end = line if is_clear else self._safe_before(start, line, marks)
         if start < end:
@@ -258,13 +264,15 @@ class _Reader:
             else Part(start, end, "rough")
         )
 
-    def _clear_html(self, start: int, line: int) -> int | None:
+    def _clear_html(self, start: int, line: int, marks: tuple[Mark, ...]) -> int | None:
         """Which kind of HTML begins at this line; None where there is none, or that is doubtful. At the
-        margin most kinds end whatever began before, as a heading does; the last only behind a blank line."""
+        margin most kinds end whatever began before, as a heading does; the last only behind a blank line or a
+        heading."""
         if self._data[line : line + 1] != b"<":
             return None
         number = self._html_kind(line)
-        if number is None or HTML_SEQUENCES[number][2] or line == start:
+        is_first = line == start or (marks and marks[-1].body == line)
+        if number is None or HTML_SEQUENCES[number][2] or is_first:
             return number
         is_apart = not self._data[slice(*self._line_before(start, line))].strip(b" \t")
         return number if is_apart else None
@@ -300,7 +308,7 @@ class _Reader:
             end = found.start() if found else len(data)
             return Part(opening, end, "html", (), end == len(data))
         pattern, closing = _HTML_ENDS[kind]
-        found = pattern.search(data, opening)
+        found = re.compile(pattern).search(data, opening)
         end = self._line_after(found.end()) if found else len(data)
         return Part(opening, end, "html", (), found is None, "" if found else closing)
 

@@ -7,7 +7,6 @@ Catalogues are TOML files beside this one. A key is the dotted path of a string,
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -38,6 +37,9 @@ class Catalogue:
 @cache
 def catalogue(language: Language = "en", package: str = "watchroom.texts") -> Catalogue:
     """The catalogue of ``package`` (a package that holds ``en.toml`` and ``zh.toml``)."""
+    # Not loaded by who only passes texts on: compiling its patterns takes longer than most imports.
+    import tomllib
+
     # importlib.resources would do, but takes longer to load than all our texts to read.
     (folder,) = import_module(package).__path__
     with open(os.path.join(folder, f"{language}.toml"), "rb") as file:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import MutableMapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from markdown_it.token import Token
 from watchroom_whiteboards.chunks import ChunkKind
 from watchroom_whiteboards.markdown import block_parser
 
-from watchroom_tui.markdown.code import coloured, is_ready, language_of, wrapped
-from watchroom_tui.markdown.tables import Align, Cell, Row, draw_table
 from watchroom_tui.markdown.words import Run, WordsLine, lay_out, runs, width_of
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Span
+
+# Code and tables are loaded with the first of them: a first screen seldom has any.
+if TYPE_CHECKING:
+    from watchroom_tui.markdown.tables import Align, Cell, Row
 
 NARROWEST: Final = 8
 """Nothing is drawn for less: what is narrower shows the beginnings of the lines."""
@@ -235,6 +237,8 @@ class _Drawer:
         self, text: str, info: str, source: int, width: int, *, with_name: bool = True
     ) -> list[MarkdownLine]:
         """Code on a ground of its own; its language at the right, where there is room."""
+        from watchroom_tui.markdown.code import coloured, is_ready, language_of, wrapped
+
         language = language_of(info)
         if not is_ready(language):
             self.waiting.add(language)
@@ -275,6 +279,8 @@ class _Drawer:
     # -- tables
 
     def _table(self, width: int) -> list[MarkdownLine]:
+        from watchroom_tui.markdown.tables import Cell, Row, draw_table
+
         rows: list[Row] = []
         aligns: list[Align] = []
         cells: list[Cell] = []

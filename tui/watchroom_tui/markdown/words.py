@@ -13,10 +13,11 @@ from rich.cells import cell_len, chop_cells
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Span
 
-_WIDE: Final = (
-    "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
-    "\U0001f300-\U0001faff\U00020000-\U0003fffd"
+_NARROW: Final = (
+    "!-\u10ff\u1160-\u2e7f\ua4d0-\uabff\ud7a4-\uf8ff\ufb00-\ufe2f\ufe70-\ufeff\uff61-\uffdf\uffe7-\U0001f2ff"
+    "\U0001fb00-\U0001ffff\U0003fffe-\U0010ffff"
 )
+"""What words are made of; of all other characters, which are wide, each may stand on a line of its own."""
 _OPENING: Final = "（《「『【〈［｛"
 _CLOSING: Final = "，。、；：？！）》」』】〉］｝…”’,.;:?!)"
 _JOINED: Final = "\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\U0001f3fb-\U0001f3ff"
@@ -28,11 +29,10 @@ _STYLES: Final = {"em": "em", "strong": "strong", "s": "strike", "link": "link"}
 
 @cache
 def _wide_unit() -> re.Pattern[str]:
-    """Where there are wide characters: a word, or one of them with the punctuation that belongs to it. Made
-    when it is needed: that takes some milliseconds."""
-    return re.compile(
-        f"\n| +|[{_OPENING}]*[{_WIDE}][{_CLOSING}{_JOINED}]*|[^\n {_WIDE}]+[{re.escape(_CLOSING)}]*"
-    )
+    """Where there are wide characters: a word, or one of them, with the punctuation that belongs to it. Made
+    when it is needed: that takes a millisecond or two."""
+    closing = re.escape(_CLOSING)
+    return re.compile(f"\n| +|[{_OPENING}]*[{_NARROW}]+[{closing}]*|[{_OPENING}]*[^\n ][{closing}{_JOINED}]*")
 
 
 class Run(NamedTuple):

@@ -11,20 +11,21 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.geometry import Size
 from textual.strip import Strip
 from watchroom_whiteboards.outline import Heading
 
-from watchroom_tui.markdown import code
 from watchroom_tui.markdown.drawing import NARROWEST
 from watchroom_tui.markdown.index import Index, Outline, moved
 from watchroom_tui.markdown.page import TOP, Page, Place
-from watchroom_tui.markdown.searching import Finder
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.text_view import TextView
 from watchroom_tui.wording import words_of
+
+if TYPE_CHECKING:
+    from watchroom_tui.markdown.searching import Finder
 
 _SLICE: Final = 0.006
 """So many seconds at a time are spent on what is not on the screen: a key waits no longer."""
@@ -283,6 +284,8 @@ class MarkdownView(TextView):
     async def search(self, words: str) -> int:
         """Mark ``words`` wherever they stand, whatever their case; how often that is. Empty ends it."""
         self._match = None
+        from watchroom_tui.markdown.searching import Finder
+
         finder = self._finder = Finder(words) if words else None
         self._strips.clear()
         self.refresh()
@@ -342,6 +345,8 @@ class MarkdownView(TextView):
 
     async def _load(self, languages: set[str]) -> None:
         """Read in what colours code, beside what the person does."""
+        from watchroom_tui.markdown import code
+
         for language in sorted(languages):
             await asyncio.to_thread(code.load, language)
         if self._page is not None:
