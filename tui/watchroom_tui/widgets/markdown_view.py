@@ -156,7 +156,7 @@ class MarkdownView(TextView):
         self._is_preparing = page is not None and page.prepare(self._place, self.room.height)
         if self._is_preparing:
             self.set_timer(_PAUSE, self._prepare)
-        elif page is not None:
+        elif page is not None and page.is_measured:
             self._show_how_far(page)
 
     # -- scrolling
