@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import pytest
 from crash import writer
 from crash.writer import AGENTS, DEAD, Acknowledged
 from evidence import outside_rows, snapshot, torn
 from watchroom import Workspace
 
-ROUNDS = 100
+TEAMS = 4
+KILLS = 25
 MOST_BEFORE_DEATH = 40
 
 
@@ -52,13 +54,14 @@ def nursery(root: Path) -> Iterator[Nursery]:
         process.communicate()
 
 
-def test_killed_a_hundred_times_nothing_acknowledged_is_lost(root: Path) -> None:
+@pytest.mark.parametrize("team", range(TEAMS))
+def test_killed_a_hundred_times_nothing_acknowledged_is_lost(root: Path, team: int) -> None:
     Workspace.open(root, agents=AGENTS).close()
-    chance = random.Random(1)
+    chance = random.Random(team)
     seen = 0
     kept: list[Acknowledged] = []
     with nursery(root) as writers:
-        for seed in range(ROUNDS):
+        for seed in range(team * KILLS, (team + 1) * KILLS):
             acknowledged = writers.run_and_kill(seed, after=chance.randint(0, MOST_BEFORE_DEATH))
             left = snapshot(root)
             with Workspace.open(root) as workspace:
@@ -68,7 +71,7 @@ def test_killed_a_hundred_times_nothing_acknowledged_is_lost(root: Path) -> None
                 assert outside_rows(workspace, after=seen) == []
                 seen = workspace.journal.last_seq()
             kept.extend(acknowledged)
-    assert len(kept) > ROUNDS
+    assert len(kept) > KILLS
     assert {each["zone"] for each in kept} == {"private", "handoff", "collab", "board"}
     with Workspace.open(root) as workspace:
         assert lost(workspace, kept) == []
