@@ -18,10 +18,11 @@ from typing import Final
 
 from watchroom import names
 from watchroom.cause import signed
-from watchroom.disk import NotAFile, ProcessLock, boot_id
 from watchroom.errors import NotText, TooLarge, WatchroomError
+from watchroom.files import NotAFile
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
+from watchroom.locks import ProcessLock, boot_id
 from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write
 from watchroom.tree.layout import has_files, is_edited
 from watchroom.tree.tree import NewVersion, Overwritten, Tree

@@ -1,7 +1,7 @@
-"""Files beneath a root that no symlink can lead out of, replaced whole; and a lock between processes.
+"""Files beneath a root that no symlink can lead out of, replaced whole.
 
-This is the one seam to the operating system: everything POSIX-only is here. On POSIX every step from
-the root down is opened by directory descriptor with O_NOFOLLOW, so that a symlink swapped in at the
+With `watchroom.files` and `watchroom.locks` this is the seam to the operating system. On POSIX every step
+from the root down is opened by directory descriptor with O_NOFOLLOW, so that a symlink swapped in at the
 wrong moment gets nowhere. On Windows, which has no directory descriptors, each step is checked by name.
 """
 
@@ -12,24 +12,27 @@ import errno
 import itertools
 import os
 import stat
-import sys
 import time
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-if sys.platform != "win32":
-    import fcntl
+from watchroom.files import (
+    FILE_FLAGS,
+    Digest,
+    digest,
+    opened,
+    read_file,
+    replace,
+    replace_by_name,
+    rewrite_spare,
+    write_all,
+)
 
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
-_FILE_FLAGS: Final = _NOFOLLOW | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _HAS_DIR_FDS: Final = os.open in os.supports_dir_fd
-_RENAME_EXCHANGE: Final = 2
 _MOST_KEPT: Final = 128
 _MOST_SPARES: Final = 8
-_LARGEST_SPARE: Final = 64 * 1024
 
 Parts = tuple[str, ...]
 EntryKind = Literal["file", "folder", "symlink", "other"]
@@ -47,8 +50,15 @@ class _KeptFolder(NamedTuple):
     identity: tuple[int, int]
 
 
-class NotAFile(OSError):
-    """Something other than a regular file stands at the path: a symlink, a folder, a pipe, a device."""
+class Found(NamedTuple):
+    """What stands in a folder: ``size`` in bytes (0 of what is no file), ``changed`` its mtime in ns.
+    ``stamp`` is another one after each change: inode, and ctime in ns."""
+
+    name: str
+    kind: EntryKind
+    size: int
+    changed: int
+    stamp: tuple[int, int]
 
 
 class Folder:
@@ -80,7 +90,16 @@ class Folder:
         """The file's bytes (at most ``limit`` + 1), None where there is none. Raises `NotAFile`."""
         try:
             with self._place(parts) as (fd, name):
-                return _read_file(fd, name, limit)
+                return read_file(fd, name, limit)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def digest(self, parts: Parts) -> Digest | None:
+        """What tells the file from others, however large it is; None where there is none.
+        Raises `NotAFile`."""
+        try:
+            with self._place(parts) as (fd, name), opened(fd, name) as file:
+                return digest(file)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -111,12 +130,12 @@ class Folder:
         source = self._staged(data)
         try:
             if self._root_fd is None or self._scratch_fd is None:
-                return _replace_by_name(source, self._checked_by_name(parts, make=True))
+                return replace_by_name(source, self._checked_by_name(parts, make=True))
             folder = self._kept_folder(parts[:-1])
             if new:
                 os.replace(source, parts[-1], src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
                 return None
-            previous = _replace(self._scratch_fd, source, folder, parts[-1])
+            previous = replace(self._scratch_fd, source, folder, parts[-1])
         except BaseException:
             self._drop(source)
             raise
@@ -130,19 +149,19 @@ class Folder:
         """The name of a scratch file that holds ``data``."""
         while self._spares:
             name = self._spares.pop()
-            if _rewrite_spare(self._scratch_fd, name, data, self._spare_mode):
+            if rewrite_spare(self._scratch_fd, name, data, self._spare_mode):
                 return name
             self._drop(name)
         name = f"{os.getpid():x}-{next(self._numbers):x}"
         if self._scratch_fd is None:
             name = os.path.join(self.scratch, name)
         file = os.open(
-            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o666, dir_fd=self._scratch_fd
+            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o666, dir_fd=self._scratch_fd
         )
         try:
             if not self._spare_mode:
                 self._spare_mode = os.fstat(file).st_mode
-            _write_all(file, data)
+            write_all(file, data)
         except BaseException:
             self._drop(name)
             raise
@@ -219,6 +238,15 @@ class Folder:
             else:
                 yield Entry((*parts, name), kind)
 
+    def entries(self, parts: Parts = ()) -> list[Found] | None:
+        """What stands in the folder ``parts``, in order of name; None where there is no folder, or only a
+        symlink to one."""
+        try:
+            with self._place((*parts, ".")) as (fd, name), os.scandir(name if fd is None else fd) as found:
+                return sorted(each for entry in found if (each := _found(entry)))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
     def clear_scratch(self, older_than: float) -> None:
         """Remove what writers that died left behind more than ``older_than`` seconds ago."""
         horizon = time.time() - older_than
@@ -273,163 +301,19 @@ def _step(fd: int, part: str, *, make: bool) -> int:
     return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
 
 
+def _found(entry: os.DirEntry[str]) -> Found | None:
+    try:
+        known = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    kind = _kind(entry)
+    size = known.st_size if kind == "file" else 0
+    return Found(entry.name, kind, size, known.st_mtime_ns, (known.st_ino, known.st_ctime_ns))
+
+
 def _kind(entry: os.DirEntry[str]) -> EntryKind:
     if entry.is_symlink():
         return "symlink"
     if entry.is_dir(follow_symlinks=False):
         return "folder"
     return "file" if entry.is_file(follow_symlinks=False) else "other"
-
-
-def _write_all(file: int, data: bytes) -> None:
-    remaining = memoryview(data)
-    while remaining:
-        remaining = remaining[os.write(file, remaining) :]
-
-
-def _replace(source_fd: int, source: str, target_fd: int, target: str) -> bytes | None:
-    """Move ``source`` over ``target`` atomically and return what was there, which ``source`` may now name.
-
-    Renaming over an existing file makes ext4 flush the new file's data at once (auto_da_alloc), which
-    costs over a millisecond. Exchanging the two does not, is as atomic, and leaves in our hands exactly
-    what was replaced, so that a change made by someone else a moment ago cannot slip away unread.
-    """
-    exchange = _exchange()
-    if exchange:
-        names = (os.fsencode(source), os.fsencode(target))
-        if exchange(source_fd, names[0], target_fd, names[1], _RENAME_EXCHANGE) == 0:
-            try:
-                return _read_file(source_fd, source)
-            except OSError:
-                exchange(source_fd, names[0], target_fd, names[1], _RENAME_EXCHANGE)
-                raise
-    try:
-        previous = _read_file(target_fd, target)
-    except FileNotFoundError:
-        previous = None
-    os.replace(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
-    return previous
-
-
-def _rewrite_spare(scratch_fd: int | None, name: str, data: bytes, mode: int) -> bool:
-    """Put ``data`` into a file that was replaced earlier, instead of making a new one; False if it cannot be.
-
-    A file system without a journal gets slower with every file that was removed lately, and any is quicker
-    without that. But a reader may still have the old file open, and must not see it change: the kernel
-    grants a write lease only on a file that nobody else has open. Nor may anyone have linked it.
-    """
-    if sys.platform != "linux" or len(data) > _LARGEST_SPARE:
-        return False
-    try:
-        file = os.open(name, os.O_RDWR | _NONBLOCK | _FILE_FLAGS, dir_fd=scratch_fd)
-    except OSError:
-        return False
-    try:
-        found = os.fstat(file)
-        if found.st_nlink != 1 or found.st_mode != mode or found.st_size > _LARGEST_SPARE:
-            return False
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        _write_all(file, data)
-        if found.st_size != len(data):
-            os.ftruncate(file, len(data))
-    except OSError:
-        return False
-    finally:
-        os.close(file)
-    return True
-
-
-def _replace_by_name(source: str, target: str) -> bytes | None:
-    previous = _read_file(None, target) if os.path.lexists(target) else None
-    os.replace(source, target)
-    return previous
-
-
-def _read_file(fd: int | None, name: str, limit: int | None = None) -> bytes:
-    """The bytes of a regular file, at most ``limit`` + 1. Raises `NotAFile` for anything else."""
-    try:
-        file = os.open(name, os.O_RDONLY | _NONBLOCK | _FILE_FLAGS, dir_fd=fd)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise NotAFile(error.errno, "not a regular file", name) from error
-        raise
-    try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotAFile(errno.EINVAL, "not a regular file", name)
-        most = sys.maxsize if limit is None else limit + 1
-        data = os.read(file, min(found.st_size + 1, most))
-        # Usually everything has come; a file that grows, or a large one, comes in several pieces.
-        while len(data) < most and (more := os.read(file, min(1 << 20, most - len(data)))):
-            data += more
-        return data
-    finally:
-        os.close(file)
-
-
-@cache
-def _exchange() -> Callable[[int, bytes, int, bytes, int], int] | None:
-    """renameat2(2), where the C library has it."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if function is None:
-        return None
-    function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
-    function.restype = ctypes.c_int
-    return function  # type: ignore[no-any-return]
-
-
-def boot_id() -> str:
-    """What tells one run of this machine from the next; empty where the system does not say."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-class ProcessLock:
-    """Held by one process of a machine at a time, and let go by the kernel when its holder dies.
-
-    The lock's file carries a short text that only the holder reads and writes. Not re-entrant, not for
-    threads. Where there are no file locks (Windows) it always is free, and SQLite's own lock remains.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-
-    def acquire(self) -> None:
-        """Wait for the lock."""
-        if sys.platform != "win32":
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
-
-    def release(self) -> None:
-        if sys.platform != "win32":
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
-
-    def text(self) -> str:
-        return _read_at_start(self._fd, 200).decode("ascii", "replace").partition("\n")[0].rstrip()
-
-    def set_text(self, text: str) -> None:
-        _write_at_start(self._fd, text.ljust(80).encode("ascii") + b"\n")
-
-    def close(self) -> None:
-        os.close(self._fd)
-
-
-def _read_at_start(fd: int, count: int) -> bytes:
-    if hasattr(os, "pread"):
-        return os.pread(fd, count, 0)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return os.read(fd, count)
-
-
-def _write_at_start(fd: int, data: bytes) -> None:
-    if hasattr(os, "pwrite"):
-        os.pwrite(fd, data, 0)
-    else:
-        os.lseek(fd, 0, os.SEEK_SET)
-        os.write(fd, data)

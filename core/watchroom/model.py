@@ -14,10 +14,21 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 Zone: TypeAlias = Literal[
-    "private", "handoff", "collab", "board", "lease", "config", "workspace", "session", "request", "realtime"
+    "private",
+    "handoff",
+    "collab",
+    "board",
+    "lease",
+    "config",
+    "workspace",
+    "session",
+    "request",
+    "realtime",
+    "task",
+    "file",
 ]
-"""Sessions, requests and realtime documents have versions as files have, but their rows are not laid out as
-files."""
+"""Sessions, requests, realtime documents and tasks have versions as files have, but their rows are not laid
+out as files. ``file`` is a task's, by ``TASK/PATH``: it lies in the task's own folder."""
 SHARED: Final[tuple[Zone, ...]] = ("collab", "board")
 """What several write: a stale write is refused, and waits as a conflict to be settled."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]

@@ -22,12 +22,14 @@ LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
 
 
 class Agent(NamedTuple):
-    """A registered agent. ``supervisor`` is another agent's id, or empty."""
+    """A registered agent. ``supervisor`` is another agent's id, ``task`` the id of the task that it works on;
+    both may be empty."""
 
     id: str
     role: str = ""
     layer: Layer = "bottom"
     supervisor: str = ""
+    task: str = ""
 
 
 class Config(NamedTuple):
@@ -66,13 +68,14 @@ def _agent(name: str, fields: object) -> Agent:
         raise ConfigInvalid(problem=error.message()) from error
     if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
         raise ConfigInvalid(problem=f"agents.{name}")
-    unknown = set(fields) - {"role", "layer", "supervisor"}
+    unknown = set(fields) - {"role", "layer", "supervisor", "task"}
     if unknown:
         raise ConfigInvalid(problem=f"agents.{name}: {', '.join(sorted(unknown))}")
     layer = fields.get("layer", "bottom")
     if layer not in LAYERS:
         raise ConfigInvalid(problem=f"agents.{name}.layer = {layer!r} ({', '.join(LAYERS)})")
-    return Agent(name, fields.get("role", ""), cast("Layer", layer), fields.get("supervisor", ""))
+    role, supervisor, task = (fields.get(name, "") for name in ("role", "supervisor", "task"))
+    return Agent(name, role, cast("Layer", layer), supervisor, task)
 
 
 def _check_supervisors(config: Config) -> None:
@@ -97,6 +100,7 @@ def render(config: Config) -> str:
                 ("role", agent.role),
                 ("layer", agent.layer),
                 ("supervisor", agent.supervisor),
+                ("task", agent.task),
             )
             if value
         }

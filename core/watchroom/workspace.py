@@ -30,6 +30,8 @@ from watchroom.zones import (
     SessionZone,
     Settling,
     Store,
+    TaskFiles,
+    Tasks,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +65,8 @@ class Workspace:
         self.attention = Attention(self._store)
         self.requests = Requests(self._store)
         self.session_zone = SessionZone(self._store)
+        self.tasks = Tasks(self._store, self.root)
+        self.task_files = TaskFiles(self._store, self.tasks)
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
         self._realtime: RealtimeZone | None = None
@@ -188,6 +192,7 @@ class Workspace:
             self.requests,
             self.session_zone,
             self.realtime,
+            self.task_files,
         )
         return Toolbox(actor, self._store, zones, language or self.config.language)
 
@@ -244,6 +249,7 @@ class Workspace:
             self._sessions.close()
         if self._realtime is not None:
             self._realtime.close()
+        self.task_files.close()
         self._committer.close()
         self._tree.close()
         self.journal.close()

@@ -69,6 +69,8 @@ def path_of(row: Row) -> str:
     if row.zone == "private":
         owner, _, filename = row.path.partition("/")
         return filename if owner == row.actor and filename else row.path
+    if row.zone == "file":
+        return row.path.partition("/")[2]
     if row.zone in ("board", "lease"):
         return f"{BOARD_MARK} {row.path}"
     return row.path

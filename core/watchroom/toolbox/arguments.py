@@ -203,3 +203,16 @@ class EditCounter(Arguments):
 class MergeState(Arguments):
     doc_id: Name
     state: dict[str, JsonValue]
+
+
+class ReadFile(Arguments):
+    path: Name
+
+
+class WriteFile(Arguments):
+    path: Name
+    content: str
+
+
+class ListFiles(Arguments):
+    path: Name | None = None

@@ -17,6 +17,7 @@ from watchroom.zones import (
     Requests,
     SessionZone,
     Settling,
+    TaskFiles,
 )
 from watchroom.zones.realtime import RealtimeZone, View
 
@@ -35,6 +36,7 @@ class Zones:
     requests: Requests
     sessions: SessionZone
     realtime: RealtimeZone
+    files: TaskFiles
 
 
 class Caller:
@@ -53,6 +55,7 @@ class Caller:
         self.requests = zones.requests
         self.sessions = zones.sessions
         self.realtime = zones.realtime
+        self.files = zones.files
         self.view = View(actor)
         self._seen: dict[tuple[Zone, str], int] = {}
         self._lock = Lock()

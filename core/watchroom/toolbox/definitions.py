@@ -9,11 +9,13 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 from watchroom.model import Row, Zone
 from watchroom.texts import Language, catalogue
 from watchroom.toolbox import arguments as take
-from watchroom.toolbox import collab, handoff, private, realtime, settling, steering
+from watchroom.toolbox import collab, handoff, private, realtime, settling, steering, tasks
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 
-Toolset: TypeAlias = Literal["private", "handoff", "collab", "board", "realtime", "request", "session"]
+Toolset: TypeAlias = Literal[
+    "private", "handoff", "collab", "board", "realtime", "request", "session", "file"
+]
 A = TypeVar("A", bound=take.Arguments)
 
 
@@ -358,6 +360,37 @@ _ALL: Final = (
         steering.send,
         ("to_agent",),
         for_agents=False,
+    ),
+    define("read_file", "file", take.ReadFile, give.FileRead, READS, tasks.read, ("path",), for_humans=False),
+    define(
+        "write_file",
+        "file",
+        take.WriteFile,
+        give.FileWritten,
+        REPLACES,
+        tasks.write,
+        ("path",),
+        for_humans=False,
+        retell=tasks.written,
+    ),
+    define(
+        "list_files",
+        "file",
+        take.ListFiles,
+        give.Listed,
+        READS,
+        tasks.list_files,
+        ("path",),
+        for_humans=False,
+    ),
+    define(
+        "get_workspace_info",
+        "file",
+        take.NoArguments,
+        give.WorkspaceInfo,
+        READS,
+        tasks.info,
+        for_humans=False,
     ),
 )
 

@@ -266,3 +266,38 @@ class StateMerged(Result):
     doc_id: str
     version: int
     merged_fields: list[str]
+
+
+class FileRead(Result):
+    path: str
+    content: str
+    version: int
+
+
+class FileWritten(Result):
+    ok: Literal[True] = True
+    path: str
+    version: int
+    size: int
+
+
+class ListedFile(BaseModel):
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    name: str
+    type: Literal["file", "directory", "symlink", "other"]
+    size: int
+    """Bytes; 0 of what is no file."""
+
+
+class Listed(Result):
+    files: list[ListedFile]
+
+
+class WorkspaceInfo(Result):
+    """All that is in a task's folder, in the spec's names (spec 2, getWorkspaceInfo)."""
+
+    file_count: Annotated[int, Field(serialization_alias="fileCount")]
+    dir_count: Annotated[int, Field(serialization_alias="dirCount")]
+    total_size: Annotated[int, Field(serialization_alias="totalSize")]
+    last_modified: Annotated[str | None, Field(serialization_alias="lastModified")] = None

@@ -86,7 +86,7 @@ class Toolbox:
         wanted = None if toolsets is None else set(toolsets)
         return [
             definition(tool, format, self.language)
-            for tool in self._tools()
+            for tool in self._offered()
             if wanted is None or tool.toolset in wanted
         ]
 
@@ -99,7 +99,7 @@ class Toolbox:
             for agent in agents
             if agent.id != self.actor
         )
-        titles = "\n".join(f"- {tool.name}: {tool.title(self.language)}" for tool in self._tools())
+        titles = "\n".join(f"- {tool.name}: {tool.title(self.language)}" for tool in self._offered())
         return texts("prompt.system", agent=self.actor, team=team or "-", tools=titles)
 
     def dispatch_tool_call(
@@ -172,6 +172,11 @@ class Toolbox:
 
     def _tools(self) -> list[Tool]:
         return [tool for tool in tools().values() if self._has(tool)]
+
+    def _offered(self) -> list[Tool]:
+        """Without those of a task's workspace where the actor has no task: each costs a model tokens."""
+        has_task = bool(self._caller.files.task_of(self.actor))
+        return [tool for tool in self._tools() if has_task or tool.toolset != "file"]
 
     def _has(self, tool: Tool) -> bool:
         return tool.for_humans if self._is_human else tool.for_agents

@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from threading import Condition, Lock, Thread
 from typing import Final
 
-from watchroom.disk import Folder, ProcessLock
+from watchroom.disk import Folder
 from watchroom.journal import Journal
+from watchroom.locks import ProcessLock
 from watchroom.model import Row
 from watchroom.tree.layout import (
     CONTROL,

@@ -11,6 +11,8 @@ from watchroom.zones.requests import Requests
 from watchroom.zones.sessions import SessionZone
 from watchroom.zones.settling import Settling
 from watchroom.zones.store import Store
+from watchroom.zones.task_files import TaskFiles
+from watchroom.zones.tasks import Task, Tasks
 
 __all__ = [
     "Attention",
@@ -27,4 +29,7 @@ __all__ = [
     "SessionZone",
     "Settling",
     "Store",
+    "Task",
+    "TaskFiles",
+    "Tasks",
 ]

@@ -13,8 +13,9 @@ from typing import Final
 
 from watchroom import names
 from watchroom.committer import LAY_OUT_TOOL
-from watchroom.disk import NotAFile, Parts
+from watchroom.disk import Parts
 from watchroom.errors import EditedAgain, InvalidPath, NoOutsideEdit, NotText, WatchroomError
+from watchroom.files import NotAFile
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
 from watchroom.registry import parse

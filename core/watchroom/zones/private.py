@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from watchroom import names
-from watchroom.disk import NotAFile
 from watchroom.errors import NotFound, NotText, PermissionDenied
+from watchroom.files import NotAFile
 from watchroom.model import MAX_TEXT_BYTES, Row, Write
 from watchroom.tree.layout import ROOTS, place
 from watchroom.zones.outside import OutsideEdits

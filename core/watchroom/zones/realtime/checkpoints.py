@@ -10,9 +10,10 @@ from typing import Final
 from watchroom import names
 from watchroom.committer import Committer
 from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, is_of, parse, version_of
-from watchroom.disk import Folder, ProcessLock
+from watchroom.disk import Folder
 from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
+from watchroom.locks import ProcessLock
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Note
 from watchroom.tree.layout import checkpoint_place
 from watchroom.tree.tail import ZONE

@@ -1,0 +1,148 @@
+"""What is done with single files, by descriptor: read whole, told apart, replaced at one stroke."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final, NamedTuple
+
+if sys.platform != "win32":
+    import fcntl
+
+FILE_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
+_RENAME_EXCHANGE: Final = 2
+_LARGEST_SPARE: Final = 64 * 1024
+
+
+class Digest(NamedTuple):
+    """The SHA-256 of a file's bytes, and how many there are."""
+
+    sha256: str
+    size: int
+
+
+class NotAFile(OSError):
+    """Something other than a regular file stands at the path: a symlink, a folder, a pipe, a device."""
+
+
+def write_all(file: int, data: bytes) -> None:
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(file, remaining) :]
+
+
+def replace(source_fd: int, source: str, target_fd: int, target: str) -> bytes | None:
+    """Move ``source`` over ``target`` atomically and return what was there, which ``source`` may now name.
+
+    Renaming over an existing file makes ext4 flush the new file's data at once (auto_da_alloc), which
+    costs over a millisecond. Exchanging the two does not, is as atomic, and leaves in our hands exactly
+    what was replaced, so that a change made by someone else a moment ago cannot slip away unread.
+    """
+    exchange = _exchange()
+    if exchange:
+        names = (os.fsencode(source), os.fsencode(target))
+        if exchange(source_fd, names[0], target_fd, names[1], _RENAME_EXCHANGE) == 0:
+            try:
+                return read_file(source_fd, source)
+            except OSError:
+                exchange(source_fd, names[0], target_fd, names[1], _RENAME_EXCHANGE)
+                raise
+    try:
+        previous = read_file(target_fd, target)
+    except FileNotFoundError:
+        previous = None
+    os.replace(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
+    return previous
+
+
+def rewrite_spare(scratch_fd: int | None, name: str, data: bytes, mode: int) -> bool:
+    """Put ``data`` into a file that was replaced earlier, instead of making a new one; False if it cannot be.
+
+    A file system without a journal gets slower with every file that was removed lately, and any is quicker
+    without that. But a reader may still have the old file open, and must not see it change: the kernel
+    grants a write lease only on a file that nobody else has open. Nor may anyone have linked it.
+    """
+    if sys.platform != "linux" or len(data) > _LARGEST_SPARE:
+        return False
+    try:
+        file = os.open(name, os.O_RDWR | _NONBLOCK | FILE_FLAGS, dir_fd=scratch_fd)
+    except OSError:
+        return False
+    try:
+        found = os.fstat(file)
+        if found.st_nlink != 1 or found.st_mode != mode or found.st_size > _LARGEST_SPARE:
+            return False
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        write_all(file, data)
+        if found.st_size != len(data):
+            os.ftruncate(file, len(data))
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return True
+
+
+def replace_by_name(source: str, target: str) -> bytes | None:
+    previous = read_file(None, target) if os.path.lexists(target) else None
+    os.replace(source, target)
+    return previous
+
+
+def read_file(fd: int | None, name: str, limit: int | None = None) -> bytes:
+    """The bytes of a regular file, at most ``limit`` + 1. Raises `NotAFile` for anything else."""
+    with opened(fd, name) as file:
+        most = sys.maxsize if limit is None else limit + 1
+        data = os.read(file, min(os.fstat(file).st_size + 1, most))
+        # Usually everything has come; a file that grows, or a large one, comes in several pieces.
+        while len(data) < most and (more := os.read(file, min(1 << 20, most - len(data)))):
+            data += more
+        return data
+
+
+@contextlib.contextmanager
+def opened(fd: int | None, name: str) -> Iterator[int]:
+    """A descriptor of a regular file. Raises `NotAFile` for anything else."""
+    try:
+        file = os.open(name, os.O_RDONLY | _NONBLOCK | FILE_FLAGS, dir_fd=fd)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise NotAFile(error.errno, "not a regular file", name) from error
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise NotAFile(errno.EINVAL, "not a regular file", name)
+        yield file
+    finally:
+        os.close(file)
+
+
+def digest(file: int) -> Digest:
+    import hashlib
+
+    found, size = hashlib.sha256(), 0
+    while data := os.read(file, 1 << 20):
+        found.update(data)
+        size += len(data)
+    return Digest(found.hexdigest(), size)
+
+
+@cache
+def _exchange() -> Callable[[int, bytes, int, bytes, int], int] | None:
+    """renameat2(2), where the C library has it."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is None:
+        return None
+    function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    function.restype = ctypes.c_int
+    return function  # type: ignore[no-any-return]

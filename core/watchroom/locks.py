@@ -1,0 +1,65 @@
+"""A lock between processes, and what tells one run of the machine from the next.
+
+With `watchroom.disk` this is the seam to the operating system: what is POSIX-only about locks is here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if sys.platform != "win32":
+    import fcntl
+
+
+def boot_id() -> str:
+    """What tells one run of this machine from the next; empty where the system does not say."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+class ProcessLock:
+    """Held by one process of a machine at a time, and let go by the kernel when its holder dies.
+
+    The lock's file carries a short text that only the holder reads and writes. Not re-entrant, not for
+    threads. Where there are no file locks (Windows) it always is free, and SQLite's own lock remains.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+
+    def acquire(self) -> None:
+        """Wait for the lock."""
+        if sys.platform != "win32":
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        if sys.platform != "win32":
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def text(self) -> str:
+        return _read_at_start(self._fd, 200).decode("ascii", "replace").partition("\n")[0].rstrip()
+
+    def set_text(self, text: str) -> None:
+        _write_at_start(self._fd, text.ljust(80).encode("ascii") + b"\n")
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def _read_at_start(fd: int, count: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(fd, count, 0)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return os.read(fd, count)
+
+
+def _write_at_start(fd: int, data: bytes) -> None:
+    if hasattr(os, "pwrite"):
+        os.pwrite(fd, data, 0)
+    else:
+        os.lseek(fd, 0, os.SEEK_SET)
+        os.write(fd, data)

@@ -1,0 +1,47 @@
+"""The tools of a task's workspace (spec 2, Runtime). Their results have the spec's names of fields."""
+
+from __future__ import annotations
+
+from watchroom import names
+from watchroom.model import Row, timestamp
+from watchroom.toolbox import arguments as take
+from watchroom.toolbox import results as give
+from watchroom.toolbox.caller import Caller
+
+
+def read(caller: Caller, args: take.ReadFile) -> give.FileRead:
+    content, row = caller.files.read(caller.actor, args.path, tool="read_file")
+    return give.FileRead(content=content, path=args.path, version=row.version or 0)
+
+
+def write(caller: Caller, args: take.WriteFile) -> give.FileWritten:
+    row = caller.files.write(caller.actor, args.path, args.content, tool="write_file")
+    return written(caller, args, row)
+
+
+def written(caller: Caller, args: take.WriteFile, row: Row) -> give.FileWritten:
+    return give.FileWritten(path=args.path, version=row.version or 0, size=row.size or 0)
+
+
+def list_files(caller: Caller, args: take.ListFiles) -> give.Listed:
+    found = caller.files.entries(caller.actor, args.path or ".", tool="list_files")
+    return give.Listed(
+        files=[
+            give.ListedFile(
+                name=names.storable(each.name),
+                type="directory" if each.kind == "folder" else each.kind,
+                size=each.size,
+            )
+            for each in found
+        ]
+    )
+
+
+def info(caller: Caller, args: take.NoArguments) -> give.WorkspaceInfo:
+    found = caller.files.info(caller.actor, tool="get_workspace_info")
+    return give.WorkspaceInfo(
+        file_count=found.files,
+        dir_count=found.folders,
+        total_size=found.size,
+        last_modified=timestamp(found.changed) if found.changed else None,
+    )

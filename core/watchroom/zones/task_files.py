@@ -1,0 +1,196 @@
+"""A task's files: read from its folder as they are, and every version of theirs a row.
+
+Several agents, their commands and people write there. Before anything is read or replaced, what is on disk
+and in no row yet becomes one: nothing that anyone wrote is lost, and a command's changes are its agent's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import Final, NamedTuple
+
+from watchroom import names
+from watchroom.disk import Found
+from watchroom.errors import NotFound, NotText, TooLarge
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Json, Row, Write
+from watchroom.sandbox.errors import WorkspaceNotBound
+from watchroom.sandbox.files import Info, TaskFolder, task_path
+from watchroom.zones.outside import EDIT_TOOL
+from watchroom.zones.store import Store
+from watchroom.zones.tasks import Tasks
+
+ZONE: Final = "file"
+POINTER: Final = "not kept: no text of at most 10 MB\nsha256 {sha256}\nsize {size}\n"
+"""The content of a row whose file is not kept in the journal; its detail has both, too."""
+_SETTLED_AFTER: Final = 1_000_000_000
+"""A file that was changed less than so many nanoseconds ago is looked into again: its next change may bear
+the same time."""
+
+
+class Author(NamedTuple):
+    """Whose changes they are, and the tool by which they were made."""
+
+    actor: str
+    tool: str
+    message: str = ""
+    detail: dict[str, Json] | None = None
+
+
+_OUTSIDE: Final = Author(OUTSIDE, EDIT_TOOL)
+
+
+class _Bound(NamedTuple):
+    folder: TaskFolder
+    known: dict[str, tuple[tuple[int, int], int]]
+    """Of each file its stamp when it was last looked into, and its newest row then."""
+
+
+class TaskFiles:
+    """May be used from any thread."""
+
+    def __init__(self, store: Store, tasks: Tasks) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._bound: dict[str, _Bound] = {}
+        self._lock = Lock()
+
+    def task_of(self, actor: str) -> str:
+        """The task that an agent works on, empty if on none."""
+        agent = self._store.registry.current().agents.get(actor)
+        return agent.task if agent else ""
+
+    def folder(self, actor: str) -> str:
+        """The folder that an agent works in. Raises `WorkspaceNotBound`."""
+        return self._of(actor)[1].folder.path
+
+    def read(self, actor: str, path: str, *, tool: str) -> tuple[str, Row]:
+        """The file as it is on disk, and the row of that version. Raises `WorkspaceNotBound`,
+        `PathTraversalBlocked`, `InvalidPath`, `NotFound`, `NotText`, `FolderDenied`."""
+        task, bound = self._of(actor)
+        path = task_path(path)
+        with self._store.committer.exclusively() as commit:
+            row = self._take_in(task, bound, path, _OUTSIDE, commit)
+            content = bound.folder.read(path)
+        if row is None:
+            raise NotFound(path=path, zone=bound.folder.path)
+        self._store.note_reading(actor, tool, ZONE, row.path, row.version)
+        return content, row
+
+    def write(self, actor: str, path: str, content: str, *, tool: str) -> Row:
+        """Create or replace a file. Raises what `read` raises but `NotFound`, and `TooLarge`."""
+        task, bound = self._of(actor)
+        path = task_path(path)
+        data = names.text(content)
+        with self._store.committer.exclusively() as commit:
+            self._take_in(task, bound, path, _OUTSIDE, commit)
+            bound.folder.write(path, data)
+            return commit(Write(actor, tool, ZONE, f"{task}/{path}", content)).row
+
+    def entries(self, actor: str, path: str, *, tool: str) -> list[Found]:
+        """What stands in a folder. Raises as `read` does."""
+        task, bound = self._of(actor)
+        found = bound.folder.entries(path)
+        self._store.note_reading(actor, tool, ZONE, f"{task}/", None)
+        return found
+
+    def info(self, actor: str, *, tool: str) -> Info:
+        task, bound = self._of(actor)
+        found = bound.folder.info()
+        self._store.note_reading(actor, tool, ZONE, f"{task}/", None)
+        return found
+
+    def take_in(self, actor: str, author: Author | None = None) -> list[Row]:
+        """Make rows of all that changed in the folder, as made by ``author``, or by someone outside."""
+        task, bound = self._of(actor)
+        prefix = f"{task}/"
+        rows = []
+        with self._store.committer.exclusively() as commit:
+            gone = {head.path: head for head in self._store.journal.heads(ZONE, prefix) if not head.deleted}
+            for path, entry in bound.folder.files():
+                gone.pop(prefix + names.storable(path, names.MAX_PATH_BYTES), None)
+                row = self._look_into(task, bound, path, entry, author or _OUTSIDE, commit)
+                rows += [row] if row else []
+            for path, head in gone.items():
+                rows.append(_commit(commit, author or _OUTSIDE, path, None, head.version or 0))
+        return rows
+
+    def close(self) -> None:
+        with self._lock:
+            for bound in self._bound.values():
+                bound.folder.close()
+            self._bound.clear()
+
+    def _of(self, actor: str) -> tuple[str, _Bound]:
+        task = self.task_of(actor)
+        if not task:
+            raise WorkspaceNotBound(agent=actor)
+        with self._lock:
+            bound = self._bound.get(task)
+            if bound is None:
+                folder = self._tasks.find(task).folder
+                if not folder:
+                    raise WorkspaceNotBound(agent=actor)
+                bound = self._bound[task] = _Bound(TaskFolder(folder), {})
+        return task, bound
+
+    def _look_into(
+        self,
+        task: str,
+        bound: _Bound,
+        path: str,
+        entry: Found,
+        author: Author,
+        commit: Callable[[Draft], Appended],
+    ) -> Row | None:
+        """Make a row of a file if it changed since it was last looked into."""
+        head = self._store.journal.head(ZONE, _row_path(task, path))
+        if head is not None and bound.known.get(path) == (entry.stamp, head.seq):
+            return None
+        row = self._take_in(task, bound, path, author, commit)
+        if row is not None and time.time_ns() - entry.stamp[1] > _SETTLED_AFTER:
+            bound.known[path] = (entry.stamp, row.seq)
+        return None if row is None or (head is not None and row.seq == head.seq) else row
+
+    def _take_in(
+        self, task: str, bound: _Bound, path: str, author: Author, commit: Callable[[Draft], Appended]
+    ) -> Row | None:
+        """The row of a file as it is on disk, made if there is none yet; None where there never was one."""
+        where = _row_path(task, path)
+        head = self._store.journal.head(ZONE, where)
+        found = bound.folder.digest(path)
+        if (found.sha256 if found else None) == _checksum(head):
+            return head
+        version = (head.version or 0) if head else 0
+        if found is None:
+            return _commit(commit, author, where, None, version)
+        try:
+            content = names.decoded(bound.folder.data(path, MAX_TEXT_BYTES) or b"")
+        except (NotText, TooLarge):
+            pointer: dict[str, Json] = {"sha256": found.sha256, "size": found.size}
+            return _commit(commit, author, where, POINTER.format(**found._asdict()), version, pointer)
+        return _commit(commit, author, where, content, version)
+
+
+def _row_path(task: str, path: str) -> str:
+    return f"{task}/{names.storable(path, names.MAX_PATH_BYTES)}"
+
+
+def _checksum(head: Row | None) -> str | None:
+    """What the file's checksum is in that version; None where it is gone, or never was."""
+    if head is None or head.deleted:
+        return None
+    return str(head.detail.get("sha256") or head.sha256)
+
+
+def _commit(
+    commit: Callable[[Draft], Appended],
+    author: Author,
+    path: str,
+    content: str | None,
+    version: int,
+    pointer: dict[str, Json] | None = None,
+) -> Row:
+    detail = {**(author.detail or {}), **(pointer or {})}
+    return commit(Write(author.actor, author.tool, ZONE, path, content, author.message, version, detail)).row

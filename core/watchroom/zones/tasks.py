@@ -1,0 +1,125 @@
+"""Tasks as rows: what was asked for, by whom, and the folder that it is bound to (spec 2, AgentSociety)."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
+
+from watchroom import names
+from watchroom.model import Row, Write, timestamp
+from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
+from watchroom.zones.store import Store
+
+ZONE: Final = "task"
+SUBMIT: Final = "submit_requirement"
+END: Final = "end_task"
+
+TaskStatus: TypeAlias = Literal["open", "done", "failed", "cancelled"]
+
+
+class Task(NamedTuple):
+    """A task as it stands. ``folder`` is the absolute path that it is bound to, empty if to none;
+    ``created`` nanoseconds since the epoch, UTC."""
+
+    id: str
+    text: str
+    folder: str
+    by: str
+    created: int
+    status: TaskStatus
+
+
+class Tasks:
+    def __init__(self, store: Store, root: str) -> None:
+        self._store = store
+        self._root = os.path.realpath(root)
+
+    def submit(self, actor: str, text: str, workspace_path: str | os.PathLike[str] | None = None) -> Task:
+        """Begin a task, in a folder that is made if it is missing. Raises `NotText`, `InvalidWorkspace`:
+        for a path that is not absolute, stands for something else than a folder, or shares files with this
+        workspace or with another task that is open."""
+        names.text(text)
+        folder = "" if workspace_path is None else self._made(os.fspath(workspace_path))
+        task = uuid.uuid4().hex[:12]
+        with self._store.committer.exclusively() as commit:
+            if folder:
+                self._check_shared_by_none(folder)
+            content = {"taskId": task, "workspacePath": folder, "requirement": text}
+            row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), _title(text), 0)).row
+        return Task(task, text, folder, actor, row.time, "open")
+
+    def find(self, task: str) -> Task:
+        """The task of that id. Raises `TaskNotFound`."""
+        first = self._store.journal.version(ZONE, task, 1)
+        head = self._store.journal.head(ZONE, task)
+        if first is None or head is None:
+            raise TaskNotFound(task=names.storable(task, 100))
+        return self._read(first, head)
+
+    def list(self) -> Iterator[Task]:
+        """All tasks, in order of id."""
+        for head in self._store.journal.heads(ZONE):
+            yield self.find(head.path)
+
+    def end(self, actor: str, task: str, status: TaskStatus, message: str = "") -> Task:
+        """End a task; its folder is free for another one. Ending it again changes nothing. Raises
+        `TaskNotFound`."""
+        found = self.find(task)
+        draft = Write(actor, END, ZONE, task, status, message, 1)
+        if found.status == "open":
+            self._store.write(draft)
+        return self.find(task)
+
+    def _read(self, first: Row, head: Row) -> Task:
+        content = json.loads(self._store.content(first))
+        status = "open" if head.seq == first.seq else self._store.content(head)
+        return Task(
+            first.path,
+            content["requirement"],
+            content["workspacePath"],
+            first.actor,
+            first.time,
+            cast("TaskStatus", status),
+        )
+
+    def _made(self, given: str) -> str:
+        """The real path of a folder, which is made if it is missing."""
+        if not os.path.isabs(given) or "\0" in given or not names.is_unicode(given):
+            raise InvalidWorkspace(path=names.storable(given, 200), rule="not_absolute")
+        try:
+            os.makedirs(given, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise InvalidWorkspace(path=given, rule="not_a_folder") from error
+        except OSError as error:
+            raise InvalidWorkspace(path=given, rule="cannot_be_made") from error
+        return os.path.realpath(given)
+
+    def _check_shared_by_none(self, folder: str) -> None:
+        if _overlap(folder, self._root):
+            raise InvalidWorkspace(path=folder, rule="holds_the_journal")
+        for head in self._store.journal.heads(ZONE):
+            if head.version == 1 and _overlap(folder, self._read(head, head).folder):
+                raise InvalidWorkspace(path=folder, rule="of_another_task")
+
+
+def created_at(task: Task) -> str:
+    """When the task began, as ISO 8601 in UTC."""
+    return timestamp(task.created)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether one of two real paths lies in the other; none does where one is empty."""
+    return bool(one and other) and os.path.commonpath((one, other)) in (one, other)
+
+
+def _rendered(content: dict[str, str]) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def _title(text: str) -> str:
+    """The first line that says something, short."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return names.storable(line, 120)

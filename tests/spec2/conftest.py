@@ -1,0 +1,20 @@
+"""What the tests of spec 2 share: two tasks, each in a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tasking import Team
+from watchroom import Agent, Workspace
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[Team]:
+    with Workspace.open(tmp_path / "team") as workspace:
+        folders = [tmp_path / "one", tmp_path / "other"]
+        for agent, folder in zip(("alice", "bob"), folders, strict=True):
+            task = workspace.tasks.submit("human:dana", "Build something.", folder)
+            workspace.register([Agent(agent, task=task.id)])
+        yield Team(workspace, workspace.tools("alice"), workspace.tools("bob"), *folders)

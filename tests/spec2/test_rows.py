@@ -1,0 +1,147 @@
+"""Every file of a task is accounted for by a row, whoever made it, and nothing that was written is lost."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from calls import ok
+from tasking import Team, on_disk
+from watchroom import Agent, Row, Workspace
+from watchroom.zones.task_files import Author
+
+COMMAND = Author("alice", "run_command", "make", {"command": "make"})
+
+
+def heads(workspace: Workspace, folder: Path) -> dict[str, Row]:
+    """The newest row of each file that is there, by its path in the folder."""
+    (task,) = [each.id for each in workspace.tasks.list() if each.folder == str(folder.resolve())]
+    found = workspace.journal.heads("file", f"{task}/")
+    return {head.path.removeprefix(f"{task}/"): head for head in found if not head.deleted}
+
+
+def unaccounted(workspace: Workspace, folder: Path) -> list[str]:
+    """The files that are not as their newest rows say."""
+    rows = heads(workspace, folder)
+    sums = {path: hashlib.sha256(data).hexdigest() for path, data in on_disk(folder).items()}
+    told = {path: row.detail.get("sha256") or row.sha256 for path, row in rows.items()}
+    return sorted(path for path in sums.keys() | told.keys() if sums.get(path) != told.get(path))
+
+
+def test_a_write_is_a_version_of_its_agent(team: Team) -> None:
+    assert ok(team.one, "write_file", path="src/main.py", content="one\n")["version"] == 1
+    assert ok(team.one, "write_file", path="src/main.py", content="two\n")["version"] == 2
+    row = heads(team.workspace, team.folder)["src/main.py"]
+    assert (row.actor, row.tool, row.version) == ("alice", "write_file", 2)
+    assert team.workspace.journal.content(row.seq) == "two\n"
+    assert unaccounted(team.workspace, team.folder) == []
+
+
+def test_what_someone_else_wrote_is_kept_before_it_is_replaced(team: Team) -> None:
+    ok(team.one, "write_file", path="plan.md", content="one\n")
+    (team.folder / "plan.md").write_text("by hand\n")
+    assert ok(team.one, "write_file", path="plan.md", content="two\n")["version"] == 3
+    task = heads(team.workspace, team.folder)["plan.md"].path
+    rows = team.workspace.journal.versions("file", task)
+    assert [(row.actor, text) for row, text in rows] == [
+        ("alice", "one\n"),
+        ("outside", "by hand\n"),
+        ("alice", "two\n"),
+    ]
+
+
+def test_what_is_read_has_a_row(team: Team) -> None:
+    (team.folder / "notes.md").write_text("by hand\n")
+    assert ok(team.one, "read_file", path="notes.md")["content"] == "by hand\n"
+    assert heads(team.workspace, team.folder)["notes.md"].actor == "outside"
+
+
+def test_what_a_command_changed_is_its_agents(team: Team) -> None:
+    ok(team.one, "write_file", path="old.txt", content="old\n")
+    ok(team.one, "write_file", path="kept.txt", content="kept\n")
+    assert team.workspace.task_files.take_in("alice") == []
+    (team.folder / "old.txt").unlink()
+    (team.folder / "build").mkdir()
+    (team.folder / "build/out.bin").write_bytes(b"\0\1\2")
+    (team.folder / "new.txt").write_text("new\n")
+    rows = team.workspace.task_files.take_in("alice", COMMAND)
+    assert {(row.actor, row.tool, row.path.partition("/")[2], row.deleted) for row in rows} == {
+        ("alice", "run_command", "new.txt", False),
+        ("alice", "run_command", "build/out.bin", False),
+        ("alice", "run_command", "old.txt", True),
+    }
+    assert all(row.detail["command"] == "make" for row in rows)
+    assert unaccounted(team.workspace, team.folder) == []
+    assert team.workspace.task_files.take_in("alice", COMMAND) == []
+
+
+def test_a_change_is_noticed_whatever_its_time_and_size(team: Team) -> None:
+    path = team.folder / "same.txt"
+    path.write_text("one\n")
+    team.workspace.task_files.take_in("alice")
+    before = path.stat()
+    path.write_text("two\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    (row,) = team.workspace.task_files.take_in("alice")
+    assert team.workspace.journal.content(row.seq) == "two\n"
+
+
+def test_what_git_keeps_for_itself_has_no_rows(team: Team) -> None:
+    (team.folder / ".git/objects").mkdir(parents=True)
+    (team.folder / ".git/objects/ab").write_bytes(b"x")
+    (team.folder / ".gitignore").write_text("build\n")
+    assert {row.path.partition("/")[2] for row in team.workspace.task_files.take_in("alice")} == {
+        ".gitignore"
+    }
+
+
+def test_two_agents_of_one_task_share_its_files(team: Team) -> None:
+    (task,) = [each for each in team.workspace.tasks.list() if each.folder == str(team.folder.resolve())]
+    team.workspace.register([Agent("carol", task=task.id)])
+    ok(team.one, "write_file", path="plan.md", content="ours\n")
+    assert ok(team.workspace.tools("carol"), "read_file", path="plan.md")["content"] == "ours\n"
+
+
+def test_a_folder_that_is_swapped_for_a_symlink_leads_nowhere(team: Team) -> None:
+    """The moment between the look and the step is hit sooner or later."""
+    inside, aside = team.folder / "src", team.folder / "aside"
+    inside.mkdir()
+    (team.others / "main.py").write_text("theirs\n")
+    over = threading.Event()
+
+    def swap() -> None:
+        while not over.is_set():
+            # A writer that finds no folder makes a new one: then that is the one that is swapped next.
+            with suppress(OSError):
+                inside.rename(aside)
+            with suppress(OSError):
+                inside.symlink_to(team.others)
+            if inside.is_symlink():
+                inside.unlink()
+            with suppress(OSError):
+                aside.rename(inside)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        results = [
+            team.one.dispatch_tool_call("write_file", {"path": "src/main.py", "content": f"{number}\n"})
+            for number in range(300)
+        ]
+    finally:
+        over.set()
+        thread.join()
+    assert on_disk(team.others) == {"main.py": b"theirs\n"}
+    assert any(result["success"] for result in results)
+
+
+def test_a_closed_workspace_leaves_nothing_of_its_own(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path / "team") as workspace:
+        task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "work")
+        workspace.register([Agent("alice", task=task.id)])
+        ok(workspace.tools("alice"), "write_file", path="a.md", content="x")
+        ok(workspace.tools("alice"), "write_file", path="a.md", content="y")
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["a.md"]
