@@ -1,4 +1,4 @@
-"""What can go wrong in a task's workspace (spec 2, error handling)."""
+"""What can be refused about a task's files, and about a command (spec 2, error handling)."""
 
 from __future__ import annotations
 
@@ -38,3 +38,55 @@ class TaskNotFound(WatchroomError):
     """Values: task."""
 
     code = "task_not_found"
+
+
+class CommandBlocked(WatchroomError):
+    """The command holds a word that is never run. Values: keyword."""
+
+    code = "command_blocked"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class CommandTimeout(WatchroomError):
+    """The command was ended because it took too long. Values: seconds."""
+
+    code = "command_timeout"
+
+
+class CommandFailed(WatchroomError):
+    """The command ended with another exit code than 0. Values: exit_code."""
+
+    code = "command_failed"
+
+
+class CommandNotStarted(CommandFailed):
+    """The command never ran. Values: reason."""
+
+    texts = "command_not_started"
+
+
+class InvalidCommand(CommandFailed):
+    """The command holds characters that no program can be given."""
+
+    texts = "invalid_command"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class FolderNotFound(CommandFailed):
+    """There is no folder to run the command in. Values: folder."""
+
+    texts = "folder_not_found"
+
+
+class NoSandbox(WatchroomError):
+    """This machine offers no fence behind which to run a command."""
+
+    code = "no_sandbox"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class FolderTooWide(WatchroomError):
+    """A folder that holds what no command may touch, such as the system's own files. Values: folder."""
+
+    code = "folder_too_wide"
+    outcome: ClassVar[Outcome] = "denied"

@@ -1,0 +1,43 @@
+"""The words that are refused before anything runs.
+
+This is the first fence, and anyone can walk around it: a quote, a variable or base64 is enough. It tells an
+honest agent early what is not done here; what holds the others is the sandbox.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_BEFORE: Final = r"(?<![\w.-])"
+_AFTER: Final = r"(?![\w.(=-])"
+"""What would make a command's name a part of another word: pseudocode, server.shutdown(), sort -su."""
+
+_RULES: Final = tuple(
+    (keyword, re.compile(pattern))
+    for keyword, pattern in (
+        ("rm -rf /", rf"{_BEFORE}rm\s+-rf\s+/"),
+        ("sudo", rf"{_BEFORE}sudo{_AFTER}"),
+        ("su ", rf"{_BEFORE}su\s"),
+        ("chmod 777", rf"{_BEFORE}chmod\s+777"),
+        ("mkfs", rf"{_BEFORE}mkfs(?![\w(=-])"),
+        ("dd if=", rf"{_BEFORE}dd\s+if="),
+        ("> /dev/", r">\s*/dev/(?!(?:null|stdout|stderr)(?![\w/.-]))"),
+        ("shutdown", rf"{_BEFORE}shutdown{_AFTER}"),
+        ("reboot", rf"{_BEFORE}reboot{_AFTER}"),
+        ("init 0", rf"{_BEFORE}init\s+0{_AFTER}"),
+        ("init 6", rf"{_BEFORE}init\s+6{_AFTER}"),
+    )
+)
+
+KEYWORDS: Final = tuple(keyword for keyword, _ in _RULES)
+
+
+def blocked_by(command: str) -> str | None:
+    """The keyword for which ``command`` is refused, None where it holds none.
+
+    A keyword counts where a shell could take it for a command's name: ``issue``, ``sudoku`` and
+    ``server.shutdown()`` are fine. Any space between its words counts as one. ``> /dev/null``,
+    ``> /dev/stdout`` and ``> /dev/stderr`` harm nothing and stand in every other script, so they pass.
+    """
+    return next((keyword for keyword, pattern in _RULES if pattern.search(command)), None)

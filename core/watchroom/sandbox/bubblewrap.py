@@ -1,0 +1,166 @@
+"""The first fence: bubblewrap, which gives a command namespaces of its own, and only the paths on a list."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from watchroom.sandbox.fences import (
+    HIDDEN,
+    NETWORK_SETTINGS,
+    READ_ONLY,
+    SETTINGS,
+    SYSTEM,
+    TEMPORARY,
+    Ends,
+    Launch,
+    checked_folder,
+    environment,
+    python_prefix,
+)
+from watchroom.sandbox.groups import Groups
+from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, program
+
+_ASKING: Final = 10.0
+_COMPLAINT: Final = "bwrap: "
+_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108  # a private one
+
+
+class Bubblewrap:
+    """Runs commands through ``bwrap``, each in namespaces of its own."""
+
+    name = "bubblewrap"
+
+    def __init__(self, bwrap: str, options: str, groups: Groups) -> None:
+        """``options`` is what this bubblewrap says of itself: older ones lack a few."""
+        self.groups = groups
+        self._bwrap = bwrap
+        self._options = options
+        self._fixed = (*_NAMESPACES, *self._if_known("--disable-userns"), *_system())
+
+    @classmethod
+    def found(cls, groups: Groups) -> Bubblewrap | None:
+        """The installed one; None where there is none. Whether it works here is another question."""
+        bwrap = shutil.which("bwrap")
+        if bwrap is None:
+            return None
+        done = subprocess.run(
+            [bwrap, "--help"], capture_output=True, text=True, check=False, timeout=_ASKING, env={}
+        )
+        return cls(bwrap, done.stdout + done.stderr, groups)
+
+    def launch(self, command: str, folder: str, limits: Limits, network: bool, ends: Ends) -> Launch:
+        path = checked_folder(folder)
+        told, telling = ends.to_us()
+        gate, waiting = ends.to_them()
+        argv = [
+            *(self._bwrap, *self._fixed),
+            *(("--share-net", *_settings(NETWORK_SETTINGS)) if network else ()),
+            *_people(ends),
+            *(*self._sized(limits), "--tmpfs", _SHARED_MEMORY, "--remount-ro", "/dev"),
+            *(*self._sized(limits), "--tmpfs", TEMPORARY),
+            *_python(),
+            *self._folder(path, ends),
+            *("--remount-ro", "/", "--chdir", path),
+            *_variables(path),
+            *_filter(network, ends),
+            *("--json-status-fd", str(telling), "--block-fd", str(waiting)),
+            *("--", "/bin/sh", "-c", command),
+        ]
+        return Launch(tuple(argv), told, gate)
+
+    def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
+        if b'"exit-code"' in told or exit_code != 1 or not stderr.startswith(_COMPLAINT):
+            return None
+        return stderr.removeprefix(_COMPLAINT).strip()
+
+    def _folder(self, path: str, ends: Ends) -> Iterator[str]:
+        """The command's folder, as it is now: opened here, so that no other command can put a symlink to
+        somewhere else in its place before it is mounted."""
+        fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+        yield from self._bind("--bind", fd, path, ends)
+        with contextlib.suppress(FileNotFoundError):
+            kept = os.open(READ_ONLY, os.O_PATH | os.O_NOFOLLOW, dir_fd=fd)
+            if stat.S_ISLNK(os.fstat(kept).st_mode):
+                os.close(kept)
+            else:
+                yield from self._bind("--ro-bind", kept, os.path.join(path, READ_ONLY), ends)
+        hidden = os.path.join(path, HIDDEN)
+        if os.path.isdir(hidden) and not os.path.islink(hidden):
+            yield from ("--tmpfs", hidden, "--remount-ro", hidden)
+
+    def _bind(self, how: str, fd: int, path: str, ends: Ends) -> Sequence[str]:
+        """Mount what ``fd`` is. It goes to bubblewrap only if that takes it and closes it: a command that
+        inherited it could walk out of its folder."""
+        if f"{how}-fd" in self._options:
+            return f"{how}-fd", str(ends.theirs(fd)), path
+        ends.ours(fd)
+        return how, path, path
+
+    def _sized(self, limits: Limits) -> Sequence[str]:
+        return ("--size", str(limits.tmp_bytes)) if "--size" in self._options else ()
+
+    def _if_known(self, option: str) -> Sequence[str]:
+        return (option,) if option in self._options else ()
+
+
+_NAMESPACES: Final = (
+    *("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"),
+    *("--clearenv", "--cap-drop", "ALL"),
+)
+
+
+def _system() -> Iterator[str]:
+    for path in SYSTEM:
+        if os.path.islink(path):
+            yield from ("--symlink", os.readlink(path), path)
+        elif os.path.isdir(path):
+            yield from ("--ro-bind", path, path)
+    yield from _settings(SETTINGS)
+    yield from ("--proc", "/proc", "--dev", "/dev")
+
+
+def _settings(paths: Sequence[str]) -> Iterator[str]:
+    for path in paths:
+        if os.path.exists(path):
+            yield from ("--ro-bind", path, path)
+
+
+def _people(ends: Ends) -> Iterator[str]:
+    """One user and one group, whose names tell nobody anything."""
+    user, group = os.getuid(), os.getgid()
+    for path, line in (
+        ("/etc/passwd", f"agent:x:{user}:{group}::/tmp:/bin/sh\n"),
+        ("/etc/group", f"agent:x:{group}:\n"),
+    ):
+        yield from ("--file", str(ends.theirs(_in_memory(line.encode()))), path)
+
+
+def _python() -> Sequence[str]:
+    prefix = python_prefix()
+    return ("--ro-bind", prefix, prefix) if prefix else ()
+
+
+def _variables(folder: str) -> Iterator[str]:
+    for name, value in environment(folder).items():
+        yield from ("--setenv", name, value)
+
+
+def _filter(network: bool, ends: Ends) -> Sequence[str]:
+    """With the machine's network come its abstract sockets, behind which services listen: none of those."""
+    code = program(INTERNET if network else INTERNET | UNIX_ONLY)
+    return ("--seccomp", str(ends.theirs(_in_memory(code)))) if code else ()
+
+
+def _in_memory(data: bytes) -> int:
+    """A file descriptor from which ``data`` can be read."""
+    fd = os.memfd_create("watchroom")
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

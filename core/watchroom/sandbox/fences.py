@@ -1,0 +1,149 @@
+"""What every fence has in common: what it is asked, and what any of them shows of the machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final, NamedTuple, Protocol
+
+from watchroom.sandbox.errors import FolderNotFound, FolderTooWide
+from watchroom.sandbox.groups import Groups
+from watchroom.sandbox.limits import Limits
+
+SYSTEM: Final = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
+"""Where programs and their libraries are."""
+SETTINGS: Final = (
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/os-release",
+    "/etc/pki/ca-trust/extracted",
+    "/etc/pki/tls/certs",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+)
+"""The few of the system's settings that programs need, none of them a secret."""
+NETWORK_SETTINGS: Final = (
+    "/etc/gai.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+)
+TEMPORARY: Final = "/tmp"  # noqa: S108  # a private one
+HIDDEN: Final = ".watchroom"
+READ_ONLY: Final = ".git"
+
+_NEVER_WITHIN: Final = ("/proc", "/sys")
+
+
+class Ends:
+    """The file descriptors of one start: those that the command's side takes over, and those that stay
+    ours."""
+
+    def __init__(self) -> None:
+        self._theirs: list[int] = []
+        self._ours: list[int] = []
+
+    def theirs(self, fd: int) -> int:
+        self._theirs.append(fd)
+        return fd
+
+    def ours(self, fd: int) -> int:
+        self._ours.append(fd)
+        return fd
+
+    def to_us(self) -> tuple[int, int]:
+        """A pipe through which we read: our end, and theirs."""
+        read, write = os.pipe()
+        return self.ours(read), self.theirs(write)
+
+    def to_them(self) -> tuple[int, int]:
+        """A pipe through which they read: our end, and theirs."""
+        read, write = os.pipe()
+        return self.ours(write), self.theirs(read)
+
+    def inherited(self) -> tuple[int, ...]:
+        return tuple(self._theirs)
+
+    def started(self) -> None:
+        """Their ends are theirs alone from now on."""
+        while self._theirs:
+            os.close(self._theirs.pop())
+
+    def close(self) -> None:
+        self.started()
+        while self._ours:
+            os.close(self._ours.pop())
+
+
+class Launch(NamedTuple):
+    """How to start a command behind a fence. Through ``told`` it says ``"child-pid": N``, the process in
+    which all others begin; that one waits until a byte comes through ``gate``."""
+
+    argv: tuple[str, ...]
+    told: int
+    gate: int
+
+
+class Fence(Protocol):
+    """Something that a command can be run behind."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def groups(self) -> Groups: ...
+
+    def launch(self, command: str, folder: str, limits: Limits, network: bool, ends: Ends) -> Launch: ...
+
+    def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
+        """Why the command never ran, None if it did."""
+        ...
+
+
+def environment(folder: str) -> dict[str, str]:
+    """All that a command learns of the environment."""
+    path = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"]
+    python = python_prefix()
+    if python:
+        path.insert(0, os.path.join(python, "bin"))
+    return {
+        "PATH": os.pathsep.join(path),
+        "HOME": TEMPORARY,
+        "TMPDIR": TEMPORARY,
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "PWD": folder,
+    }
+
+
+def python_prefix() -> str | None:
+    """Where the Python that runs us is installed; None if that is shown anyway, or is not a place of its
+    own."""
+    prefix = os.path.realpath(sys.base_prefix)
+    if is_within(prefix, *SYSTEM) or is_within(os.path.realpath(os.path.expanduser("~")), prefix):
+        return None
+    return prefix
+
+
+def checked_folder(folder: str) -> str:
+    """``folder`` without symlinks, if it is one that a command may be let into."""
+    path = os.path.realpath(folder)
+    if not os.path.isdir(path):
+        raise FolderNotFound(folder=folder)
+    home = os.path.realpath(os.path.expanduser("~"))
+    outside = (*SYSTEM, *SETTINGS, *_NEVER_WITHIN, home, os.path.realpath(sys.base_prefix))
+    if any(is_within(each, path) for each in outside) or is_within(path, *_NEVER_WITHIN):
+        raise FolderTooWide(folder=folder)
+    return path
+
+
+def is_within(path: str, *folders: str) -> bool:
+    """Whether ``path`` is one of ``folders``, or beneath one."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)

@@ -1,0 +1,179 @@
+"""Control groups: how the kernel holds all processes of a command together, and bounds them as one.
+
+A group is a folder beneath one that is ours already, of both hierarchies that there are (v1, v2). Where none
+can be made, there are none, and `watching` looks after the processes instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from watchroom.sandbox.limits import Limits
+
+_PREFIX: Final = "watchroom-"
+_GOING: Final = 2.0
+_numbers: Final = itertools.count()
+
+
+class Place(NamedTuple):
+    """A folder of control groups in which new ones can be made. ``kind`` is the controller of a v1 hierarchy,
+    or "unified"."""
+
+    path: str
+    kind: Literal["pids", "memory", "unified"]
+
+
+class Group:
+    """The group of one command."""
+
+    def __init__(self, places: tuple[Place, ...], limits: Limits) -> None:
+        name = f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
+        self._paths: list[str] = []
+        try:
+            for place in places:
+                path = os.path.join(place.path, name)
+                os.mkdir(path)
+                self._paths.append(path)
+                _bound(path, place.kind, limits)
+        except OSError:
+            self.close()
+            raise
+
+    def add(self, pid: int) -> None:
+        """Take in a process; all that it starts from now on belongs to the group."""
+        for path in self._paths:
+            _write(path, "cgroup.procs", str(pid))
+
+    def kill(self) -> None:
+        """End every process in it, those too that are just being started."""
+        for path in self._paths:
+            if os.path.exists(os.path.join(path, "cgroup.kill")):
+                _write(path, "cgroup.kill", "1")
+            elif os.path.exists(os.path.join(path, "pids.max")):
+                _write(path, "pids.max", "0")
+        for path in self._paths:
+            for pid in _members(path):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Remove it, after what is still in it."""
+        until = time.monotonic() + _GOING
+        while self._paths:
+            try:
+                os.rmdir(self._paths[-1])
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                self.kill()
+                time.sleep(0.001)
+            else:
+                self._paths.pop()
+
+
+class Groups(NamedTuple):
+    """Where groups can be made; nowhere, if ``places`` is empty."""
+
+    places: tuple[Place, ...] = ()
+
+    @classmethod
+    def found(cls) -> Groups:
+        """What this process may use: of v1 the controllers for processes and memory, else v2 with both."""
+        if not os.path.exists("/proc/self/cgroup"):
+            return cls()
+        for places in _candidates():
+            try:
+                _sweep(places)
+                Group(places, Limits()).close()
+            except OSError:
+                continue
+            return cls(places)
+        return cls()
+
+    def open(self, limits: Limits) -> Group | None:
+        return Group(self.places, limits) if self.places else None
+
+
+def _candidates() -> Iterator[tuple[Place, ...]]:
+    mounts = _mounts()
+    own = {}
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        for line in file:
+            _, controllers, path = line.rstrip("\n").split(":", 2)
+            for controller in controllers.split(","):
+                own[controller] = path
+    if {"pids", "memory"} <= mounts.keys() & own.keys():
+        pids, memory = (mounts[kind].beneath(own[kind]) for kind in ("pids", "memory"))
+        yield Place(pids, "pids"), Place(memory, "memory")
+    if "" in mounts and "" in own:
+        # Where processes are, no controllers can be given on: the nearest folder above that gives them on.
+        top, path = mounts[""].path, mounts[""].beneath(own[""])
+        while path.startswith(top):
+            yield (Place(path, "unified"),)
+            path = os.path.dirname(path)
+
+
+class _Mount(NamedTuple):
+    root: str
+    path: str
+
+    def beneath(self, group: str) -> str:
+        """The folder of ``group``, of which the mount may show only what is beneath its root."""
+        return os.path.join(self.path, group.removeprefix(self.root).strip("/")).rstrip("/")
+
+
+def _mounts() -> dict[str, _Mount]:
+    """Where each v1 controller is mounted, and v2 as ""."""
+    mounts = {}
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        for line in file:
+            before, after = line.rstrip("\n").split(" - ", 1)
+            mount = _Mount(*before.split()[3:5])
+            kind, _, options = after.split(" ", 2)
+            if kind == "cgroup2":
+                mounts[""] = mount
+            elif kind == "cgroup":
+                mounts.update(dict.fromkeys(options.split(","), mount))
+    return mounts
+
+
+def _bound(path: str, kind: str, limits: Limits) -> None:
+    if kind in ("pids", "unified"):
+        _write(path, "pids.max", str(limits.processes))
+    if kind == "unified":
+        _write(path, "memory.max", str(limits.memory_bytes))
+        if os.path.exists(os.path.join(path, "memory.swap.max")):
+            _write(path, "memory.swap.max", "0")
+    if kind == "memory":
+        _write(path, "memory.limit_in_bytes", str(limits.memory_bytes))
+        if os.path.exists(os.path.join(path, "memory.memsw.limit_in_bytes")):
+            _write(path, "memory.memsw.limit_in_bytes", str(limits.memory_bytes))
+
+
+def _sweep(places: tuple[Place, ...]) -> None:
+    """Remove the groups of programs that ended before they could."""
+    for place in places:
+        for name in os.listdir(place.path):
+            owner = name.removeprefix(_PREFIX).split("-")[0]
+            if name.startswith(_PREFIX) and owner.isdecimal() and not os.path.exists(f"/proc/{owner}"):
+                with contextlib.suppress(OSError):
+                    os.rmdir(os.path.join(place.path, name))
+
+
+def _members(path: str) -> list[int]:
+    with open(os.path.join(path, "cgroup.procs"), encoding="ascii") as file:
+        return [pid for pid in map(int, file) if pid > 0]
+
+
+def _write(path: str, name: str, text: str) -> None:
+    fd = os.open(os.path.join(path, name), os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)

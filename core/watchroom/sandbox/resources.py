@@ -1,0 +1,35 @@
+"""What holds each single process of a command, where control groups hold all of them together."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from typing import Final
+
+from watchroom.sandbox.limits import Limits
+
+if sys.platform == "linux":
+    import resource
+
+_SPARE_SECONDS: Final = 5
+
+
+def bound(pid: int, limits: Limits, *, together: bool) -> None:
+    """Bound process ``pid`` and all that it will start. ``together``: a group bounds their memory already,
+    and as one; without it, what each writes to counts, not what it only reserves, as many runtimes do."""
+    seconds = (math.ceil(limits.seconds) + _SPARE_SECONDS) * (os.cpu_count() or 1)
+    bounds = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        # The kernel does not hold root to this one.
+        resource.RLIMIT_NPROC: limits.processes,
+    }
+    if not together:
+        bounds[resource.RLIMIT_DATA] = limits.memory_bytes
+    for what, most in bounds.items():
+        _, hard = resource.prlimit(pid, what)
+        value = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.prlimit(pid, what, (value, value))

@@ -1,0 +1,232 @@
+"""Runs one command behind a fence, to its end or to the end of its time, with all that it starts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Final, NamedTuple
+
+from watchroom.sandbox import resources
+from watchroom.sandbox.errors import CommandNotStarted, InvalidCommand
+from watchroom.sandbox.fences import Ends, Fence, Launch
+from watchroom.sandbox.groups import Group
+from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.output import OnOutput, Output, drained
+from watchroom.sandbox.watching import beyond
+
+_FIRST: Final = re.compile(rb'"child-pid": *(\d+)\D')
+_STARTING: Final = 10.0
+"""Seconds in which a fence must be up."""
+_GOING: Final = 5.0
+"""Seconds in which what was killed must be gone: it is the kernel that ends it."""
+_LOOKING: Final = 0.05
+"""Seconds between two looks at ``stop``, and at what a command uses that no group holds."""
+
+
+class Finished(NamedTuple):
+    """What a command did. ``exit_code`` is 128 and the signal's number where a signal ended it, as in a
+    shell; ``cut`` says that it printed more than was kept."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    timed_out: bool
+    seconds: float
+    cut: bool
+
+
+def run(
+    command: str,
+    folder: str,
+    *,
+    fence: Fence,
+    limits: Limits = Limits(),  # noqa: B008  # immutable
+    network: bool = False,
+    on_output: OnOutput | None = None,
+    stop: threading.Event | None = None,
+) -> Finished:
+    """Run ``command`` as a shell would, in ``folder``, behind ``fence``.
+
+    It returns when the command is over, when its time is, or when ``stop`` is set: in each case nothing that
+    the command started is left. ``on_output`` is given what is printed as it comes, up to the cap.
+    """
+    begin = time.monotonic()
+    if "\0" in command or not _is_encodable(command):
+        raise InvalidCommand
+    with ExitStack() as closing:
+        ends = Ends()
+        closing.callback(ends.close)
+        out, printing = ends.to_us()
+        err, complaining = ends.to_us()
+        launch = fence.launch(command, folder, limits, network, ends)
+        try:
+            process = subprocess.Popen(
+                launch.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=printing,
+                stderr=complaining,
+                env={},
+                cwd="/",
+                pass_fds=tuple(fd for fd in ends.inherited() if fd not in (printing, complaining)),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CommandNotStarted(reason=error.strerror or str(error)) from error
+        running = _Running(process, closing)
+        ends.started()
+        outputs = [
+            Output("stdout", out, limits.output_bytes, on_output),
+            Output("stderr", err, limits.output_bytes, on_output),
+        ]
+        told = running.begin(fence, launch, limits)
+        timed_out = running.watch(outputs, begin + limits.seconds, limits, stop)
+        exit_code = running.exit_code()
+        stdout, stderr = (each.finish() for each in outputs)
+        reason = fence.why_not_started(told + drained(launch.told), exit_code, stderr)
+        if reason is not None and not running.ended:
+            raise CommandNotStarted(reason=reason)
+    cut = any(each.cut for each in outputs)
+    return Finished(stdout, stderr, exit_code, timed_out, time.monotonic() - begin, cut)
+
+
+class _Running:
+    """The processes of one command: the fence's own, which is our child, and all in it, of which we know the
+    first. When ``closing`` closes they are gone, whatever happened."""
+
+    def __init__(self, process: subprocess.Popen[bytes], closing: ExitStack) -> None:
+        self._process = process
+        self._process_fd = os.pidfd_open(process.pid)
+        self._first: int | None = None
+        self._first_fd: int | None = None
+        self._group: Group | None = None
+        self._looked = 0.0
+        self.ended = False
+        closing.callback(self._leave)
+
+    def begin(self, fence: Fence, launch: Launch, limits: Limits) -> bytes:
+        """Bound the first process, then let it begin. Returns what the fence said up to then; nothing begins
+        where it named no process, for which it has its reasons."""
+        heard = _heard(launch.told)
+        found = _FIRST.search(heard)
+        if found is None:
+            return heard
+        first = int(found[1])
+        try:
+            self._first_fd = os.pidfd_open(first)
+            self._first = first
+            self._group = fence.groups.open(limits)
+            if self._group:
+                self._group.add(first)
+            resources.bound(first, limits, together=self._group is not None)
+            os.write(launch.gate, b"\n")
+        except (ProcessLookupError, BrokenPipeError):
+            # It is over already; the fence will say why.
+            return heard
+        except OSError as error:
+            raise CommandNotStarted(reason=error.strerror or str(error)) from error
+        return heard
+
+    def watch(
+        self, outputs: Sequence[Output], until: float, limits: Limits, stop: threading.Event | None
+    ) -> bool:
+        """Read what is printed until all is over. Returns whether it was ended because its time was."""
+        timed_out = False
+        last: float | None = None
+        looks = stop is not None or self._group is None
+        with selectors.DefaultSelector() as selector:
+            for output in outputs:
+                selector.register(output.fd, selectors.EVENT_READ, output)
+            selector.register(self._process_fd, selectors.EVENT_READ)
+            while selector.get_map() and (last is None or time.monotonic() < last):
+                left = (until if last is None else last) - time.monotonic()
+                for key, _ in selector.select(max(0.0, min(left, _LOOKING) if looks else left)):
+                    if key.data is None:
+                        selector.unregister(key.fileobj)
+                        last = last or time.monotonic() + _GOING
+                    elif not key.data.read():
+                        selector.unregister(key.fileobj)
+                if last is None:
+                    timed_out = time.monotonic() >= until
+                    if timed_out or (stop is not None and stop.is_set()) or self._is_beyond(limits):
+                        self._end()
+                        last = time.monotonic() + _GOING
+        return timed_out
+
+    def exit_code(self) -> int:
+        """How it ended, as a shell says it."""
+        self._wait()
+        code = self._process.returncode
+        return 128 - code if code < 0 else code
+
+    def _is_beyond(self, limits: Limits) -> bool:
+        """Whether it uses more than it may, where no group holds it; not looked at more often than useful."""
+        now = time.monotonic()
+        if self._group or self._first is None or now < self._looked + _LOOKING:
+            return False
+        self._looked = now
+        return beyond(self._first, limits)
+
+    def _end(self) -> None:
+        """Kill all of it. The fence's own process sees its first one go, and goes too."""
+        self.ended = True
+        if self._group:
+            self._group.kill()
+        if self._first_fd is None:
+            self._process.kill()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first_fd, signal.SIGKILL)
+
+    def _wait(self) -> None:
+        try:
+            self._process.wait(_GOING)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _leave(self) -> None:
+        if self._process.poll() is None:
+            self._end()
+            self._wait()
+        os.close(self._process_fd)
+        if self._first_fd is not None:
+            # The first process of a namespace is gone only when all others are.
+            _is_readable(self._first_fd, _GOING)
+            os.close(self._first_fd)
+        if self._group:
+            self._group.close()
+
+
+def _heard(told: int) -> bytes:
+    """What a fence says until it has named its first process, or has no more to say."""
+    heard = b""
+    until = time.monotonic() + _STARTING
+    while not _FIRST.search(heard) and _is_readable(told, until - time.monotonic()):
+        piece = os.read(told, 4096)
+        if not piece:
+            break
+        heard += piece
+    return heard
+
+
+def _is_readable(fd: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(0.0, seconds) * 1000))
+
+
+def _is_encodable(command: str) -> bool:
+    try:
+        os.fsencode(command)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,42 @@
+"""Counts what the processes of a command use, for machines without control groups to do it.
+
+What is counted is bounded, not prevented: between two looks a command can go beyond.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from watchroom.sandbox.limits import Limits
+
+
+def beyond(first: int, limits: Limits) -> bool:
+    """Whether the process ``first`` and all beneath it use more than they may."""
+    threads = memory = 0
+    page = os.sysconf("SC_PAGE_SIZE")
+    for pid in _family(first):
+        try:
+            threads += len(os.listdir(f"/proc/{pid}/task"))
+            with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+                _, resident, shared = map(int, file.read().split()[:3])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        memory += (resident - shared) * page
+        if threads > limits.processes or memory > limits.memory_bytes:
+            return True
+    return False
+
+
+def _family(first: int) -> Iterator[int]:
+    """All processes beneath ``first``. None gets away: the orphans of a namespace become its first's."""
+    waiting = [first]
+    while waiting:
+        pid = waiting.pop()
+        yield pid
+        try:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+                    waiting.extend(map(int, file.read().split()))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
