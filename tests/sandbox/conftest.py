@@ -1,0 +1,56 @@
+"""What the tests of the sandbox share: the machine's fence, and a folder to work in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from watchroom.sandbox.bubblewrap import Bubblewrap
+from watchroom.sandbox.fences import Fence
+from watchroom.sandbox.groups import Groups
+from watchroom.sandbox.ladder import Ladder
+from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.running import Finished, run
+
+Run = Callable[..., Finished]
+
+
+@pytest.fixture(scope="session")
+def ladder() -> Ladder:
+    return Ladder.probed()
+
+
+@pytest.fixture(scope="session")
+def fence(ladder: Ladder) -> Fence:
+    rung = ladder.rungs[0]
+    if not rung.installed:
+        pytest.skip("bubblewrap is not installed: isolation is not tested")
+    if rung.fence is None:
+        pytest.skip(f"bubblewrap does not work here: isolation is not tested ({rung.why.strip()})")
+    return rung.fence
+
+
+@pytest.fixture(scope="session")
+def ungrouped(fence: Fence) -> Fence:
+    """The same fence on a machine without control groups."""
+    found = Bubblewrap.found(Groups())
+    assert found
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "task"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def inside(fence: Fence, folder: Path) -> Run:
+    """Runs a command in the folder."""
+
+    def running(command: str, **options: object) -> Finished:
+        return run(command, str(folder), **{"fence": fence, "limits": Limits(seconds=20), **options})  # type: ignore[arg-type]
+
+    return running
