@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from watchroom.model import RESOLVE, Outcome, Row
+from watchroom.model import RESOLVE, Json, Outcome, Row
 from watchroom.texts import Language, catalogue
 
 
@@ -29,6 +30,10 @@ class WatchroomError(Exception):
     def suggestion(self, language: Language = "en") -> str:
         """What to do next."""
         return self._text("suggestion", language)
+
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        """What else its caller is told, beside the words."""
+        return {}
 
     def _text(self, part: str, language: Language) -> str:
         texts = catalogue(language, self.package)

@@ -26,9 +26,10 @@ Zone: TypeAlias = Literal[
     "realtime",
     "task",
     "file",
+    "command",
 ]
-"""Sessions, requests, realtime documents and tasks have versions as files have, but their rows are not laid
-out as files. ``file`` is a task's, by ``TASK/PATH``: it lies in the task's own folder."""
+"""Sessions, requests, realtime documents, tasks and commands have versions as files have, but their rows are
+not laid out as files. ``file`` is a task's, by ``TASK/PATH``: it lies in the task's own folder."""
 SHARED: Final[tuple[Zone, ...]] = ("collab", "board")
 """What several write: a stale write is refused, and waits as a conflict to be settled."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]

@@ -37,6 +37,7 @@ from watchroom.zones import (
 if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
     from watchroom.toolbox import Toolbox
+    from watchroom.zones.commands import Commands
     from watchroom.zones.realtime import RealtimeZone
 
 
@@ -67,6 +68,8 @@ class Workspace:
         self.session_zone = SessionZone(self._store)
         self.tasks = Tasks(self._store, self.root)
         self.task_files = TaskFiles(self._store, self.tasks)
+        self._commands: Commands | None = None
+        self._commands_lock = Lock()
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
         self._realtime: RealtimeZone | None = None
@@ -176,6 +179,17 @@ class Workspace:
                 self._realtime = RealtimeZone(self._store, os.path.join(self.root, CONTROL))
             return self._realtime
 
+    @property
+    def commands(self) -> Commands:
+        """Where agents' commands run, fenced in."""
+        # What starts processes is loaded with the first of them.
+        from watchroom.zones.commands import Commands
+
+        with self._commands_lock:
+            if self._commands is None:
+                self._commands = Commands(self._store, self.task_files)
+            return self._commands
+
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
         # The toolbox needs pydantic, slow to load: whoever only looks does not wait for it.
         from watchroom.toolbox import Toolbox
@@ -193,6 +207,7 @@ class Workspace:
             self.session_zone,
             self.realtime,
             self.task_files,
+            lambda: self.commands,
         )
         return Toolbox(actor, self._store, zones, language or self.config.language)
 

@@ -20,7 +20,9 @@ SPEC = (
     "init 0",
     "init 6",
 )
-BEFORE = st.sampled_from(["", " ", "\t", "\n", ";", "&&", "||", "|", "&", "(", "{ ", "$(", "`", "'", '"', "/usr/bin/"])
+BEFORE = st.sampled_from(
+    ["", " ", "\t", "\n", ";", "&&", "||", "|", "&", "(", "{ ", "$(", "`", "'", '"', "/usr/bin/"]
+)
 AFTER = st.sampled_from(["", " ", "\n", ";", " -h now", "&", "|", ")", "`", "'", '"', ">log"])
 ANYTHING = st.text(max_size=30)
 
@@ -31,7 +33,9 @@ def test_the_words_are_those_of_the_spec() -> None:
 
 @settings(max_examples=400)
 @given(ANYTHING, BEFORE.filter(bool), st.sampled_from(SPEC), AFTER, ANYTHING)
-def test_a_command_with_a_keyword_is_refused(start: str, before: str, word: str, after: str, end: str) -> None:
+def test_a_command_with_a_keyword_is_refused(
+    start: str, before: str, word: str, after: str, end: str
+) -> None:
     tail = f"{after}{end}" if after else ""
     assert blocked_by(f"{start}{before}{word}{tail}") is not None
     assert blocked_by(f"{word}{tail}") is not None

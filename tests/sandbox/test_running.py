@@ -62,7 +62,9 @@ def test_the_python_that_runs_us_is_there(inside: Run) -> None:
     assert inside("python3 -c 'import json; print(json.dumps([1]))'").stdout == "[1]\n"
 
 
-@pytest.mark.parametrize(("command", "code"), [("kill -TERM $$", 143), ("kill -9 $$", 137), ("no-such-command", 127)])
+@pytest.mark.parametrize(
+    ("command", "code"), [("kill -TERM $$", 143), ("kill -9 $$", 137), ("no-such-command", 127)]
+)
 def test_exit_codes_are_a_shells(inside: Run, command: str, code: int) -> None:
     assert inside(command).exit_code == code
 
@@ -92,7 +94,9 @@ def test_output_is_told_as_it_comes(inside: Run, folder: Path) -> None:
 
 def test_a_character_that_comes_in_two_pieces_is_one(inside: Run) -> None:
     told: list[str] = []
-    finished = inside(r"printf '\344\275'; sleep 0.05; printf '\240'", on_output=lambda _, text: told.append(text))
+    finished = inside(
+        r"printf '\344\275'; sleep 0.05; printf '\240'", on_output=lambda _, text: told.append(text)
+    )
     assert "".join(told) == finished.stdout == "你"
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, cast
 
 from watchroom.errors import InvalidPath, PermissionDenied, WatchroomError
-from watchroom.model import Outcome
+from watchroom.model import Json, Outcome
+from watchroom.texts import Language
 
 
 class PathTraversalBlocked(InvalidPath):
@@ -46,17 +48,31 @@ class CommandBlocked(WatchroomError):
     code = "command_blocked"
     outcome: ClassVar[Outcome] = "denied"
 
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        return {"reason": self.message(language)}
+
 
 class CommandTimeout(WatchroomError):
-    """The command was ended because it took too long. Values: seconds."""
+    """The command was ended because it took too long. Values: seconds; stdout, stderr (what it had printed),
+    changed (the paths of files)."""
 
     code = "command_timeout"
 
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        seconds = cast("float", self.values["seconds"])
+        return {"timedOut": True, "timeoutMs": round(seconds * 1000), **_told(self.values)}
+
 
 class CommandFailed(WatchroomError):
-    """The command ended with another exit code than 0. Values: exit_code."""
+    """The command ended with another exit code than 0. Values: exit_code; stdout, stderr, changed (the paths
+    of files)."""
 
     code = "command_failed"
+
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        if "exit_code" not in self.values:
+            return {}
+        return {"exitCode": cast("int", self.values["exit_code"]), **_told(self.values)}
 
 
 class CommandNotStarted(CommandFailed):
@@ -90,3 +106,8 @@ class FolderTooWide(WatchroomError):
 
     code = "folder_too_wide"
     outcome: ClassVar[Outcome] = "denied"
+
+
+def _told(values: Mapping[str, object]) -> Mapping[str, Json]:
+    names = ("stdout", "stderr", "changed")
+    return {name: cast("Json", values[name]) for name in names if values.get(name) is not None}

@@ -214,5 +214,10 @@ class WriteFile(Arguments):
     content: str
 
 
+class RunCommand(Arguments):
+    command: Annotated[str, Field(max_length=100_000)]
+    timeout_ms: Annotated[int, Field(alias="timeoutMs", ge=1, le=3_600_000)] = 60_000
+
+
 class ListFiles(Arguments):
     path: Name | None = None

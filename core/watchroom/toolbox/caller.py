@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from watchroom.model import Zone
 from watchroom.registry import Registry
@@ -21,6 +23,9 @@ from watchroom.zones import (
 )
 from watchroom.zones.realtime import RealtimeZone, View
 
+if TYPE_CHECKING:
+    from watchroom.zones.commands import Commands
+
 
 @dataclass(frozen=True, slots=True)
 class Zones:
@@ -37,6 +42,7 @@ class Zones:
     sessions: SessionZone
     realtime: RealtimeZone
     files: TaskFiles
+    commands: Callable[[], Commands]
 
 
 class Caller:
@@ -56,9 +62,14 @@ class Caller:
         self.sessions = zones.sessions
         self.realtime = zones.realtime
         self.files = zones.files
+        self._commands = zones.commands
         self.view = View(actor)
         self._seen: dict[tuple[Zone, str], int] = {}
         self._lock = Lock()
+
+    @property
+    def commands(self) -> Commands:
+        return self._commands()
 
     @property
     def texts(self) -> Catalogue:

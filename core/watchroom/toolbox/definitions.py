@@ -383,6 +383,7 @@ _ALL: Final = (
         ("path",),
         for_humans=False,
     ),
+    define("run_command", "file", take.RunCommand, give.CommandRan, ADDS, tasks.run, for_humans=False),
     define(
         "get_workspace_info",
         "file",

@@ -301,3 +301,15 @@ class WorkspaceInfo(Result):
     dir_count: Annotated[int, Field(serialization_alias="dirCount")]
     total_size: Annotated[int, Field(serialization_alias="totalSize")]
     last_modified: Annotated[str | None, Field(serialization_alias="lastModified")] = None
+
+
+class CommandRan(Result):
+    """A command that ended with exit code 0 (spec 2, property 7)."""
+
+    stdout: str
+    stderr: str
+    exit_code: Annotated[int, Field(serialization_alias="exitCode")]
+    changed: list[str] | None = None
+    """The files that it made, changed or removed, by their paths."""
+    cut: bool | None = None
+    """True where it printed more than is kept."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from watchroom import names
 from watchroom.model import Row, timestamp
+from watchroom.sandbox.errors import CommandFailed, CommandTimeout
+from watchroom.sandbox.limits import Limits
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
@@ -44,4 +46,32 @@ def info(caller: Caller, args: take.NoArguments) -> give.WorkspaceInfo:
         dir_count=found.folders,
         total_size=found.size,
         last_modified=timestamp(found.changed) if found.changed else None,
+    )
+
+
+def run(caller: Caller, args: take.RunCommand) -> give.CommandRan:
+    finished, _, rows = caller.commands.run(
+        caller.actor, args.command, Limits(seconds=args.timeout_ms / 1000)
+    )
+    changed = [row.path.partition("/")[2] for row in rows]
+    if finished.timed_out:
+        raise CommandTimeout(
+            stdout=finished.stdout,
+            stderr=finished.stderr,
+            seconds=args.timeout_ms / 1000,
+            changed=changed or None,
+        )
+    if finished.exit_code:
+        raise CommandFailed(
+            stdout=finished.stdout,
+            stderr=finished.stderr,
+            exit_code=finished.exit_code,
+            changed=changed or None,
+        )
+    return give.CommandRan(
+        stdout=finished.stdout,
+        stderr=finished.stderr,
+        exit_code=finished.exit_code,
+        changed=changed or None,
+        cut=finished.cut or None,
     )

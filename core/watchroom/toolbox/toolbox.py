@@ -28,6 +28,7 @@ from watchroom.errors import (
 )
 from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row
+from watchroom.sandbox.errors import CommandFailed, CommandTimeout
 from watchroom.texts import Language
 from watchroom.toolbox.arguments import Arguments
 from watchroom.toolbox.caller import Caller, Zones
@@ -126,8 +127,15 @@ class Toolbox:
             result = self._retold(tool, validated, made) if made else tool.run(self._caller, validated)
         except Conflict as conflict:
             return self._conflict(conflict)
-        except (DocumentExists, PathBlocked, RequestClosed, RequestExpired) as error:
-            # Their refused writes are rows already.
+        except (
+            CommandFailed,
+            CommandTimeout,
+            DocumentExists,
+            PathBlocked,
+            RequestClosed,
+            RequestExpired,
+        ) as error:
+            # What they tell of has a row already.
             return self._failure(error)
         except WatchroomError as error:
             return self._refusal(tool_name, given, error)
@@ -217,9 +225,10 @@ class Toolbox:
             raise InvalidArguments(tool=tool.name, problems="; ".join(problems)) from error
 
     def _failure(self, error: WatchroomError) -> ToolResult:
-        return Failure(
+        failure = Failure(
             error=error.code, message=error.message(self.language), suggestion=error.suggestion(self.language)
-        ).model_dump()
+        )
+        return {**failure.model_dump(), **error.more(self.language)}
 
     def _conflict(self, conflict: Conflict) -> ToolResult:
         current = conflict.current

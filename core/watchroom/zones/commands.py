@@ -1,0 +1,143 @@
+"""Commands of agents as rows: one when it begins, what it prints while it runs, one with how it ended; and
+each file that it changed is a version by its agent (spec 2, CommandExecutor)."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from threading import Lock, Timer
+from typing import Final, NamedTuple
+
+from watchroom import names
+from watchroom.model import Json, Note, Row, Write
+from watchroom.sandbox.blocklist import blocked_by
+from watchroom.sandbox.errors import CommandBlocked, CommandNotStarted, NoSandbox
+from watchroom.sandbox.ladder import Ladder
+from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.output import Stream
+from watchroom.sandbox.running import Finished, run
+from watchroom.zones.store import Store
+from watchroom.zones.task_files import Author, TaskFiles
+
+ZONE: Final = "command"
+RUN: Final = "run_command"
+PRINTED: Final = "command_output"
+"""The tool of a note with a piece of what a command printed; its detail names the stream."""
+END: Final = "end_command"
+_EVERY: Final = 0.1
+"""What is printed becomes a row at most once in so many seconds."""
+
+
+class Ran(NamedTuple):
+    """How a command ended, its last row, and the rows of the files that it changed."""
+
+    finished: Finished
+    row: Row
+    changed: tuple[Row, ...]
+
+
+class Commands:
+    """May be used from any thread."""
+
+    def __init__(self, store: Store, files: TaskFiles) -> None:
+        self._store = store
+        self._files = files
+        self._ladder: Ladder | None = None
+        self._lock = Lock()
+
+    @property
+    def ladder(self) -> Ladder:
+        """What commands can be fenced in with on this machine; tried when first asked for."""
+        with self._lock:
+            if self._ladder is None:
+                self._ladder = Ladder.probed()
+            return self._ladder
+
+    def run(self, actor: str, command: str, limits: Limits) -> Ran:
+        """Run a command in the folder of the actor's task, to its end or the end of its time. Raises
+        `WorkspaceNotBound`, `CommandBlocked`, `NoSandbox`, `InvalidCommand`, `CommandNotStarted`."""
+        folder = self._files.folder(actor)
+        names.text(command)
+        keyword = blocked_by(command)
+        if keyword is not None:
+            raise CommandBlocked(keyword=keyword)
+        fence = self.ladder.best
+        if fence is None:
+            raise NoSandbox
+        path = f"{self._files.task_of(actor)}/{uuid.uuid4().hex[:12]}"
+        self._files.take_in(actor)
+        message = names.storable(command.strip().replace("\n", " "), 200)
+        self._store.write(Write(actor, RUN, ZONE, path, command, message, 0))
+        printing = _Printing(lambda stream, text: self._note(actor, path, stream, text))
+        try:
+            finished = run(command, folder, fence=fence, limits=limits, on_output=printing.take)
+        except CommandNotStarted as error:
+            self._end(actor, path, {"error": error.code, "reason": str(error.values.get("reason", ""))}, {})
+            raise
+        finally:
+            printing.close()
+            author = Author(actor, RUN, message, {"command": path})
+            changed = tuple(self._files.take_in(actor, author))
+        told: dict[str, Json] = {
+            "stdout": finished.stdout,
+            "stderr": finished.stderr,
+            "exitCode": finished.exit_code,
+            "timedOut": finished.timed_out,
+            "seconds": round(finished.seconds, 3),
+            "cut": finished.cut,
+        }
+        detail: dict[str, Json] = {
+            "exit_code": finished.exit_code,
+            "timed_out": finished.timed_out,
+            "changed": len(changed),
+        }
+        return Ran(finished, self._end(actor, path, told, detail), changed)
+
+    def _note(self, actor: str, path: str, stream: Stream, text: str) -> None:
+        detail = {"stream": stream}
+        self._store.committer.note(
+            Note(actor, PRINTED, ZONE, path, content=text, detail=detail, durable=False)
+        )
+
+    def _end(self, actor: str, path: str, told: Mapping[str, Json], detail: Mapping[str, Json]) -> Row:
+        # What it printed comes before how it ended.
+        self._store.committer.flush()
+        text = json.dumps(told, ensure_ascii=False)
+        return self._store.write(Write(actor, END, ZONE, path, text, "", 1, detail)).row
+
+
+class _Printing:
+    """Gathers what a command prints, so that it makes few rows and none comes late."""
+
+    def __init__(self, tell: Callable[[Stream, str], None]) -> None:
+        self._tell = tell
+        self._lock = Lock()
+        self._pieces: list[tuple[Stream, str]] = []
+        self._timer: Timer | None = None
+
+    def take(self, stream: Stream, text: str) -> None:
+        # A journal keeps no NUL.
+        piece = text.replace("\0", "␀")
+        with self._lock:
+            if self._pieces and self._pieces[-1][0] == stream:
+                piece = self._pieces.pop()[1] + piece
+            self._pieces.append((stream, piece))
+            if self._timer is None:
+                self._timer = Timer(_EVERY, self._flush)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def close(self) -> None:
+        with self._lock:
+            timer = self._timer
+        if timer is not None:
+            timer.cancel()
+            timer.join()
+        self._flush()
+
+    def _flush(self) -> None:
+        with self._lock:
+            pieces, self._pieces, self._timer = self._pieces, [], None
+        for stream, text in pieces:
+            self._tell(stream, text)

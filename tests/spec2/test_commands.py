@@ -1,0 +1,96 @@
+"""run_command as an agent has it: results and errors of spec 2, and a row of everything."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from calls import ok, refused
+from tasking import Team
+from watchroom import Row
+
+
+@pytest.fixture(autouse=True)
+def fenced(team: Team) -> None:
+    if team.workspace.commands.ladder.best is None:
+        pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
+
+
+def rows_of(team: Team, tool: str) -> list[Row]:
+    team.workspace.flush()
+    return [row for row in team.workspace.journal.rows(limit=10_000) if row.tool == tool]
+
+
+def test_a_command_runs_in_the_folder_and_tells_all_of_spec_2(team: Team) -> None:
+    ok(team.one, "write_file", path="a.txt", content="hello\n")
+    result = ok(team.one, "run_command", command="cat a.txt; echo oops >&2; pwd")
+    assert result["stdout"] == f"hello\n{team.folder}\n"
+    assert (result["stderr"], result["exitCode"]) == ("oops\n", 0)
+    assert "changed" not in result
+
+
+def test_what_it_changes_are_versions_of_its_agent(team: Team) -> None:
+    ok(team.one, "write_file", path="old.txt", content="x")
+    (team.folder / "by_hand.txt").write_text("y")
+    result = ok(team.one, "run_command", command="rm old.txt; mkdir src; printf z > src/new.txt")
+    assert sorted(result["changed"]) == ["old.txt", "src/new.txt"]
+    changes = {
+        row.path.partition("/")[2]: (row.actor, row.deleted)
+        for row in rows_of(team, "run_command")
+        if row.zone == "file"
+    }
+    assert changes == {"old.txt": ("alice", True), "src/new.txt": ("alice", False)}
+    (by_hand,) = rows_of(team, "outside_edit")
+    assert (by_hand.actor, by_hand.path.partition("/")[2]) == ("outside", "by_hand.txt")
+
+
+def test_it_is_a_row_when_it_begins_while_it_prints_and_when_it_ended(team: Team) -> None:
+    ok(team.one, "run_command", command="echo one; echo two >&2")
+    (begun,) = [row for row in rows_of(team, "run_command") if row.zone == "command"]
+    (ended,) = rows_of(team, "end_command")
+    printed = rows_of(team, "command_output")
+    content = team.workspace.journal.content
+    assert content(begun.seq) == "echo one; echo two >&2"
+    told = json.loads(content(ended.seq) or "")
+    assert (told["stdout"], told["stderr"], told["exitCode"]) == ("one\n", "two\n", 0)
+    assert {(row.detail["stream"], content(row.seq)) for row in printed} == {
+        ("stdout", "one\n"),
+        ("stderr", "two\n"),
+    }
+    assert {row.path for row in (begun, ended, *printed)} == {begun.path}
+    assert begun.seq < min(row.seq for row in printed)
+    assert max(row.seq for row in printed) < ended.seq
+
+
+def test_one_that_fails_says_how(team: Team) -> None:
+    result = refused(team.one, "run_command", command="echo partly; echo wrong >&2; touch left; exit 3")
+    assert result["error"] == "command_failed"
+    assert (result["stdout"], result["stderr"], result["exitCode"]) == ("partly\n", "wrong\n", 3)
+    assert result["changed"] == ["left"]
+
+
+def test_one_that_takes_too_long_is_ended(team: Team) -> None:
+    result = refused(team.one, "run_command", command="echo begun; touch left; sleep 600", timeoutMs=400)
+    assert result["error"] == "command_timeout"
+    assert (result["timedOut"], result["timeoutMs"]) == (True, 400)
+    assert (result["stdout"], result["changed"]) == ("begun\n", ["left"])
+    (ended,) = rows_of(team, "end_command")
+    assert ended.detail["timed_out"] is True
+
+
+def test_one_with_a_forbidden_word_is_not_run(team: Team) -> None:
+    result = refused(team.one, "run_command", command="touch made; sudo id")
+    assert result["error"] == "command_blocked"
+    assert "sudo" in result["reason"]
+    assert not (team.folder / "made").exists()
+    (row,) = rows_of(team, "run_command")
+    assert (row.outcome, row.error) == ("denied", "command_blocked")
+
+
+def test_the_other_task_and_the_journal_are_not_there(team: Team) -> None:
+    ok(team.other, "write_file", path="secret.txt", content="theirs")
+    for path in (team.others, team.workspace.root):
+        result = refused(team.one, "run_command", command=f"ls {path}")
+        assert "No such file" in result["stderr"]
+    assert ok(team.one, "run_command", command="ls -a")["stdout"] == ".\n..\n.watchroom\n"
+    assert ok(team.one, "run_command", command="ls -a .watchroom")["stdout"] == ".\n..\n"
