@@ -67,6 +67,8 @@ WITHDRAW: Final = "withdraw_request"
 """A request ended without an answer."""
 STREAM: Final = "llm_stream"
 """The tool of a note within a session's step: a piece of what a model is just saying."""
+PRINTED: Final = "command_output"
+"""The tool of a note with a piece of what a command prints while it runs."""
 PAUSE: Final = "pause_agent"
 RESUME: Final = "resume_agent"
 CANCEL: Final = "cancel_agent"
@@ -191,7 +193,10 @@ def actor_kind(actor: str) -> ActorKind:
 
 
 def is_step(row: Row) -> bool:
-    """Whether the row only tells how a session goes on: what it does to files has rows of its own."""
+    """Whether the row only tells how a session or a command goes on: what they do to files has rows of its
+    own."""
+    if row.zone == "command":
+        return row.tool == PRINTED
     return row.zone == "session" and row.outcome == "ok" and not row.actor.startswith(HUMAN_PREFIX)
 
 

@@ -141,7 +141,7 @@ def test_only_who_has_a_task_is_offered_its_tools(team: Team) -> None:
     team.workspace.register([Agent("carol")])
     offered = {each["name"] for each in team.one.get_tool_definitions()}
     others = {each["name"] for each in team.workspace.tools("carol").get_tool_definitions()}
-    assert offered - others == {"read_file", "write_file", "list_files", "get_workspace_info"}
+    assert offered - others == {"read_file", "write_file", "list_files", "get_workspace_info", "run_command"}
 
 
 def test_what_is_missing_is_not_found(team: Team) -> None:

@@ -71,6 +71,8 @@ def path_of(row: Row) -> str:
         return filename if owner == row.actor and filename else row.path
     if row.zone == "file":
         return row.path.partition("/")[2]
+    if row.zone == "command":
+        return "$"
     if row.zone in ("board", "lease"):
         return f"{BOARD_MARK} {row.path}"
     return row.path
@@ -81,6 +83,8 @@ def outcome(row: Row, words: Catalogue) -> Span:
     if row.outcome == "ok":
         if row.zone in ("request", "session") and row.version is not None:
             return _of_a_session(row, words)
+        if row.zone == "command":
+            return _of_a_command(row, words)
         if row.deleted:
             return Span(words("row.deleted"), "warning")
         if row.version is not None:
@@ -176,6 +180,17 @@ def _of_a_session(row: Row, words: Catalogue) -> Span:
         return Span(words(f"request.outcome.{ended}"), "ok") if ended else Span("◐", "warning")
     status: SessionStatus = row.detail.get("status", "idle")  # type: ignore[assignment]  # as the runtime wrote it
     return SESSION_MARKS[status]
+
+
+def _of_a_command(row: Row, words: Catalogue) -> Span:
+    """That a command runs, or how it ended."""
+    detail = row.detail
+    if detail.get("timed_out"):
+        return Span(words("row.timed_out"), "error")
+    if "exit_code" not in detail:
+        return Span("▸", "dim")
+    code = detail["exit_code"]
+    return Span(words("row.exit", code=code), "error" if code else "ok")
 
 
 def request_text(asked: Asked, words: Catalogue) -> str:

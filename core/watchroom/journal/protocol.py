@@ -21,7 +21,7 @@ class RowFilter(NamedTuple):
     after: int | None = None
     """seq > after."""
     steps: bool = True
-    """Whether the steps of agents' sessions pass, too."""
+    """Whether the steps of agents' sessions pass, too, and what commands print."""
     text: str | None = None
     """Stands in the actor, tool, path, error or message, whatever its case (of ASCII letters)."""
 

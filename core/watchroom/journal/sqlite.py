@@ -370,6 +370,7 @@ def _filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
         values.append(only.text)
     if not only.steps:
         clauses += " AND NOT (zone='session' AND outcome='ok' AND actor NOT LIKE 'human:%')"
+        clauses += " AND NOT (zone='command' AND tool='command_output')"
     if only.after is not None:
         clauses += " AND seq>?"
         values.append(only.after)

@@ -71,8 +71,9 @@ class Fold:
             self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
             self._newest.append(row)
             if is_step(row):
-                self._apply_to_session(row)
-                self._needs.apply_step(row)
+                if row.zone == "session":
+                    self._apply_to_session(row)
+                    self._needs.apply_step(row)
                 continue
             self._recent.append(row)
             self._count(self._activity, row.time)

@@ -10,7 +10,7 @@ from threading import Lock, Timer
 from typing import Final, NamedTuple
 
 from watchroom import names
-from watchroom.model import Json, Note, Row, Write
+from watchroom.model import PRINTED, Json, Note, Row, Write
 from watchroom.sandbox.blocklist import blocked_by
 from watchroom.sandbox.errors import CommandBlocked, CommandNotStarted, NoSandbox
 from watchroom.sandbox.ladder import Ladder
@@ -22,8 +22,6 @@ from watchroom.zones.task_files import Author, TaskFiles
 
 ZONE: Final = "command"
 RUN: Final = "run_command"
-PRINTED: Final = "command_output"
-"""The tool of a note with a piece of what a command printed; its detail names the stream."""
 END: Final = "end_command"
 _EVERY: Final = 0.1
 """What is printed becomes a row at most once in so many seconds."""
@@ -73,7 +71,9 @@ class Commands:
         try:
             finished = run(command, folder, fence=fence, limits=limits, on_output=printing.take)
         except CommandNotStarted as error:
-            self._end(actor, path, {"error": error.code, "reason": str(error.values.get("reason", ""))}, {})
+            self._end(
+                actor, path, message, {"error": error.code, "reason": str(error.values.get("reason", ""))}, {}
+            )
             raise
         finally:
             printing.close()
@@ -92,7 +92,7 @@ class Commands:
             "timed_out": finished.timed_out,
             "changed": len(changed),
         }
-        return Ran(finished, self._end(actor, path, told, detail), changed)
+        return Ran(finished, self._end(actor, path, message, told, detail), changed)
 
     def _note(self, actor: str, path: str, stream: Stream, text: str) -> None:
         detail = {"stream": stream}
@@ -100,11 +100,13 @@ class Commands:
             Note(actor, PRINTED, ZONE, path, content=text, detail=detail, durable=False)
         )
 
-    def _end(self, actor: str, path: str, told: Mapping[str, Json], detail: Mapping[str, Json]) -> Row:
+    def _end(
+        self, actor: str, path: str, message: str, told: Mapping[str, Json], detail: Mapping[str, Json]
+    ) -> Row:
         # What it printed comes before how it ended.
         self._store.committer.flush()
         text = json.dumps(told, ensure_ascii=False)
-        return self._store.write(Write(actor, END, ZONE, path, text, "", 1, detail)).row
+        return self._store.write(Write(actor, END, ZONE, path, text, message, 1, detail)).row
 
 
 class _Printing:
