@@ -49,8 +49,10 @@ async def test_whatever_it_is_at_it_ends_when_it_is_closed(process: WorkerProces
     asked = asyncio.create_task(process.changes(LARGE, LARGE + "more\n"))
     await asyncio.sleep(0)
     await process.close()
-    with pytest.raises(RuntimeError, match="ended"):
+    with pytest.raises(asyncio.CancelledError):
         await asked
+    with pytest.raises(asyncio.CancelledError):
+        await process.changes("a\n", "b\n")
 
 
 async def test_blame_step_by_step_is_blame_at_once(

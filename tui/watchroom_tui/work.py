@@ -74,6 +74,7 @@ class WorkerProcess:
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._reader: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     async def diff(self, old: str, new: str) -> list[DiffLine]:
         """The lines of `diff`."""
@@ -118,6 +119,8 @@ class WorkerProcess:
 
     async def _running(self) -> asyncio.subprocess.Process:
         async with self._starting:
+            if self._is_closed:
+                raise asyncio.CancelledError
             if self._process is None or self._process.returncode is not None:
                 self._process = await asyncio.create_subprocess_exec(
                     *(sys.executable, "-m", __name__),
@@ -137,13 +140,15 @@ class WorkerProcess:
             if answer is not None and not answer.done():
                 answer.set_result(lines)
         for answer in self._waiting.values():
-            if not answer.done():
+            if self._is_closed:
+                answer.cancel()
+            elif not answer.done():
                 answer.set_exception(RuntimeError("the worker process ended"))
 
     async def close(self) -> None:
-        """End the process, whatever it is at: nobody waits for its answers any more."""
+        """End the process, whatever it is at. Who waits for an answer is cancelled, and who asks later."""
         async with self._starting:
-            process = self._process
+            process, self._is_closed = self._process, True
         if process is not None:
             if process.returncode is None:
                 process.kill()
