@@ -123,7 +123,9 @@ def _system() -> Iterator[str]:
         elif os.path.isdir(path):
             yield from ("--ro-bind", path, path)
     yield from _settings(SETTINGS)
-    yield from ("--proc", "/proc", "--dev", "/dev")
+    # Root in a namespace still is root to the settings of the kernel, one of which names a program to be run
+    # outside; bubblewrap itself covers only those that everybody may write.
+    yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
 
 
 def _settings(paths: Sequence[str]) -> Iterator[str]:

@@ -1,0 +1,375 @@
+"""Ways out of the sandbox, each really tried. What is to be kept stands outside, and is looked at afterwards."""
+
+from __future__ import annotations
+
+import base64
+import os
+import select
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from sandbox.conftest import Run
+from sandbox.machine import alive, token
+from watchroom.sandbox.blocklist import blocked_by
+from watchroom.sandbox.errors import CommandNotStarted
+from watchroom.sandbox.fences import python_prefix
+from watchroom.sandbox.limits import Limits
+
+SECRET = "watchroom-secret-5309"
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """Another task's folder."""
+    made = tmp_path / "other"
+    made.mkdir()
+    (made / "secret.txt").write_text(SECRET)
+    return made
+
+
+def python(program: str) -> str:
+    return f"python3 -c {shlex.quote(program)}"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat {0}/secret.txt",
+        "cat ../other/secret.txt",
+        "cd ..; cat other/*",
+        "cat /proc/1/root{0}/secret.txt",
+        "cat /proc/1/cwd{0}/secret.txt",
+    ],
+)
+def test_another_tasks_folder_cannot_be_read(inside: Run, other: Path, command: str) -> None:
+    finished = inside(command.format(other))
+    assert finished.exit_code != 0
+    assert SECRET not in finished.stdout + finished.stderr
+
+
+def test_the_systems_secrets_cannot_be_read(inside: Run) -> None:
+    for path in ("/etc/shadow", "/etc/ssh", "/etc/ssl/private", "/var/log", "/boot", "/sys", "/run"):
+        finished = inside(f"ls -d {path}")
+        assert finished.exit_code != 0, path
+    assert inside("cat /etc/passwd").stdout.count("\n") == 1
+
+
+def test_the_home_folder_cannot_be_read(inside: Run) -> None:
+    home = os.path.realpath(os.path.expanduser("~"))
+    shown = python_prefix() or "/none"
+    finished = inside(f"find {home} -path {shown} -prune -o ! -type d -print")
+    assert finished.stdout == ""
+    assert any(path.is_file() for path in Path(home).iterdir()) or not os.listdir(home)
+
+
+def test_a_journal_beside_the_folder_cannot_be_read(tmp_path: Path, inside: Run) -> None:
+    """As where a task's folder is beneath the team's."""
+    journal = tmp_path / ".watchroom" / "journal.db"
+    journal.parent.mkdir()
+    journal.write_text(SECRET)
+    finished = inside(f"cat {journal} ../.watchroom/journal.db; ls -a ..; rm -rf ../.watchroom")
+    assert SECRET not in finished.stdout
+    assert finished.stdout.split() == [".", "..", "task"]
+    assert journal.read_text() == SECRET
+
+
+def test_a_journal_in_the_folder_cannot_be_seen(folder: Path, inside: Run) -> None:
+    journal = folder / ".watchroom" / "journal.db"
+    journal.parent.mkdir()
+    journal.write_text(SECRET)
+    finished = inside(
+        "ls -A .watchroom; cat .watchroom/journal.db; mv .watchroom x; rm -rf .watchroom; echo x > .watchroom/journal.db"
+    )
+    assert finished.stdout == ""
+    assert finished.exit_code != 0
+    assert journal.read_text() == SECRET
+
+
+def test_nothing_outside_can_be_written(tmp_path: Path, inside: Run, other: Path) -> None:
+    (tmp_path / "file").write_text("as it was")
+    inside(
+        f"echo x > ../file; echo x > {tmp_path}/file; echo x > {tmp_path}/new; echo x > {other}/secret.txt"
+    )
+    assert (tmp_path / "file").read_text() == "as it was"
+    assert (other / "secret.txt").read_text() == SECRET
+    assert sorted(os.listdir(tmp_path)) == ["file", "other", "task"]
+
+
+def test_the_system_cannot_be_written(inside: Run) -> None:
+    places = [
+        "/",
+        "/usr",
+        "/usr/bin",
+        "/etc",
+        "/dev",
+        "/proc",
+        "/proc/sys/kernel",
+        "/root",
+        "/home",
+        python_prefix() or "/usr/lib",
+    ]
+    for place in places:
+        name = os.path.join(place, f"watchroom-{os.getpid()}")
+        assert inside(f"echo x > {name}").exit_code != 0, place
+        assert not os.path.exists(name)
+
+
+def test_settings_of_the_kernel_cannot_be_changed(inside: Run) -> None:
+    """Root in a namespace still is root to them, and with this one it would run a program outside. The file is
+    only opened: were the fence broken, nothing would happen."""
+    assert inside(": >> /proc/sys/kernel/core_pattern").exit_code != 0
+    program = """
+import os
+for place, folders, files in os.walk('/proc'):
+    if place == '/proc':
+        folders[:] = [name for name in folders if not name.isdecimal() and 'self' not in name]
+    for name in files:
+        path = os.path.join(place, name)
+        if os.path.isfile(path) and os.access(path, os.W_OK):
+            print(path)
+"""
+    finished = inside(python(program))
+    assert (finished.stdout, finished.exit_code) == ("", 0)
+
+
+def test_temporary_files_are_its_own(inside: Run) -> None:
+    name = f"/tmp/watchroom-{os.getpid()}"
+    assert inside(f"echo x > {name}; cat {name}").stdout == "x\n"
+    assert not os.path.exists(name)
+
+
+def test_a_symlink_leads_nowhere(folder: Path, inside: Run, other: Path) -> None:
+    (folder / "link").symlink_to(other)
+    finished = inside(f"cat link/secret.txt; echo x > link/new; ln -s {other}/secret.txt own; cat own")
+    assert SECRET not in finished.stdout
+    assert os.listdir(other) == ["secret.txt"]
+
+
+@pytest.mark.parametrize("name", [".git", ".watchroom"])
+def test_a_symlink_in_a_special_place_leads_nowhere(
+    folder: Path, inside: Run, other: Path, name: str
+) -> None:
+    """What is mounted at these names is the folder's own, not what an earlier command made of them."""
+    inside(f"ln -s {other} {name}")
+    assert (folder / name).is_symlink()
+    finished = inside(f"cat {name}/secret.txt; echo x > {name}/new")
+    assert SECRET not in finished.stdout
+    assert os.listdir(other) == ["secret.txt"]
+
+
+def test_the_history_is_read_only(folder: Path, inside: Run) -> None:
+    """A hook or a setting in it would be run by whoever uses git there next."""
+    (folder / ".git" / "hooks").mkdir(parents=True)
+    (folder / ".git" / "config").write_text("[core]\n")
+    for attempt in (
+        "echo x >> .git/config",
+        "echo x > .git/hooks/pre-commit",
+        "mv .git old",
+        "rm -rf .git",
+        "mount -o remount,rw .git",
+    ):
+        assert inside(attempt).exit_code != 0, attempt
+    assert inside("cat .git/config").stdout == "[core]\n"
+    assert (folder / ".git" / "config").read_text() == "[core]\n"
+    assert os.listdir(folder / ".git" / "hooks") == []
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        yield listening
+
+
+def connecting(listener: socket.socket) -> str:
+    return python(
+        f"import socket; socket.create_connection(('127.0.0.1', {listener.getsockname()[1]})); print('in')"
+    )
+
+
+def test_the_network_is_off(inside: Run, listener: socket.socket) -> None:
+    finished = inside(connecting(listener))
+    assert finished.exit_code != 0
+    assert finished.stdout == ""
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    assert (
+        "unreachable"
+        in inside(python("import socket; socket.create_connection(('192.0.2.1', 80), 5)")).stderr
+    )
+
+
+def test_the_network_is_there_when_it_is_asked_for(inside: Run, listener: socket.socket) -> None:
+    assert inside(connecting(listener), network=True).stdout == "in\n"
+    listener.accept()[0].close()
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_services_behind_abstract_sockets_are_out_of_reach(inside: Run, network: bool) -> None:
+    name = f"\0watchroom-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(name)
+        listening.listen()
+        listening.setblocking(False)
+        program = f"import socket; socket.socket(socket.AF_UNIX).connect({name!r}); print('in')"
+        finished = inside(python(program), network=network)
+        assert finished.exit_code != 0
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+
+
+def test_the_environments_secrets_are_not_there(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_KEY", SECRET)
+    finished = inside("env; cat /proc/*/environ; set")
+    assert "PATH=" in finished.stdout
+    assert SECRET not in finished.stdout + finished.stderr
+
+
+def test_no_process_outside_can_be_seen_or_ended(inside: Run) -> None:
+    """We are the one that would be ended."""
+    finished = inside(
+        f"kill -9 {os.getpid()}; kill -9 {os.getppid()}; echo here; ls /proc | grep -c '^[0-9]'; kill -9 -1"
+    )
+    assert finished.stdout.split()[0] == "here"
+    assert int(finished.stdout.split()[1]) < 8
+    assert inside("kill -9 1; echo still here").stdout == "still here\n"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "(setsid sleep {0} > /dev/null 2>&1 < /dev/null &); sleep 60",
+        "(setsid sleep {0} &); (trap '' TERM HUP INT; sleep {0}) & wait",
+        "nohup setsid sh -c 'sh -c \"sleep {0} & sleep {0}\" & sleep {0}' & sleep {0}",
+    ],
+)
+def test_nothing_survives_the_timeout(inside: Run, how: str) -> None:
+    marked = token()
+    finished = inside(f"echo on; {how.format(marked)}", limits=Limits(seconds=0.4))
+    assert (finished.timed_out, finished.stdout) == (True, "on\n")
+    assert alive(marked) == []
+
+
+def test_nothing_survives_a_double_fork(inside: Run) -> None:
+    marked = token()
+    program = f"import os\nfor _ in range(2):\n  if os.fork(): os._exit(0)\n  os.setsid()\nos.execvp('sleep', ['sleep', '{marked}'])"
+    assert not inside(f"{python(program)}; echo done").timed_out
+    assert alive(marked) == []
+
+
+def test_everything_ends_with_the_one_that_started_it(inside: Run, folder: Path, tmp_path: Path) -> None:
+    """A supervisor that is killed cannot end its commands any more."""
+    marked = token()
+    supervisor = f"""
+import sys
+from watchroom.sandbox.ladder import Ladder
+from watchroom.sandbox.running import run
+run("echo on; sleep {marked}", {str(folder)!r}, fence=Ladder.probed().best, on_output=lambda _, text: print(text, flush=True))
+"""
+    with subprocess.Popen([sys.executable, "-c", supervisor], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "on\n"
+        sleepers = [
+            int(path.parent.name)
+            for path in Path("/proc").glob("[0-9]*/cmdline")
+            if _is_sleeper(path, marked)
+        ]
+        ends = [os.pidfd_open(pid) for pid in sleepers]
+        process.kill()
+    assert sleepers
+    for end in ends:
+        assert select.select([end], [], [], 30)[0]
+        os.close(end)
+
+
+REFUSED_CALLS = {
+    "ptrace": "libc.ptrace(0, 0, 0, 0)",
+    "mount": "libc.mount(b'none', b'/tmp', b'tmpfs', 0, None)",
+    "unshare": "libc.unshare(0x10000000)",
+    "setns": "libc.setns(0, 0)",
+    "keyctl": "libc.syscall(250 if x86 else 219, 0, 0)",
+    "bpf": "libc.syscall(321 if x86 else 280, 0, 0, 0)",
+    "io_uring_setup": "libc.syscall(425, 1, 0)",
+    "perf_event_open": "libc.syscall(298 if x86 else 241, 0, 0, 0, 0, 0)",
+    "userfaultfd": "libc.syscall(323 if x86 else 282, 0)",
+    "clone": "libc.syscall(56 if x86 else 220, 0x10000000 | 17, 0, 0, 0, 0)",
+    "ioctl(TIOCSTI)": "libc.ioctl(0, 0x5412, b'x')",
+}
+
+
+def test_system_calls_that_no_command_needs_are_refused(inside: Run) -> None:
+    lines = [
+        "import ctypes, errno, platform",
+        "libc = ctypes.CDLL(None, use_errno=True); x86 = platform.machine() == 'x86_64'",
+        *(
+            f"print({name!r}, {call}, errno.errorcode[ctypes.get_errno()])"
+            for name, call in REFUSED_CALLS.items()
+        ),
+        "print('clone3', libc.syscall(435, 0, 0), errno.errorcode[ctypes.get_errno()])",
+    ]
+    finished = inside(python("\n".join(lines)))
+    assert finished.stderr == ""
+    expected = [f"{name} -1 EPERM" for name in REFUSED_CALLS]
+    assert finished.stdout.splitlines() == [*expected, "clone3 -1 ENOSYS"]
+
+
+def test_sockets_of_odd_families_are_refused(inside: Run) -> None:
+    program = "import socket\nfor family in (17, 38, 40):\n  try: socket.socket(family, 2)\n  except OSError as e: print(e.errno)"
+    assert inside(python(program)).stdout.split() == ["97"] * 3
+
+
+AROUND = {
+    "quotes": "s''udo -n true; r''m -r''f {0}; echo x >{0}/new",
+    "variables": "a=rm; b=-rf; $a $b {0}; c=su; $c''do -n true",
+    "base64": "echo {1} | base64 -d | sh",
+    "sh -c": "sh -c 'r\\m -rf {0}'",
+    "full paths": "/usr/bin/env /bin/r?? -rf {0}; /u*/bin/sud? -n true",
+    "python": "python3 -c \"import shutil; shutil.rmtree('{0}')\"",
+    "eval": 'eval "$(printf "\\162\\155 -rf {0}")"',
+    "find": "find {0} -delete",
+    "tee": "echo x | tee {0}/secret.txt {0}/new",
+}
+
+
+@pytest.mark.parametrize("way", AROUND)
+def test_who_walks_around_the_blocklist_does_no_harm(inside: Run, other: Path, way: str) -> None:
+    hidden = base64.b64encode(f"sudo -n true; rm -rf {other}".encode()).decode()
+    command = AROUND[way].format(other, hidden)
+    assert blocked_by(command) is None
+    inside(command)
+    assert [(path.name, path.read_text()) for path in other.iterdir()] == [("secret.txt", SECRET)]
+
+
+def test_a_folder_swapped_for_a_symlink_meanwhile_shows_nothing(
+    inside: Run, folder: Path, other: Path
+) -> None:
+    """One command puts a folder and a symlink at .git in turns, while others start."""
+    stop = threading.Event()
+    swapping = threading.Thread(
+        target=inside,
+        args=(f"while :; do mkdir .git; rmdir .git; ln -s {other} .git; rm .git; done 2> /dev/null",),
+        kwargs={"stop": stop},
+    )
+    swapping.start()
+    try:
+        for _ in range(30):
+            # Where it is gone again before it can be mounted, nothing starts, which is as good.
+            with suppress(CommandNotStarted):
+                assert SECRET not in inside("cat .git/secret.txt").stdout
+    finally:
+        stop.set()
+        swapping.join()
+
+
+def _is_sleeper(path: Path, marked: str) -> bool:
+    try:
+        return path.read_bytes() == f"sleep\0{marked}\0".encode()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
