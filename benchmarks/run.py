@@ -12,6 +12,7 @@ import merging
 import models
 import opening
 import realtime
+import sandboxing
 import sessions
 import sharing
 import storage
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "realtime": realtime.measure,
     "documents": writing_together.measure,
     "boards": boards.measure,
+    "sandboxing": sandboxing.measure,
 }
 
 
