@@ -139,6 +139,20 @@ for place, folders, files in os.walk('/proc'):
     assert (finished.stdout, finished.exit_code) == ("", 0)
 
 
+def test_no_program_is_left_that_runs_as_its_owner(inside: Run, folder: Path) -> None:
+    """Where we are root, it would be root's for whoever runs it outside."""
+    program = (
+        "import os\n"
+        "for make in (lambda: os.chmod('sh', 0o4755), lambda: os.fchmod(os.open('sh', 0), 0o2755), lambda: os.open('new', os.O_CREAT, 0o4755), lambda: os.mknod('node', 0o104755)):\n"
+        "  try: make()\n"
+        "  except PermissionError: print('no')"
+    )
+    finished = inside(f"cp /bin/sh sh; chmod 755 sh; {python(program)}; chmod u+s sh")
+    assert finished.stdout.split() == ["no"] * 4
+    assert [path.name for path in folder.iterdir()] == ["sh"]
+    assert (folder / "sh").stat().st_mode & 0o7777 == 0o755
+
+
 def test_temporary_files_are_its_own(inside: Run) -> None:
     name = f"/tmp/watchroom-{os.getpid()}"
     assert inside(f"echo x > {name}; cat {name}").stdout == "x\n"

@@ -34,8 +34,8 @@ def machine(request: pytest.FixtureRequest) -> str:
 
 
 NUMBERS = {
-    "x86_64": {"read": 0, "clone": 56, "execve": 59, "ptrace": 101, "mount": 165, "socket": 41, "ioctl": 16, "unshare": 272},
-    "aarch64": {"read": 63, "clone": 220, "execve": 221, "ptrace": 117, "mount": 40, "socket": 198, "ioctl": 29, "unshare": 97},
+    "x86_64": {"read": 0, "clone": 56, "execve": 59, "ptrace": 101, "mount": 165, "socket": 41, "ioctl": 16, "unshare": 272, "fchmod": 91, "openat": 257},
+    "aarch64": {"read": 63, "clone": 220, "execve": 221, "ptrace": 117, "mount": 40, "socket": 198, "ioctl": 29, "unshare": 97, "fchmod": 52, "openat": 56},
 }  # fmt: skip
 
 
@@ -56,6 +56,9 @@ def test_calls_are_let_through_or_refused(machine: str) -> None:
     assert (asked("ioctl", 0, 0x5401), asked("ioctl", 0, 0x5412)) == (ALLOW, REFUSE | EPERM)
     # The kernel takes only the lower half of it.
     assert asked("ioctl", 0, 0x1_0000_5412) == REFUSE | EPERM
+    assert (asked("fchmod", 3, 0o755), asked("fchmod", 3, 0o4755)) == (ALLOW, REFUSE | EPERM)
+    assert (asked("openat", 0, 0, 0, 0o6000), asked("openat", 0, 0, 0x41, 0o644)) == (ALLOW, ALLOW)
+    assert asked("openat", 0, 0, 0x41, 0o4755) == REFUSE | EPERM
     assert {asked("socket", family) for family in (1, 2, 10, 16)} == {ALLOW}
     assert {asked("socket", family) for family in (17, 38, 40)} == {REFUSE | EAFNOSUPPORT}
 

@@ -21,6 +21,7 @@ from watchroom.sandbox.fences import (
     Launch,
     checked_folder,
     environment,
+    is_within,
     python_prefix,
 )
 from watchroom.sandbox.groups import Groups
@@ -40,9 +41,11 @@ class Bubblewrap:
     def __init__(self, bwrap: str, options: str, groups: Groups) -> None:
         """``options`` is what this bubblewrap says of itself: older ones lack a few."""
         self.groups = groups
-        self._bwrap = bwrap
         self._options = options
-        self._fixed = (*_NAMESPACES, *self._if_known("--disable-userns"), *_system())
+        self._fixed = (bwrap, *_NAMESPACES, *self._if_known("--disable-userns"), *_system())
+        self._network = ("--share-net", *_settings(NETWORK_SETTINGS))
+        self._python = _python()
+        self._filters = {network: _filter(network) for network in (False, True)}
 
     @classmethod
     def found(cls, groups: Groups) -> Bubblewrap | None:
@@ -60,16 +63,16 @@ class Bubblewrap:
         told, telling = ends.to_us()
         gate, waiting = ends.to_them()
         argv = [
-            *(self._bwrap, *self._fixed),
-            *(("--share-net", *_settings(NETWORK_SETTINGS)) if network else ()),
+            *self._fixed,
+            *(self._network if network else ()),
             *_people(ends),
             *(*self._sized(limits), "--tmpfs", _SHARED_MEMORY, "--remount-ro", "/dev"),
             *(*self._sized(limits), "--tmpfs", TEMPORARY),
-            *_python(),
+            *self._python,
             *self._folder(path, ends),
             *("--remount-ro", "/", "--chdir", path),
             *_variables(path),
-            *_filter(network, ends),
+            *_filtered(self._filters[network], ends),
             *("--json-status-fd", str(telling), "--block-fd", str(waiting)),
             *("--", "/bin/sh", "-c", command),
         ]
@@ -130,7 +133,9 @@ def _system() -> Iterator[str]:
 
 def _settings(paths: Sequence[str]) -> Iterator[str]:
     for path in paths:
-        if os.path.exists(path):
+        if os.path.islink(path) and is_within(os.path.realpath(path), *SYSTEM):
+            yield from ("--symlink", os.path.realpath(path), path)
+        elif os.path.exists(path):
             yield from ("--ro-bind", path, path)
 
 
@@ -154,9 +159,12 @@ def _variables(folder: str) -> Iterator[str]:
         yield from ("--setenv", name, value)
 
 
-def _filter(network: bool, ends: Ends) -> Sequence[str]:
+def _filter(network: bool) -> bytes | None:
     """With the machine's network come its abstract sockets, behind which services listen: none of those."""
-    code = program(INTERNET if network else INTERNET | UNIX_ONLY)
+    return program(INTERNET if network else INTERNET | UNIX_ONLY)
+
+
+def _filtered(code: bytes | None, ends: Ends) -> Sequence[str]:
     return ("--seccomp", str(ends.theirs(_in_memory(code)))) if code else ()
 
 

@@ -12,29 +12,23 @@ from watchroom.sandbox.limits import Limits
 
 SYSTEM: Final = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
 """Where programs and their libraries are."""
-SETTINGS: Final = (
-    "/etc/alternatives",
-    "/etc/ca-certificates",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/localtime",
-    "/etc/mime.types",
-    "/etc/os-release",
-    "/etc/pki/ca-trust/extracted",
-    "/etc/pki/tls/certs",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-)
-"""The few of the system's settings that programs need, none of them a secret."""
+SETTINGS: Final = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/os-release")
+"""The few of the system's settings that programs need, none of them a secret. Each one costs time at every
+start, so there are no more than that."""
 NETWORK_SETTINGS: Final = (
+    "/etc/ca-certificates/extracted",
     "/etc/gai.conf",
     "/etc/hosts",
     "/etc/nsswitch.conf",
+    "/etc/pki/ca-trust/extracted",
+    "/etc/pki/tls/certs",
     "/etc/protocols",
     "/etc/resolv.conf",
     "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
 )
+"""What they need to speak to others."""
 TEMPORARY: Final = "/tmp"  # noqa: S108  # a private one
 HIDDEN: Final = ".watchroom"
 READ_ONLY: Final = ".git"

@@ -17,8 +17,11 @@ from typing import Final, NamedTuple
 class _Machine(NamedTuple):
     architecture: int
     refused: Mapping[str, int]
+    modes: Sequence[tuple[int, int]]
+    """The calls that give a file its mode, and in which argument."""
+    opening: Sequence[tuple[int, int, int]]
+    """Those that may make a file: its flags' argument, and its mode's."""
     clone: int
-    clone3: int
     unshare: int
     ioctl: int
     socket: int
@@ -130,10 +133,39 @@ _AARCH64: Final = _SAME_EVERYWHERE | {
     "kexec_file_load": 294,
 }
 _MACHINES: Final = {
-    "x86_64": _Machine(0xC000003E, _X86_64, 56, 435, 272, 16, 41, other_numbers=0x40000000),
-    "aarch64": _Machine(0xC00000B7, _AARCH64, 220, 435, 97, 29, 198),
+    "x86_64": _Machine(
+        architecture=0xC000003E,
+        refused=_X86_64,
+        # creat, chmod, fchmod, mknod, mknodat, fchmodat, fchmodat2
+        modes=((85, 1), (90, 1), (91, 1), (133, 1), (259, 2), (268, 2), (452, 2)),
+        # open, openat
+        opening=((2, 1, 2), (257, 2, 3)),
+        clone=56,
+        unshare=272,
+        ioctl=16,
+        socket=41,
+        other_numbers=0x40000000,
+    ),
+    "aarch64": _Machine(
+        architecture=0xC00000B7,
+        refused=_AARCH64,
+        # mknodat, fchmod, fchmodat, fchmodat2
+        modes=((33, 2), (52, 1), (53, 2), (452, 2)),
+        # openat
+        opening=((56, 2, 3),),
+        clone=220,
+        unshare=97,
+        ioctl=29,
+        socket=198,
+    ),
 }
 
+_CLONE3: Final = 435
+_OPENAT2: Final = 437
+_AS_ITS_OWNER: Final = 0o6000
+"""Set-user-id and set-group-id: a program that a command leaves behind must not run as who owns it."""
+_MAKING: Final = 0x400040
+"""O_CREAT and O_TMPFILE, which no two machines here number differently."""
 _NEW_NAMESPACES: Final = 0x7E020000
 _NEW_TIME_NAMESPACE: Final = 0x80
 _TIOCSTI: Final = 0x5412
@@ -171,8 +203,14 @@ def program(families: Collection[int], machine: str | None = None) -> bytes | No
         code += [(0x35, 0, 1, known.other_numbers), _refuse(errno.ENOSYS)]
     for number in sorted(known.refused.values()):
         code += [_if_equal(number, skip=1), _refuse(errno.EPERM)]
-    # Programs that hear that there is no clone3 fall back on clone, whose flags can be looked at.
-    code += [_if_equal(known.clone3, skip=1), _refuse(errno.ENOSYS)]
+    # Where these do not exist, programs fall back on older ones, whose arguments can be looked at.
+    for number in (_CLONE3, _OPENAT2):
+        code += [_if_equal(number, skip=1), _refuse(errno.ENOSYS)]
+    owner = [(0x45, 0, 1, _AS_ITS_OWNER), _refuse(errno.EPERM)]
+    for number, mode in known.modes:
+        code += _with_argument(number, mode, owner)
+    for number, flags, mode in known.opening:
+        code += _with_argument(number, flags, [(0x45, 0, 3, _MAKING), _load(16 + 8 * mode), *owner])
     code += _with_argument(known.clone, 0, [(0x45, 0, 1, _NEW_NAMESPACES), _refuse(errno.EPERM)])
     new = _NEW_NAMESPACES | _NEW_TIME_NAMESPACE
     code += _with_argument(known.unshare, 0, [(0x45, 0, 1, new), _refuse(errno.EPERM)])
