@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+from sandbox.machine import children, groups_left, open_files
 from watchroom.sandbox.errors import CommandNotStarted
 from watchroom.sandbox.fences import Fence
+from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.ladder import Ladder
 from watchroom.sandbox.running import run
 
@@ -72,3 +77,38 @@ def test_a_fence_that_is_gone_meanwhile_says_so(
     (tmp_path / "bwrap").unlink()
     with pytest.raises(CommandNotStarted):
         run("true", str(folder), fence=gone)
+
+
+def test_what_a_killed_program_left_running_is_ended(ladder: Ladder) -> None:
+    if not ladder.bounded_as_one:
+        pytest.skip("no control groups can be made here: what needs them is not tested")
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    left = [Path(place.path) / f"watchroom-{gone.pid}-0" for place in Groups.found().places]
+    with subprocess.Popen(["sleep", "600"]) as process:
+        for folder in left:
+            folder.mkdir()
+            (folder / "cgroup.procs").write_text(str(process.pid))
+        assert Groups.found().places
+        assert process.wait(30) == -9
+    assert [folder for folder in left if folder.exists()] == []
+
+
+def test_without_a_file_to_open_nothing_starts_and_nothing_leaks(fence: Fence, folder: Path) -> None:
+    """Whatever is the first that cannot be opened."""
+    before = children(), open_files()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    outcomes = set()
+    for more in range(1, 60):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + more, hard))
+        try:
+            outcomes.add(run("echo done", str(folder), fence=fence).stdout)
+        except CommandNotStarted:
+            outcomes.add("not started")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert outcomes == {"not started", "done\n"}
+    assert (children(), open_files()) == before
+    assert groups_left() == []

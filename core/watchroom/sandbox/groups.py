@@ -11,7 +11,7 @@ import itertools
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from watchroom.sandbox.limits import Limits
@@ -30,20 +30,26 @@ class Place(NamedTuple):
 
 
 class Group:
-    """The group of one command."""
+    """The group of one command: a folder in each hierarchy."""
 
-    def __init__(self, places: tuple[Place, ...], limits: Limits) -> None:
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = list(paths)
+
+    @classmethod
+    def made(cls, places: tuple[Place, ...], limits: Limits) -> Group:
+        """A new one, that holds its processes to ``limits``."""
+        group = cls(())
         name = f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
-        self._paths: list[str] = []
         try:
             for place in places:
                 path = os.path.join(place.path, name)
                 os.mkdir(path)
-                self._paths.append(path)
+                group._paths.append(path)
                 _bound(path, place.kind, limits)
         except OSError:
-            self.close()
+            group.close()
             raise
+        return group
 
     def add(self, pid: int) -> None:
         """Take in a process; all that it starts from now on belongs to the group."""
@@ -90,14 +96,14 @@ class Groups(NamedTuple):
         for places in _candidates():
             try:
                 _sweep(places)
-                Group(places, Limits()).close()
+                Group.made(places, Limits()).close()
             except OSError:
                 continue
             return cls(places)
         return cls()
 
     def open(self, limits: Limits) -> Group | None:
-        return Group(self.places, limits) if self.places else None
+        return Group.made(self.places, limits) if self.places else None
 
 
 def _candidates() -> Iterator[tuple[Place, ...]]:
@@ -157,13 +163,13 @@ def _bound(path: str, kind: str, limits: Limits) -> None:
 
 
 def _sweep(places: tuple[Place, ...]) -> None:
-    """Remove the groups of programs that ended before they could."""
+    """Remove the groups of programs that ended before they could, with what they left running."""
     for place in places:
         for name in os.listdir(place.path):
             owner = name.removeprefix(_PREFIX).split("-")[0]
             if name.startswith(_PREFIX) and owner.isdecimal() and not os.path.exists(f"/proc/{owner}"):
-                with contextlib.suppress(OSError):
-                    os.rmdir(os.path.join(place.path, name))
+                with contextlib.suppress(FileNotFoundError):
+                    Group([os.path.join(place.path, name)]).close()
 
 
 def _members(path: str) -> list[int]:

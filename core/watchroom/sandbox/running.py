@@ -65,10 +65,10 @@ def run(
     with ExitStack() as closing:
         ends = Ends()
         closing.callback(ends.close)
-        out, printing = ends.to_us()
-        err, complaining = ends.to_us()
-        launch = fence.launch(command, folder, limits, network, ends)
         try:
+            out, printing = ends.to_us()
+            err, complaining = ends.to_us()
+            launch = fence.launch(command, folder, limits, network, ends)
             process = subprocess.Popen(
                 launch.argv,
                 stdin=subprocess.DEVNULL,
@@ -79,9 +79,9 @@ def run(
                 pass_fds=tuple(fd for fd in ends.inherited() if fd not in (printing, complaining)),
                 start_new_session=True,
             )
+            running = _Running(process, closing)
         except OSError as error:
             raise CommandNotStarted(reason=error.strerror or str(error)) from error
-        running = _Running(process, closing)
         ends.started()
         outputs = [
             Output("stdout", out, limits.output_bytes, on_output),
@@ -104,13 +104,14 @@ class _Running:
 
     def __init__(self, process: subprocess.Popen[bytes], closing: ExitStack) -> None:
         self._process = process
-        self._process_fd = os.pidfd_open(process.pid)
+        self._process_fd: int | None = None
         self._first: int | None = None
         self._first_fd: int | None = None
         self._group: Group | None = None
         self._looked = 0.0
         self.ended = False
         closing.callback(self._leave)
+        self._process_fd = os.pidfd_open(process.pid)
 
     def begin(self, fence: Fence, launch: Launch, limits: Limits) -> bytes:
         """Bound the first process, then let it begin. Returns what the fence said up to then; nothing begins
@@ -145,7 +146,8 @@ class _Running:
         with selectors.DefaultSelector() as selector:
             for output in outputs:
                 selector.register(output.fd, selectors.EVENT_READ, output)
-            selector.register(self._process_fd, selectors.EVENT_READ)
+            if self._process_fd is not None:
+                selector.register(self._process_fd, selectors.EVENT_READ)
             while selector.get_map() and (last is None or time.monotonic() < last):
                 left = (until if last is None else last) - time.monotonic()
                 for key, _ in selector.select(max(0.0, min(left, _LOOKING) if looks else left)):
@@ -197,7 +199,8 @@ class _Running:
         if self._process.poll() is None:
             self._end()
             self._wait()
-        os.close(self._process_fd)
+        if self._process_fd is not None:
+            os.close(self._process_fd)
         if self._first_fd is not None:
             # The first process of a namespace is gone only when all others are.
             _is_readable(self._first_fd, _GOING)
