@@ -14,16 +14,17 @@ def token() -> str:
     return f"98765.{os.getpid()}{next(_numbers)}"
 
 
-def alive(marked: str) -> list[str]:
-    """The command lines of the living processes that hold ``marked``."""
+def marked_processes(marked: str) -> list[int]:
+    """The living processes that have ``marked`` in their command line, ours left out."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = path.read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if marked.encode() in line:
-            found.append(line.replace(b"\0", b" ").decode())
+        pid = int(path.parent.name)
+        if marked.encode() in line and pid != os.getpid():
+            found.append(pid)
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from sandbox.conftest import Run
-from sandbox.machine import alive, groups_left, token
+from sandbox.machine import groups_left, marked_processes, token
 from watchroom.sandbox.fences import Fence
 from watchroom.sandbox.ladder import Ladder
 from watchroom.sandbox.limits import Limits
@@ -52,7 +52,7 @@ def test_a_fork_bomb_ends_at_the_timeout(inside: Run) -> None:
     bomb = f"b() {{ b | b & }}; b; sleep {marked}"
     finished = inside(bomb, limits=Limits(seconds=1, processes=40))
     assert finished.exit_code == 137 or finished.stderr
-    assert alive(marked) == []
+    assert marked_processes(marked) == []
     assert groups_left() == []
 
 
@@ -66,7 +66,7 @@ def test_a_fork_bomb_ends_without_control_groups(ungrouped: Fence, folder: Path)
     )
     assert not finished.timed_out
     assert finished.exit_code != 0
-    assert alive(marked) == []
+    assert marked_processes(marked) == []
 
 
 GREEDY = {

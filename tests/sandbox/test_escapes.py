@@ -6,6 +6,7 @@ import base64
 import os
 import select
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from sandbox.conftest import Run
-from sandbox.machine import alive, token
+from sandbox.machine import marked_processes, token
 from watchroom.sandbox.blocklist import blocked_by
 from watchroom.sandbox.errors import CommandNotStarted
 from watchroom.sandbox.fences import python_prefix
@@ -268,39 +269,70 @@ def test_nothing_survives_the_timeout(inside: Run, how: str) -> None:
     marked = token()
     finished = inside(f"echo on; {how.format(marked)}", limits=Limits(seconds=0.4))
     assert (finished.timed_out, finished.stdout) == (True, "on\n")
-    assert alive(marked) == []
+    assert marked_processes(marked) == []
 
 
 def test_nothing_survives_a_double_fork(inside: Run) -> None:
     marked = token()
     program = f"import os\nfor _ in range(2):\n  if os.fork(): os._exit(0)\n  os.setsid()\nos.execvp('sleep', ['sleep', '{marked}'])"
     assert not inside(f"{python(program)}; echo done").timed_out
-    assert alive(marked) == []
+    assert marked_processes(marked) == []
 
 
-def test_everything_ends_with_the_one_that_started_it(inside: Run, folder: Path, tmp_path: Path) -> None:
-    """A supervisor that is killed cannot end its commands any more."""
-    marked = token()
-    supervisor = f"""
-import sys
+def supervisor(command: str, folder: Path) -> str:
+    """A program that runs a command, and tells when it starts and what it hears."""
+    return f"""
 from watchroom.sandbox.ladder import Ladder
 from watchroom.sandbox.running import run
-run("echo on; sleep {marked}", {str(folder)!r}, fence=Ladder.probed().best, on_output=lambda _, text: print(text, flush=True))
+fence = Ladder.probed().best
+print("starting", flush=True)
+run({command!r}, {str(folder)!r}, fence=fence, on_output=lambda _, text: print(text, flush=True))
 """
-    with subprocess.Popen([sys.executable, "-c", supervisor], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "on\n"
-        sleepers = [
-            int(path.parent.name)
-            for path in Path("/proc").glob("[0-9]*/cmdline")
-            if _is_sleeper(path, marked)
-        ]
-        ends = [os.pidfd_open(pid) for pid in sleepers]
-        process.kill()
-    assert sleepers
-    for end in ends:
-        assert select.select([end], [], [], 30)[0]
+
+
+def ends(pid: int, seconds: float) -> bool:
+    """Whether a process ends within that time."""
+    try:
+        end = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([end], [], [], seconds)[0])
+    finally:
         os.close(end)
+
+
+def test_everything_ends_with_the_one_that_started_it(inside: Run, folder: Path) -> None:
+    """A supervisor that is killed cannot end its commands any more."""
+    marked = token()
+    program = supervisor(f"echo on; sleep {marked}", folder)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert [process.stdout.readline() for _ in range(2)] == ["starting\n", "on\n"]
+        running = marked_processes(marked)
+        assert running
+        process.kill()
+    assert [pid for pid in running if not ends(pid, 10)] == []
+
+
+@pytest.mark.parametrize("after", [0.0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.012, 0.015, 0.02])
+def test_no_command_outlives_one_that_is_killed_while_it_starts(
+    inside: Run, folder: Path, after: float
+) -> None:
+    """The fence is up by then in part, or about to let the command begin. Of bubblewrap itself a process may
+    stay, which waits for ever for one that was killed; that one is ended here."""
+    marked = token()
+    program = supervisor(f"sleep {marked}", folder)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "starting\n"
+        select.select([process.stdout], [], [], after)
+        process.kill()
+    left = [pid for pid in marked_processes(marked) if not ends(pid, 1)]
+    commands = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert [line for line in commands if b"bwrap" not in line] == []
 
 
 REFUSED_CALLS = {
@@ -380,10 +412,3 @@ def test_a_folder_swapped_for_a_symlink_meanwhile_shows_nothing(
     finally:
         stop.set()
         swapping.join()
-
-
-def _is_sleeper(path: Path, marked: str) -> bool:
-    try:
-        return path.read_bytes() == f"sleep\0{marked}\0".encode()
-    except (FileNotFoundError, ProcessLookupError):
-        return False

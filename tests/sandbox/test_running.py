@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox.conftest import Run
-from sandbox.machine import alive, children, groups_left, open_files, token
+from sandbox.machine import children, groups_left, marked_processes, open_files, token
 from watchroom.sandbox.errors import CommandNotStarted, FolderNotFound, FolderTooWide, InvalidCommand
 from watchroom.sandbox.fences import Fence
 from watchroom.sandbox.limits import Limits
@@ -105,7 +105,7 @@ def test_it_stops_when_it_is_told_to(inside: Run) -> None:
     marked = token()
     finished = inside(f"echo on; sleep {marked}", stop=stop, on_output=lambda *_: stop.set())
     assert (finished.exit_code, finished.timed_out) == (137, False)
-    assert alive(marked) == []
+    assert marked_processes(marked) == []
 
 
 def test_a_listener_that_fails_leaves_nothing_running(inside: Run) -> None:
@@ -116,14 +116,14 @@ def test_a_listener_that_fails_leaves_nothing_running(inside: Run) -> None:
 
     with pytest.raises(RuntimeError, match="heard enough"):
         inside(f"echo on; sleep {marked}", on_output=fail)
-    assert alive(marked) == []
+    assert marked_processes(marked) == []
 
 
 def test_what_stays_in_the_background_ends_with_the_command(inside: Run) -> None:
     marked = token()
     finished = inside(f"(setsid sleep {marked} &) ; sleep {marked} & echo done")
     assert (finished.stdout, finished.exit_code, finished.timed_out) == ("done\n", 0, False)
-    assert alive(marked) == []
+    assert marked_processes(marked) == []
 
 
 def test_several_run_at_once_and_leave_nothing_behind(fence: Fence, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from watchroom.sandbox.fences import (
     environment,
     is_within,
     python_prefix,
+    shell,
 )
 from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.limits import Limits
@@ -74,7 +75,7 @@ class Bubblewrap:
             *_variables(path),
             *_filtered(self._filters[network], ends),
             *("--json-status-fd", str(telling), "--block-fd", str(waiting)),
-            *("--", "/bin/sh", "-c", command),
+            *("--", *shell(command)),
         ]
         return Launch(tuple(argv), told, gate)
 

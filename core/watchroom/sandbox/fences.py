@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from typing import Final, NamedTuple, Protocol
 
@@ -62,6 +63,11 @@ class Ends:
         read, write = os.pipe()
         return self.ours(write), self.theirs(read)
 
+    def both_ways(self) -> tuple[int, int]:
+        """A line on which both sides speak: our end, and theirs."""
+        ours, theirs = socket.socketpair()
+        return self.ours(ours.detach()), self.theirs(theirs.detach())
+
     def inherited(self) -> tuple[int, ...]:
         return tuple(self._theirs)
 
@@ -99,6 +105,15 @@ class Fence(Protocol):
     def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
         """Why the command never ran, None if it did."""
         ...
+
+
+def shell(command: str) -> tuple[str, ...]:
+    """Runs ``command``, once the line on its standard input says so. A fence that is just being put up may
+    outlive the one who does it; the command then hears that nobody is there, and does not begin."""
+    return "/bin/sh", "-c", _WHEN_ASKED, "sh", command
+
+
+_WHEN_ASKED: Final = 'echo >&0; read -r _ || exit 125; exec /bin/sh -c "$1" < /dev/null'
 
 
 def environment(folder: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a command prints: read to the end, kept up to a cap."""
+"""What comes from a command: above all what it prints, read to the end, kept up to a cap."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import contextlib
 import os
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 OnOutput: TypeAlias = Callable[[Stream, str], None]
@@ -14,8 +14,32 @@ OnOutput: TypeAlias = Callable[[Stream, str], None]
 _AT_ONCE: Final = 256 * 1024
 
 
+class Source(Protocol):
+    """Something that comes from a command. Read it whenever there is something; it never waits."""
+
+    fd: int
+
+    def read(self) -> bool:
+        """Take what is there. False if there will be no more."""
+        ...
+
+
+class Line:
+    """Where the command asks whether it may begin, and is told that it may."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def read(self) -> bool:
+        # Who asked may be killed before it is answered; its end is seen elsewhere.
+        with contextlib.suppress(ConnectionError):
+            if os.read(self.fd, 1):
+                os.write(self.fd, b"\n")
+        return False
+
+
 class Output:
-    """One stream. Read it whenever there is something; it never waits."""
+    """One stream of what it prints."""
 
     def __init__(self, stream: Stream, fd: int, most: int, on_output: OnOutput | None) -> None:
         self.fd = fd

@@ -20,7 +20,7 @@ from watchroom.sandbox.errors import CommandNotStarted, InvalidCommand
 from watchroom.sandbox.fences import Ends, Fence, Launch
 from watchroom.sandbox.groups import Group
 from watchroom.sandbox.limits import Limits
-from watchroom.sandbox.output import OnOutput, Output, drained
+from watchroom.sandbox.output import Line, OnOutput, Output, Source, drained
 from watchroom.sandbox.watching import beyond
 
 _FIRST: Final = re.compile(rb'"child-pid": *(\d+)\D')
@@ -68,15 +68,16 @@ def run(
         try:
             out, printing = ends.to_us()
             err, complaining = ends.to_us()
+            line, listening = ends.both_ways()
             launch = fence.launch(command, folder, limits, network, ends)
             process = subprocess.Popen(
                 launch.argv,
-                stdin=subprocess.DEVNULL,
+                stdin=listening,
                 stdout=printing,
                 stderr=complaining,
                 env={},
                 cwd="/",
-                pass_fds=tuple(fd for fd in ends.inherited() if fd not in (printing, complaining)),
+                pass_fds=tuple(set(ends.inherited()) - {listening, printing, complaining}),
                 start_new_session=True,
             )
             running = _Running(process, closing)
@@ -88,7 +89,7 @@ def run(
             Output("stderr", err, limits.output_bytes, on_output),
         ]
         told = running.begin(fence, launch, limits)
-        timed_out = running.watch(outputs, begin + limits.seconds, limits, stop)
+        timed_out = running.watch([*outputs, Line(line)], begin + limits.seconds, limits, stop)
         exit_code = running.exit_code()
         stdout, stderr = (each.finish() for each in outputs)
         reason = fence.why_not_started(told + drained(launch.told), exit_code, stderr)
@@ -137,15 +138,16 @@ class _Running:
         return heard
 
     def watch(
-        self, outputs: Sequence[Output], until: float, limits: Limits, stop: threading.Event | None
+        self, sources: Sequence[Source], until: float, limits: Limits, stop: threading.Event | None
     ) -> bool:
-        """Read what is printed until all is over. Returns whether it was ended because its time was."""
+        """Read what comes from ``sources`` until all is over. Returns whether it was ended because its time
+        was."""
         timed_out = False
         last: float | None = None
         looks = stop is not None or self._group is None
         with selectors.DefaultSelector() as selector:
-            for output in outputs:
-                selector.register(output.fd, selectors.EVENT_READ, output)
+            for source in sources:
+                selector.register(source.fd, selectors.EVENT_READ, source)
             if self._process_fd is not None:
                 selector.register(self._process_fd, selectors.EVENT_READ)
             while selector.get_map() and (last is None or time.monotonic() < last):
