@@ -1,6 +1,7 @@
 """Counts what the processes of a command use, for machines without control groups to do it.
 
-What is counted is bounded, not prevented: between two looks a command can go beyond.
+What is counted is bounded, not prevented: between two looks a command can go beyond, and far beyond where we
+are root, whose processes the kernel does not count.
 """
 
 from __future__ import annotations
