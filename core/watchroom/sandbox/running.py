@@ -28,6 +28,7 @@ _STARTING: Final = 10.0
 """Seconds in which a fence must be up."""
 _GOING: Final = 5.0
 """Seconds in which what was killed must be gone: it is the kernel that ends it."""
+_KILLED: Final = 128 + signal.SIGKILL
 _LOOKING: Final = 0.05
 """Seconds between two looks at ``stop``, and at what a command uses that no group holds."""
 
@@ -93,7 +94,10 @@ def run(
         exit_code = running.exit_code()
         stdout, stderr = (each.finish() for each in outputs)
         reason = fence.why_not_started(told + drained(launch.told), exit_code, stderr)
-        if reason is not None and not running.ended:
+        if running.ended:
+            # A fence that is ended while it starts complains of that, in its own words and with its own code.
+            exit_code, stderr = _KILLED, stderr if reason is None else ""
+        elif reason is not None:
             raise CommandNotStarted(reason=reason)
     cut = any(each.cut for each in outputs)
     return Finished(stdout, stderr, exit_code, timed_out, time.monotonic() - begin, cut)
