@@ -42,4 +42,11 @@ def open_files() -> int:
 
 
 def groups_left() -> list[Path]:
-    return [*Path("/sys/fs/cgroup").rglob(f"watchroom-{os.getpid()}-*")]
+    # Other runs' groups come and go meanwhile, which os.walk does not mind.
+    mine = f"watchroom-{os.getpid()}-"
+    return [
+        Path(folder, name)
+        for folder, names, _ in os.walk("/sys/fs/cgroup")
+        for name in names
+        if name.startswith(mine)
+    ]
