@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -155,9 +156,9 @@ def test_no_program_is_left_that_runs_as_its_owner(inside: Run, folder: Path) ->
 
 
 def test_temporary_files_are_its_own(inside: Run) -> None:
-    name = f"/tmp/watchroom-{os.getpid()}"
-    assert inside(f"echo x > {name}; cat {name}").stdout == "x\n"
-    assert not os.path.exists(name)
+    name = f"watchroom-{os.getpid()}"
+    assert inside(f"echo x > $TMPDIR/{name}; cat $TMPDIR/{name}").stdout == "x\n"
+    assert not Path(tempfile.gettempdir(), name).exists()
 
 
 def test_a_symlink_leads_nowhere(folder: Path, inside: Run, other: Path) -> None:

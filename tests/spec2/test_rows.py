@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from calls import ok
-from tasking import Team, on_disk
+from tasking import Team, as_nobody, on_disk
 from watchroom import Agent, Row, Workspace
 from watchroom.zones.task_files import Author
 
@@ -87,6 +87,60 @@ def test_a_change_is_noticed_whatever_its_time_and_size(team: Team) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     (row,) = team.workspace.task_files.take_in("alice")
     assert team.workspace.journal.content(row.seq) == "two\n"
+
+
+def test_whatever_a_file_is_called_it_has_a_row_and_stops_nothing(team: Team) -> None:
+    names = [
+        "a..b.txt",
+        "c:d",
+        " edges ",
+        "line\nbreak",
+        "CON",
+        "back\\slash",
+        "~home",
+        b"\xff".decode("utf-8", "surrogateescape"),
+    ]
+    for number, name in enumerate(names):
+        (team.folder / name).write_text(f"{number}\n")
+    rows = team.workspace.task_files.take_in("alice", COMMAND)
+    assert sorted(team.workspace.journal.content(row.seq) or "" for row in rows) == [
+        f"{number}\n" for number in range(len(names))
+    ]
+    assert team.workspace.task_files.take_in("alice", COMMAND) == []
+    ok(team.one, "write_file", path="plain.md", content="x")
+
+
+def test_a_file_that_became_a_folder_and_a_folder_that_became_a_file(team: Team) -> None:
+    ok(team.one, "write_file", path="one", content="x")
+    ok(team.one, "write_file", path="two/inner", content="x")
+    (team.folder / "one").unlink()
+    (team.folder / "two/inner").unlink()
+    (team.folder / "two").rmdir()
+    (team.folder / "one").mkdir()
+    (team.folder / "one/inner").write_text("y")
+    (team.folder / "two").write_text("y")
+    rows = team.workspace.task_files.take_in("alice", COMMAND)
+    assert {row.outcome for row in rows} == {"ok"}
+    assert unaccounted(team.workspace, team.folder) == []
+
+
+def test_what_nobody_may_look_into_is_told_and_stops_nothing(team: Team) -> None:
+    ok(team.one, "write_file", path="closed/inner.txt", content="x")
+    ok(team.one, "write_file", path="secret.txt", content="x")
+    (team.folder / "open.txt").write_text("y")
+    (team.folder / "secret.txt").chmod(0)
+    (team.folder / "closed").chmod(0)
+    team.folder.chmod(0o755)
+    try:
+        with as_nobody():
+            rows = team.workspace.task_files.take_in("alice", COMMAND)
+    finally:
+        (team.folder / "closed").chmod(0o755)
+    found = {row.path.partition("/")[2]: (row.outcome, row.error) for row in rows}
+    assert found["open.txt"] == ("ok", "")
+    assert found["closed"] == ("failed", "permission_denied")
+    assert "closed/inner.txt" not in found, "what cannot be seen is not gone"
+    assert heads(team.workspace, team.folder)["closed/inner.txt"].version == 1
 
 
 def test_what_git_keeps_for_itself_has_no_rows(team: Team) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 from calls import ok, refused
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
-from tasking import Team, emptied, on_disk
+from tasking import Team, as_nobody, emptied, on_disk
 from watchroom import Agent, Toolbox
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 
@@ -158,19 +156,6 @@ def test_what_the_system_denies_is_said(team: Team) -> None:
         assert refused(team.one, "write_file", path="new", content="x")["error"] == "permission_denied"
 
 
-@contextmanager
-def as_nobody() -> Iterator[None]:
-    """Without the rights of root, whom the system denies nothing."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
 @pytest.mark.parametrize("target", ["../other/plan.md", "/etc/passwd", "inside.md", "missing"])
 def test_a_symlink_leads_nowhere(team: Team, target: str) -> None:
     ok(team.other, "write_file", path="plan.md", content="theirs")
@@ -218,6 +203,7 @@ def test_a_folder_that_cannot_be_one_is_refused(team: Team, tmp_path: Path) -> N
         with pytest.raises(InvalidWorkspace) as caught:
             team.workspace.tasks.submit("human:dana", "Build something.", path)
         assert caught.value.values["rule"] == rule, path
+    assert not (team.folder / "below").exists(), "what is refused is not made"
 
 
 def test_a_folder_is_free_again_when_its_task_ended(team: Team) -> None:
@@ -225,5 +211,7 @@ def test_a_folder_is_free_again_when_its_task_ended(team: Team) -> None:
     assert team.workspace.tasks.end("human:dana", task.id, "done", "All is well.").status == "done"
     again = team.workspace.tasks.submit("human:dana", "Go on.", team.folder)
     assert again.status == "open"
+    ended = refused(team.one, "write_file", path="a.md", content="x")
+    assert ended["error"] == "workspace_not_bound", "its folder is another task's now"
     with pytest.raises(TaskNotFound):
         team.workspace.tasks.find("no-such-task")

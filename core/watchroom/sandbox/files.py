@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.disk import Folder, Found, Parts
@@ -18,7 +19,6 @@ from watchroom.sandbox.errors import FolderDenied, PathTraversalBlocked
 OWN: Final = ".watchroom"
 """The folder in a task's folder where half-written files live; it is no part of the workspace."""
 
-T = TypeVar("T")
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 
 
@@ -29,6 +29,14 @@ class Info(NamedTuple):
     folders: int
     size: int
     changed: int
+
+
+class Seen(NamedTuple):
+    """All regular files, by their parts, but what git keeps for itself; and the folders that nobody here may
+    look into."""
+
+    files: list[tuple[Parts, Found]]
+    closed: list[Parts]
 
 
 def task_path(given: str) -> str:
@@ -67,11 +75,30 @@ class TaskFolder:
     def data(self, path: str, limit: int | None = None) -> bytes | None:
         """The bytes of a file, at most ``limit`` + 1; None where there is none. Raises
         `PathTraversalBlocked` where a symlink stands in the way, `NotText` where it is no regular file."""
-        return self._found(path, lambda parts: self._folder.read(parts, limit))
+        parts = _parts(path)
+        try:
+            with self._refusals(path):
+                found = self._folder.read(parts, limit)
+        except NotAFile as error:
+            self._check_steps(path, parts)
+            raise NotText(rule="not_a_file") from error
+        if found is None and self._folder.is_blocked(parts):
+            self._check_steps(path, parts)
+        return found
 
-    def digest(self, path: str) -> Digest | None:
-        """What tells a file of any size from others, None where there is none. Raises as `data` does."""
-        return self._found(path, self._folder.digest)
+    def seen(self, parts: Parts, limit: int) -> bytes:
+        """The bytes of a file that `look` has found, at most ``limit`` + 1: whatever it is called."""
+        with self._refusals("/".join(parts)):
+            return self._folder.read(parts, limit) or b""
+
+    def digest(self, parts: Parts) -> Digest | None:
+        """What tells a regular file of any size and name from others, None where there is none. Raises
+        `FolderDenied`."""
+        try:
+            with self._refusals("/".join(parts)):
+                return self._folder.digest(parts)
+        except NotAFile:
+            return None
 
     def read(self, path: str) -> str:
         """The text of a file. Raises `NotFound`, `NotText`, `TooLarge`, and what `data` raises."""
@@ -101,43 +128,43 @@ class TaskFolder:
         return [each for each in found if parts or each.name != OWN]
 
     def info(self) -> Info:
+        """Raises `FolderDenied` where a folder cannot be looked into."""
         files = folders = size = changed = 0
-        for _, entry in self._walk(()):
+        closed: list[Parts] = []
+        for _, entry in self._walk((), closed):
             if entry.kind == "folder":
                 folders += 1
             else:
                 files += 1
                 size += entry.size
             changed = max(changed, entry.changed)
+        if closed:
+            raise FolderDenied(
+                path=names.storable("/".join(closed[0]), 200), reason=os.strerror(errno.EACCES)
+            )
         return Info(files, folders, size, changed)
 
-    def files(self) -> Iterator[tuple[str, Found]]:
-        """Every regular file, by its path; what git keeps for itself is none."""
-        for parts, entry in self._walk(()):
-            if entry.kind == "file" and parts[0] != ".git":
-                yield "/".join(parts), entry
+    def look(self) -> Seen:
+        """What there is now."""
+        closed: list[Parts] = []
+        walked = self._walk((), closed)
+        files = [(parts, each) for parts, each in walked if each.kind == "file" and parts[0] != ".git"]
+        return Seen(files, closed)
 
-    def _walk(self, above: Parts) -> Iterator[tuple[Parts, Found]]:
-        for entry in self._folder.entries(above) or ():
+    def _walk(self, above: Parts, closed: list[Parts]) -> Iterator[tuple[Parts, Found]]:
+        """Everything beneath a folder; ``closed`` is told which of them cannot be looked into."""
+        try:
+            entries = self._folder.entries(above) or ()
+        except PermissionError:
+            closed.append(above)
+            return
+        for entry in entries:
             parts = (*above, entry.name)
             if parts == (OWN,):
                 continue
             yield parts, entry
             if entry.kind == "folder":
-                yield from self._walk(parts)
-
-    def _found(self, path: str, look: Callable[[Parts], T | None]) -> T | None:
-        """What ``look`` finds at a path, with what it raises said in this room's words."""
-        parts = _parts(path)
-        try:
-            with self._refusals(path):
-                found = look(parts)
-                if found is None and self._folder.is_blocked(parts):
-                    self._check_steps(path, parts)
-                return found
-        except NotAFile as error:
-            self._check_steps(path, parts)
-            raise NotText(rule="not_a_file") from error
+                yield from self._walk(parts, closed)
 
     def _check_steps(self, path: str, parts: Parts) -> None:
         """Raise `PathTraversalBlocked` if a symlink is among the steps to ``parts``."""
@@ -151,7 +178,7 @@ class TaskFolder:
         try:
             yield
         except PermissionError as error:
-            raise FolderDenied(path=path, reason=error.strerror or "") from error
+            raise FolderDenied(path=names.storable(path, 200), reason=error.strerror or "") from error
 
 
 def _parts(path: str) -> Parts:

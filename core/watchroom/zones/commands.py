@@ -10,9 +10,10 @@ from threading import Lock, Timer
 from typing import Final, NamedTuple
 
 from watchroom import names
+from watchroom.errors import WatchroomError
 from watchroom.model import PRINTED, Json, Note, Row, Write
 from watchroom.sandbox.blocklist import blocked_by
-from watchroom.sandbox.errors import CommandBlocked, CommandNotStarted, NoSandbox
+from watchroom.sandbox.errors import CommandBlocked, NoSandbox
 from watchroom.sandbox.ladder import Ladder
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.output import Stream
@@ -54,7 +55,8 @@ class Commands:
 
     def run(self, actor: str, command: str, limits: Limits) -> Ran:
         """Run a command in the folder of the actor's task, to its end or the end of its time. Raises
-        `WorkspaceNotBound`, `CommandBlocked`, `NoSandbox`, `InvalidCommand`, `CommandNotStarted`."""
+        `WorkspaceNotBound`, `CommandBlocked`, `NoSandbox`, and what keeps it from starting:
+        `CommandNotStarted`, `InvalidCommand`, `FolderNotFound`, `FolderTooWide`."""
         folder = self._files.folder(actor)
         names.text(command)
         keyword = blocked_by(command)
@@ -70,15 +72,13 @@ class Commands:
         printing = _Printing(lambda stream, text: self._note(actor, path, stream, text))
         try:
             finished = run(command, folder, fence=fence, limits=limits, on_output=printing.take)
-        except CommandNotStarted as error:
-            self._end(
-                actor, path, message, {"error": error.code, "reason": str(error.values.get("reason", ""))}, {}
-            )
+        except WatchroomError as error:
+            self._end(actor, path, message, {"error": error.code, "message": error.message()}, {})
             raise
         finally:
             printing.close()
-            author = Author(actor, RUN, message, {"command": path})
-            changed = tuple(self._files.take_in(actor, author))
+        author = Author(actor, RUN, message, {"command": path})
+        changed = tuple(self._files.take_in(actor, author))
         told: dict[str, Json] = {
             "stdout": finished.stdout,
             "stderr": finished.stderr,

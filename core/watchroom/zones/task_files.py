@@ -12,10 +12,10 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from watchroom import names
-from watchroom.disk import Found
+from watchroom.disk import Found, Parts
 from watchroom.errors import NotFound, NotText, TooLarge
-from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Json, Row, Write
-from watchroom.sandbox.errors import WorkspaceNotBound
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Json, Note, Row, Write
+from watchroom.sandbox.errors import FolderDenied, WorkspaceNotBound
 from watchroom.sandbox.files import Info, TaskFolder, task_path
 from watchroom.zones.outside import EDIT_TOOL
 from watchroom.zones.store import Store
@@ -38,12 +38,12 @@ class Author(NamedTuple):
     detail: dict[str, Json] | None = None
 
 
-_OUTSIDE: Final = Author(OUTSIDE, EDIT_TOOL)
+OUTSIDERS: Final = Author(OUTSIDE, EDIT_TOOL)
 
 
 class _Bound(NamedTuple):
     folder: TaskFolder
-    known: dict[str, tuple[tuple[int, int], int]]
+    known: dict[Parts, tuple[tuple[int, int], int]]
     """Of each file its stamp when it was last looked into, and its newest row then."""
 
 
@@ -70,8 +70,9 @@ class TaskFiles:
         `PathTraversalBlocked`, `InvalidPath`, `NotFound`, `NotText`, `FolderDenied`."""
         task, bound = self._of(actor)
         path = task_path(path)
+        parts = tuple(path.split("/"))
         with self._store.committer.exclusively() as commit:
-            row = self._take_in(task, bound, path, _OUTSIDE, commit)
+            row = self._take_in(task, bound, parts, OUTSIDERS, commit)
             content = bound.folder.read(path)
         if row is None:
             raise NotFound(path=path, zone=bound.folder.path)
@@ -82,9 +83,10 @@ class TaskFiles:
         """Create or replace a file. Raises what `read` raises but `NotFound`, and `TooLarge`."""
         task, bound = self._of(actor)
         path = task_path(path)
+        parts = tuple(path.split("/"))
         data = names.text(content)
         with self._store.committer.exclusively() as commit:
-            self._take_in(task, bound, path, _OUTSIDE, commit)
+            self._take_in(task, bound, parts, OUTSIDERS, commit)
             bound.folder.write(path, data)
             return commit(Write(actor, tool, ZONE, f"{task}/{path}", content)).row
 
@@ -101,20 +103,46 @@ class TaskFiles:
         self._store.note_reading(actor, tool, ZONE, f"{task}/", None)
         return found
 
-    def take_in(self, actor: str, author: Author | None = None) -> list[Row]:
-        """Make rows of all that changed in the folder, as made by ``author``, or by someone outside."""
+    def take_in(self, actor: str, author: Author = OUTSIDERS) -> list[Row]:
+        """Make rows of all that changed in the folder, as made by ``author``; of what nobody may look into,
+        rows that say so."""
         task, bound = self._of(actor)
-        prefix = f"{task}/"
-        rows = []
+        changed, gone, closed = self._differing(task, bound)
+        if not (changed or gone or closed):
+            return []
+        rows: list[Row] = []
         with self._store.committer.exclusively() as commit:
-            gone = {head.path: head for head in self._store.journal.heads(ZONE, prefix) if not head.deleted}
-            for path, entry in bound.folder.files():
-                gone.pop(prefix + names.storable(path, names.MAX_PATH_BYTES), None)
-                row = self._look_into(task, bound, path, entry, author or _OUTSIDE, commit)
-                rows += [row] if row else []
-            for path, head in gone.items():
-                rows.append(_commit(commit, author or _OUTSIDE, path, None, head.version or 0))
+            # What is gone comes first: where a folder took a file's place, the file has to go before.
+            for parts in (*gone, *changed):
+                before = self._store.journal.head(ZONE, _row_path(task, parts))
+                row = self._take_in(task, bound, parts, author, commit)
+                if row is not None and (before is None or row.seq != before.seq):
+                    rows.append(row)
+            rows += [commit(_denied(author, _row_path(task, parts))).row for parts in closed]
         return rows
+
+    def _differing(self, task: str, bound: _Bound) -> tuple[list[Parts], list[Parts], list[Parts]]:
+        """The files that are not as their newest rows say, those that are gone, and what cannot be looked
+        into. Nobody is held off meanwhile: there may be much to read."""
+        heads = {head.path: head for head in self._store.journal.heads(ZONE, f"{task}/")}
+        seen = bound.folder.look()
+        changed, closed = [], list(seen.closed)
+        for parts, entry in seen.files:
+            head = heads.pop(_row_path(task, parts), None)
+            if head is not None and bound.known.get(parts) == (entry.stamp, head.seq):
+                continue
+            try:
+                found = bound.folder.digest(parts)
+            except FolderDenied:
+                closed.append(parts)
+                continue
+            if head is None or (found.sha256 if found else None) != _checksum(head):
+                changed.append(parts)
+            elif time.time_ns() - entry.stamp[1] > _SETTLED_AFTER:
+                bound.known[parts] = (entry.stamp, head.seq)
+        hidden = tuple(_row_path(task, parts) + "/" for parts in closed)
+        gone = [head.path for head in heads.values() if not head.deleted and not head.path.startswith(hidden)]
+        return changed, [tuple(path.split("/")[1:]) for path in gone], closed
 
     def close(self) -> None:
         with self._lock:
@@ -124,7 +152,8 @@ class TaskFiles:
 
     def _of(self, actor: str) -> tuple[str, _Bound]:
         task = self.task_of(actor)
-        if not task:
+        # The folder of a task that has ended may be another one's by now.
+        if not task or not self._tasks.is_open(task):
             raise WorkspaceNotBound(agent=actor)
         with self._lock:
             bound = self._bound.get(task)
@@ -135,46 +164,33 @@ class TaskFiles:
                 bound = self._bound[task] = _Bound(TaskFolder(folder), {})
         return task, bound
 
-    def _look_into(
-        self,
-        task: str,
-        bound: _Bound,
-        path: str,
-        entry: Found,
-        author: Author,
-        commit: Callable[[Draft], Appended],
-    ) -> Row | None:
-        """Make a row of a file if it changed since it was last looked into."""
-        head = self._store.journal.head(ZONE, _row_path(task, path))
-        if head is not None and bound.known.get(path) == (entry.stamp, head.seq):
-            return None
-        row = self._take_in(task, bound, path, author, commit)
-        if row is not None and time.time_ns() - entry.stamp[1] > _SETTLED_AFTER:
-            bound.known[path] = (entry.stamp, row.seq)
-        return None if row is None or (head is not None and row.seq == head.seq) else row
-
     def _take_in(
-        self, task: str, bound: _Bound, path: str, author: Author, commit: Callable[[Draft], Appended]
+        self, task: str, bound: _Bound, parts: Parts, author: Author, commit: Callable[[Draft], Appended]
     ) -> Row | None:
         """The row of a file as it is on disk, made if there is none yet; None where there never was one."""
-        where = _row_path(task, path)
+        where = _row_path(task, parts)
         head = self._store.journal.head(ZONE, where)
-        found = bound.folder.digest(path)
+        found = bound.folder.digest(parts)
         if (found.sha256 if found else None) == _checksum(head):
             return head
         version = (head.version or 0) if head else 0
         if found is None:
             return _commit(commit, author, where, None, version)
         try:
-            content = names.decoded(bound.folder.data(path, MAX_TEXT_BYTES) or b"")
+            content = names.decoded(bound.folder.seen(parts, MAX_TEXT_BYTES))
         except (NotText, TooLarge):
             pointer: dict[str, Json] = {"sha256": found.sha256, "size": found.size}
             return _commit(commit, author, where, POINTER.format(**found._asdict()), version, pointer)
         return _commit(commit, author, where, content, version)
 
 
-def _row_path(task: str, path: str) -> str:
-    return f"{task}/{names.storable(path, names.MAX_PATH_BYTES)}"
+def _row_path(task: str, parts: Parts) -> str:
+    return f"{task}/{names.storable('/'.join(parts), names.MAX_PATH_BYTES)}"
+
+
+def _denied(author: Author, path: str) -> Note:
+    code, detail = FolderDenied.code, author.detail
+    return Note(author.actor, author.tool, ZONE, path, "failed", code, author.message, detail=detail)
 
 
 def _checksum(head: Row | None) -> str | None:

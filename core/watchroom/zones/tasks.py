@@ -42,14 +42,20 @@ class Tasks:
         for a path that is not absolute, stands for something else than a folder, or shares files with this
         workspace or with another task that is open."""
         names.text(text)
-        folder = "" if workspace_path is None else self._made(os.fspath(workspace_path))
+        folder = "" if workspace_path is None else _real(os.fspath(workspace_path))
         task = uuid.uuid4().hex[:12]
         with self._store.committer.exclusively() as commit:
             if folder:
                 self._check_shared_by_none(folder)
+                _make(folder)
             content = {"taskId": task, "workspacePath": folder, "requirement": text}
             row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), _title(text), 0)).row
         return Task(task, text, folder, actor, row.time, "open")
+
+    def is_open(self, task: str) -> bool:
+        """Whether there is such a task, and it has not ended."""
+        head = self._store.journal.head(ZONE, task)
+        return head is not None and head.version == 1
 
     def find(self, task: str) -> Task:
         """The task of that id. Raises `TaskNotFound`."""
@@ -85,18 +91,6 @@ class Tasks:
             cast("TaskStatus", status),
         )
 
-    def _made(self, given: str) -> str:
-        """The real path of a folder, which is made if it is missing."""
-        if not os.path.isabs(given) or "\0" in given or not names.is_unicode(given):
-            raise InvalidWorkspace(path=names.storable(given, 200), rule="not_absolute")
-        try:
-            os.makedirs(given, exist_ok=True)
-        except (FileExistsError, NotADirectoryError) as error:
-            raise InvalidWorkspace(path=given, rule="not_a_folder") from error
-        except OSError as error:
-            raise InvalidWorkspace(path=given, rule="cannot_be_made") from error
-        return os.path.realpath(given)
-
     def _check_shared_by_none(self, folder: str) -> None:
         if _overlap(folder, self._root):
             raise InvalidWorkspace(path=folder, rule="holds_the_journal")
@@ -108,6 +102,22 @@ class Tasks:
 def created_at(task: Task) -> str:
     """When the task began, as ISO 8601 in UTC."""
     return timestamp(task.created)
+
+
+def _real(given: str) -> str:
+    """The path of a folder without symlinks, whether it is there or not."""
+    if not os.path.isabs(given) or "\0" in given or not names.is_unicode(given):
+        raise InvalidWorkspace(path=names.storable(given, 200), rule="not_absolute")
+    return os.path.realpath(given)
+
+
+def _make(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InvalidWorkspace(path=folder, rule="not_a_folder") from error
+    except OSError as error:
+        raise InvalidWorkspace(path=folder, rule="cannot_be_made") from error
 
 
 def _overlap(one: str, other: str) -> bool:
