@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from calls import ok, refused
+from sandbox.machine import marked_processes, token
 from tasking import Team
 from watchroom import Row
 
@@ -18,6 +21,10 @@ def fenced(team: Team) -> None:
 
 def rows_of(team: Team, tool: str) -> list[Row]:
     team.workspace.flush()
+    return rows_with(team, tool)
+
+
+def rows_with(team: Team, tool: str) -> list[Row]:
     return [row for row in team.workspace.journal.rows(limit=10_000) if row.tool == tool]
 
 
@@ -76,6 +83,32 @@ def test_one_that_takes_too_long_is_ended(team: Team) -> None:
     assert (result["stdout"], result["changed"]) == ("begun\n", ["left"])
     (ended,) = rows_of(team, "end_command")
     assert ended.detail["timed_out"] is True
+
+
+def test_one_that_is_stopped_leaves_nothing_running(team: Team) -> None:
+    """As when its agent is cancelled or terminated: another thread says so while it runs."""
+    marked = token()
+    heard = threading.Event()
+    ending = team.workspace.subscribe(lambda: heard.set() if rows_with(team, "command_output") else None)
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(
+            refused,
+            team.one,
+            "run_command",
+            command=f"echo begun; touch left; (setsid sleep {marked} &); sleep 60",
+        )
+        assert heard.wait(30)
+        assert team.workspace.commands.stop("bob") == 0
+        assert team.workspace.commands.stop("alice") == 1
+        result = running.result(30)
+    ending()
+    assert result["error"] == "command_stopped"
+    assert (result["stdout"], result["changed"]) == ("begun\n", ["left"])
+    (ended,) = rows_of(team, "end_command")
+    assert (ended.actor, ended.detail["stopped"], ended.detail["timed_out"]) == ("alice", True, False)
+    assert json.loads(team.workspace.journal.content(ended.seq) or "")["stopped"] is True
+    assert marked_processes(marked) == []
+    assert team.workspace.commands.stop("alice") == 0
 
 
 def test_one_with_a_forbidden_word_is_not_run(team: Team) -> None:

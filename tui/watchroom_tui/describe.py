@@ -185,8 +185,9 @@ def _of_a_session(row: Row, words: Catalogue) -> Span:
 def _of_a_command(row: Row, words: Catalogue) -> Span:
     """That a command runs, or how it ended."""
     detail = row.detail
-    if detail.get("timed_out"):
-        return Span(words("row.timed_out"), "error")
+    for how in ("timed_out", "stopped", "interrupted"):
+        if detail.get(how):
+            return Span(words(f"row.{how}"), "error")
     if "exit_code" not in detail:
         return Span("▸", "dim")
     code = detail["exit_code"]

@@ -63,6 +63,16 @@ class CommandTimeout(WatchroomError):
         return {"timedOut": True, "timeoutMs": round(seconds * 1000), **_told(self.values)}
 
 
+class CommandStopped(WatchroomError):
+    """The command was ended because its agent was. Values: stdout, stderr (what it had printed), changed (the
+    paths of files)."""
+
+    code = "command_stopped"
+
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        return _told(self.values)
+
+
 class CommandFailed(WatchroomError):
     """The command ended with another exit code than 0. Values: exit_code; stdout, stderr, changed (the paths
     of files)."""

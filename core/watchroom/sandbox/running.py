@@ -35,12 +35,14 @@ _LOOKING: Final = 0.05
 
 class Finished(NamedTuple):
     """What a command did. ``exit_code`` is 128 and the signal's number where a signal ended it, as in a
-    shell; ``cut`` says that it printed more than was kept."""
+    shell; ``stopped`` says that it was ended because somebody wanted it so, ``cut`` that it printed more than
+    was kept."""
 
     stdout: str
     stderr: str
     exit_code: int
     timed_out: bool
+    stopped: bool
     seconds: float
     cut: bool
 
@@ -90,7 +92,7 @@ def run(
             Output("stderr", err, limits.output_bytes, on_output),
         ]
         told = running.begin(fence, launch, limits)
-        timed_out = running.watch([*outputs, Line(line)], begin + limits.seconds, limits, stop)
+        running.watch([*outputs, Line(line)], begin + limits.seconds, limits, stop)
         exit_code = running.exit_code()
         stdout, stderr = (each.finish() for each in outputs)
         reason = fence.why_not_started(told + drained(launch.told), exit_code, stderr)
@@ -100,7 +102,8 @@ def run(
         elif reason is not None:
             raise CommandNotStarted(reason=reason)
     cut = any(each.cut for each in outputs)
-    return Finished(stdout, stderr, exit_code, timed_out, time.monotonic() - begin, cut)
+    seconds = time.monotonic() - begin
+    return Finished(stdout, stderr, exit_code, running.timed_out, running.stopped, seconds, cut)
 
 
 class _Running:
@@ -114,7 +117,7 @@ class _Running:
         self._first_fd: int | None = None
         self._group: Group | None = None
         self._looked = 0.0
-        self.ended = False
+        self.ended = self.timed_out = self.stopped = False
         closing.callback(self._leave)
         self._process_fd = os.pidfd_open(process.pid)
 
@@ -143,10 +146,8 @@ class _Running:
 
     def watch(
         self, sources: Sequence[Source], until: float, limits: Limits, stop: threading.Event | None
-    ) -> bool:
-        """Read what comes from ``sources`` until all is over. Returns whether it was ended because its time
-        was."""
-        timed_out = False
+    ) -> None:
+        """Read what comes from ``sources`` until all is over, and end it where that comes too late."""
         last: float | None = None
         looks = stop is not None or self._group is None
         with selectors.DefaultSelector() as selector:
@@ -163,11 +164,11 @@ class _Running:
                     elif not key.data.read():
                         selector.unregister(key.fileobj)
                 if last is None:
-                    timed_out = time.monotonic() >= until
-                    if timed_out or (stop is not None and stop.is_set()) or self._is_beyond(limits):
+                    self.timed_out = time.monotonic() >= until
+                    self.stopped = not self.timed_out and stop is not None and stop.is_set()
+                    if self.timed_out or self.stopped or self._is_beyond(limits):
                         self._end()
                         last = time.monotonic() + _GOING
-        return timed_out
 
     def exit_code(self) -> int:
         """How it ended, as a shell says it."""

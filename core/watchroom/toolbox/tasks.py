@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchroom import names
 from watchroom.model import Row, timestamp
-from watchroom.sandbox.errors import CommandFailed, CommandTimeout
+from watchroom.sandbox.errors import CommandFailed, CommandStopped, CommandTimeout
 from watchroom.sandbox.limits import Limits
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
@@ -61,6 +61,8 @@ def run(caller: Caller, args: take.RunCommand) -> give.CommandRan:
             seconds=args.timeout_ms / 1000,
             changed=changed or None,
         )
+    if finished.stopped:
+        raise CommandStopped(stdout=finished.stdout, stderr=finished.stderr, changed=changed or None)
     if finished.exit_code:
         raise CommandFailed(
             stdout=finished.stdout,

@@ -3,10 +3,11 @@ each file that it changed is a version by its agent (spec 2, CommandExecutor).""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
-from collections.abc import Callable, Mapping
-from threading import Lock, Timer
+from collections.abc import Callable, Iterator, Mapping
+from threading import Event, Lock, Timer
 from typing import Final, NamedTuple
 
 from watchroom import names
@@ -14,6 +15,7 @@ from watchroom.errors import WatchroomError
 from watchroom.model import PRINTED, Json, Note, Row, Write
 from watchroom.sandbox.blocklist import blocked_by
 from watchroom.sandbox.errors import CommandBlocked, NoSandbox
+from watchroom.sandbox.fences import Fence
 from watchroom.sandbox.ladder import Ladder
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.output import Stream
@@ -44,6 +46,8 @@ class Commands:
         self._files = files
         self._ladder: Ladder | None = None
         self._lock = Lock()
+        self._stops: dict[str, list[Event]] = {}
+        """Of each agent the commands that are running, by what ends them."""
 
     @property
     def ladder(self) -> Ladder:
@@ -65,13 +69,37 @@ class Commands:
         fence = self.ladder.best
         if fence is None:
             raise NoSandbox
+        with self._stoppable(actor) as stop:
+            return self._run(actor, command, folder, fence, limits, stop)
+
+    def stop(self, agent: str) -> int:
+        """End the commands that this process runs for an agent, with all that they started; returns how many
+        there are. They end on their own threads, a moment later."""
+        with self._lock:
+            stops = tuple(self._stops.get(agent, ()))
+        for stop in stops:
+            stop.set()
+        return len(stops)
+
+    @contextlib.contextmanager
+    def _stoppable(self, actor: str) -> Iterator[Event]:
+        stop = Event()
+        with self._lock:
+            self._stops.setdefault(actor, []).append(stop)
+        try:
+            yield stop
+        finally:
+            with self._lock:
+                self._stops[actor].remove(stop)
+
+    def _run(self, actor: str, command: str, folder: str, fence: Fence, limits: Limits, stop: Event) -> Ran:
         path = f"{self._files.task_of(actor)}/{uuid.uuid4().hex[:12]}"
         self._files.take_in(actor)
         message = names.storable(command.strip().replace("\n", " "), 200)
         self._store.write(Write(actor, RUN, ZONE, path, command, message, 0))
         printing = _Printing(lambda stream, text: self._note(actor, path, stream, text))
         try:
-            finished = run(command, folder, fence=fence, limits=limits, on_output=printing.take)
+            finished = run(command, folder, fence=fence, limits=limits, on_output=printing.take, stop=stop)
         except WatchroomError as error:
             self._end(actor, path, message, {"error": error.code, "message": error.message()}, {})
             raise
@@ -84,12 +112,14 @@ class Commands:
             "stderr": finished.stderr,
             "exitCode": finished.exit_code,
             "timedOut": finished.timed_out,
+            "stopped": finished.stopped,
             "seconds": round(finished.seconds, 3),
             "cut": finished.cut,
         }
         detail: dict[str, Json] = {
             "exit_code": finished.exit_code,
             "timed_out": finished.timed_out,
+            "stopped": finished.stopped,
             "changed": len(changed),
         }
         return Ran(finished, self._end(actor, path, message, told, detail), changed)
