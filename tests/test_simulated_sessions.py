@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from simulating import all_rows, open_team, run_for, run_until
 from watchroom import Workspace
-from watchroom.model import ENDED
+from watchroom.model import ENDED, Json
 from watchroom.runtime import AgentState, AssistantMessage, Message, ToolMessage, UserMessage
 from watchroom.simulation import Simulation
 from watchroom.simulation.mind import Mind
@@ -135,7 +135,7 @@ def test_a_message_is_acknowledged_and_kept(root: Path) -> None:
                 session = row.path.partition("/")[2]
                 if session not in told and row.tool == "call_tool":
                     told.append(session)
-                    given = {"to_agent": "researcher", "session_id": session, "content": text}
+                    given: dict[str, Json] = {"to": f"researcher/{session}", "payload": {"text": text}}
                     assert dana.dispatch_tool_call("send_message", given)["success"]
             head = workspace.journal.head("private", "researcher/log.md")
             return head is not None and text in (workspace.journal.content(head.seq) or "")

@@ -27,9 +27,10 @@ Zone: TypeAlias = Literal[
     "task",
     "file",
     "command",
+    "agent",
 ]
-"""Sessions, requests, realtime documents, tasks and commands have versions as files have, but their rows are
-not laid out as files. ``file`` is a task's, by ``TASK/PATH``: it lies in the task's own folder."""
+"""Sessions, requests, realtime documents, tasks, commands and agents have versions as files have, but their
+rows are not laid out as files. ``file`` is a task's, by ``TASK/PATH``: it lies in the task's own folder."""
 SHARED: Final[tuple[Zone, ...]] = ("collab", "board")
 """What several write: a stale write is refused, and waits as a conflict to be settled."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]
@@ -73,6 +74,11 @@ PAUSE: Final = "pause_agent"
 RESUME: Final = "resume_agent"
 CANCEL: Final = "cancel_agent"
 MESSAGE: Final = "send_message"
+SPAWN: Final = "spawn_agent"
+TERMINATE: Final = "terminate_agent"
+END_TASK: Final = "end_task"
+USER: Final = "user"
+"""To whom an agent writes that means the people who watch."""
 CONTROLS: Final = (PAUSE, RESUME, CANCEL, MESSAGE)
 """The tools by which people steer an agent's sessions."""
 

@@ -192,7 +192,7 @@ def call_line(call: AskedCall) -> str:
     return f"{call.name} {subject(call)}".strip()
 
 
-_SUBJECTS: Final = ("filepath", "filename", "path", "command", "to_agent", "city", "url", "query")
+_SUBJECTS: Final = ("filepath", "filename", "path", "command", "to_agent", "to", "city", "url", "query")
 
 
 def subject(call: AskedCall) -> str:

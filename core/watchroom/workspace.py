@@ -12,6 +12,7 @@ from watchroom import names
 from watchroom.committer import Committer
 from watchroom.errors import Conflict, WorkspaceNotFound
 from watchroom.journal import Journal, SqliteJournal
+from watchroom.mail import Mailroom
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Agent, Config, Registry, render
 from watchroom.texts import Language
@@ -24,6 +25,7 @@ from watchroom.zones import (
     CollabZone,
     HandoffZone,
     Leases,
+    Members,
     OutsideEdits,
     PrivateZone,
     Requests,
@@ -33,6 +35,7 @@ from watchroom.zones import (
     TaskFiles,
     Tasks,
 )
+from watchroom.zones.addresses import address
 
 if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
@@ -67,11 +70,14 @@ class Workspace:
         self.requests = Requests(self._store)
         self.session_zone = SessionZone(self._store)
         self.tasks = Tasks(self._store, self.root)
+        self.members = Members(self._store, self.tasks, self.register)
         self.task_files = TaskFiles(self._store, self.tasks)
         self._commands: Commands | None = None
         self._commands_lock = Lock()
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
+        self.mailroom = Mailroom(self.journal, control, address)
+        self.subscribe(self.mailroom.wake)
         self._realtime: RealtimeZone | None = None
         self._realtime_lock = Lock()
 
@@ -158,14 +164,11 @@ class Workspace:
     @property
     def sessions(self) -> Sessions:
         """Where agents run: their sessions, each step a row."""
-        from watchroom.mail import Mailroom
-        from watchroom.runtime.sessions import Sessions, address
+        from watchroom.runtime.sessions import Sessions
 
         with self._sessions_lock:
             if self._sessions is None:
-                mailroom = Mailroom(self.journal, os.path.join(self.root, CONTROL), address)
-                self._sessions = Sessions(self.session_zone, self.requests, mailroom)
-                self.subscribe(mailroom.wake)
+                self._sessions = Sessions(self.session_zone, self.requests, self.mailroom)
             return self._sessions
 
     @property
@@ -207,6 +210,7 @@ class Workspace:
             self.session_zone,
             self.realtime,
             self.task_files,
+            self.members,
             lambda: self.commands,
         )
         return Toolbox(actor, self._store, zones, language or self.config.language)
@@ -260,6 +264,7 @@ class Workspace:
         if self._is_closed:
             return
         self._is_closed = True
+        self.mailroom.close()
         if self._sessions is not None:
             self._sessions.close()
         if self._realtime is not None:

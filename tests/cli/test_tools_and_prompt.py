@@ -7,7 +7,7 @@ from cli.running import Captured, misuse, printed, printed_json, refusal
 from watchroom.toolbox.offered import tools
 
 FOR_AGENTS = [tool.name for tool in tools().values() if tool.for_agents]
-WITHOUT_A_TASK = [name for name in FOR_AGENTS if tools()[name].toolset != "file"]
+WITHOUT_A_TASK = [name for name in FOR_AGENTS if tools()[name].toolset not in ("file", "agent")]
 
 
 @pytest.mark.parametrize("form", ["plain", "openai", "anthropic", "mcp"])

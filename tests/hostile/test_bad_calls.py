@@ -107,7 +107,7 @@ def test_a_bad_call_is_explained_and_changes_nothing(
 @pytest.mark.parametrize(
     ("tool", "arguments", "most"),
     [
-        ("send_message", {"to_agent": "alice", "content": "x" * 100_001}, "100,000"),
+        ("send_message", {"to": "alice", "payload": {"text": "x" * 100_001}}, "100,000"),
         ("pause_agent", {"agent_id": "x" * 2001}, "2,000"),
     ],
 )

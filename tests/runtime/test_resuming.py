@@ -78,7 +78,7 @@ class TestResuming:
                 assert session.state == left or (status, session.state.status) == ("error", "running")
                 word = {"done": "send_message", "paused": "resume_agent"}.get(status)
                 if word == "send_message":
-                    say(later, word, to_agent="alice", content="And now?")
+                    say(later, word, to="alice", payload={"text": "And now?"})
                 elif word:
                     say(later, word, agent_id="alice")
                 if word:

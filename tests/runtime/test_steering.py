@@ -176,7 +176,7 @@ class TestCancelling:
             say(workspace, "cancel_agent", agent_id="alice")
             say(workspace, "resume_agent", agent_id="alice")
             say(workspace, "cancel_agent", agent_id="alice")
-            say(workspace, "send_message", to_agent="alice", content="Hello?")
+            say(workspace, "send_message", to="alice", payload={"text": "Hello?"})
             deliver(workspace, session)
             state = await session.run(stay=True)
         assert [event.type for event in state.events] == ["cancelled"]
@@ -216,16 +216,16 @@ class TestCancelling:
         ):
             await status_is(session, "done")
             too_long = "x" * 100_001
-            assert not say(workspace, "send_message", to_agent="alice", content=too_long)["success"]
+            assert not say(workspace, "send_message", to="alice", payload={"text": too_long})["success"]
             assert not say(workspace, "cancel_agent", agent_id="alice", session_id="s9")["success"]
-            say(workspace, "send_message", to_agent="alice", content="Hello?")
+            say(workspace, "send_message", to="alice", payload={"text": "Hello?"})
             await until(lambda: session.state.status == "cancelled" or len(session.state.messages) == 3)
             said = [message for message in session.state.messages if isinstance(message, UserMessage)]
             assert said == [UserMessage(content="Hello?", author="human:dana")]
 
     async def test_agents_steer_nobody(self, workspace: Workspace) -> None:
         box = workspace.tools("alice")
-        for tool in ("cancel_agent", "pause_agent", "resume_agent", "send_message", "answer_request"):
+        for tool in ("cancel_agent", "pause_agent", "resume_agent", "answer_request"):
             assert box.dispatch_tool_call(tool, {})["error"] == "permission_denied"
 
 
@@ -236,7 +236,7 @@ class TestMessages:
         agent = ChatAgent([held_tool(held)], model_runtime=model)
         async with workspace.sessions.begin("alice", agent) as session, at_work(session) as run:
             await held.began.wait()
-            assert say(workspace, "send_message", to_agent="alice", content="By the way")["success"]
+            assert say(workspace, "send_message", to="alice", payload={"text": "By the way"})["success"]
             deliver(workspace, session)
             held.may_end.set()
             state = await run
@@ -255,7 +255,7 @@ class TestMessages:
         agent = chat(calling(call("tool")), SAYS, tools={"tool": Calls("ran")}, policies=ASK)
         async with workspace.sessions.begin("alice", agent, session_id="s1") as session, at_work(session):
             number = await asked_in(workspace, session)
-            say(workspace, "send_message", to_agent="alice", content="By the way")
+            say(workspace, "send_message", to="alice", payload={"text": "By the way"})
             say(workspace, "pause_agent", agent_id="alice")
             await status_is(session, "paused")
         with Workspace.open(root) as later:
@@ -275,7 +275,7 @@ class TestMessages:
             "alice", ChatAgent(model_runtime=model), messages=HELLO
         ) as session:
             assert (await session.run()).status == "done"
-            say(workspace, "send_message", to_agent="alice", content="Thanks")
+            say(workspace, "send_message", to="alice", payload={"text": "Thanks"})
             deliver(workspace, session)
             state = await session.run()
         assert [message.role for message in state.messages] == ["user", "assistant", "user", "assistant"]
@@ -285,7 +285,7 @@ class TestMessages:
         agent = Scripted(RequestHumanPrompt(prompt="Which city?"), Finish())
         async with workspace.sessions.begin("alice", agent) as session, at_work(session) as run:
             number = await asked_in(workspace, session)
-            say(workspace, "send_message", to_agent="alice", content="In a moment")
+            say(workspace, "send_message", to="alice", payload={"text": "In a moment"})
             await until(lambda: bool(session.state.messages))
             assert session.state.status == "waiting_for_human_input"
             say(workspace, "answer_request", request=number, text="Köln")
@@ -295,7 +295,7 @@ class TestMessages:
     async def test_words_are_heeded_in_the_order_of_their_rows(self, workspace: Workspace) -> None:
         async with workspace.sessions.begin("alice", chat(SAYS), session_id="s1") as session:
             for content in ("one", "two", "three"):
-                say(workspace, "send_message", to_agent="alice", content=content)
+                say(workspace, "send_message", to="alice", payload={"text": content})
             mail = workspace.session_zone.steering("alice/s1", 0)
             for each in (mail[2], mail[0], mail[1], mail[2], mail[0]):
                 session.takes(each)
@@ -308,7 +308,7 @@ class TestTheNextSession:
     async def test_what_is_said_between_two_sessions_is_heard_by_the_next(self, workspace: Workspace) -> None:
         async with workspace.sessions.begin("alice", chat(SAYS)) as session:
             await session.run()
-        say(workspace, "send_message", to_agent="alice", content="And now in French.")
+        say(workspace, "send_message", to="alice", payload={"text": "And now in French."})
         say(workspace, "pause_agent", agent_id="alice")
         say(workspace, "cancel_agent", agent_id="alice")
         async with workspace.sessions.begin("alice", chat(SAYS, SAYS)) as session:
@@ -329,9 +329,8 @@ class TestTheNextSession:
             say(
                 workspace,
                 "send_message",
-                to_agent="alice",
-                session_id=first.state.session_id,
-                content="Hush.",
+                to=f"alice/{first.state.session_id}",
+                payload={"text": "Hush."},
             )
             async with workspace.sessions.begin("alice", chat(SAYS)) as second:
                 state = await second.run()

@@ -139,7 +139,9 @@ def test_only_who_has_a_task_is_offered_its_tools(team: Team) -> None:
     team.workspace.register([Agent("carol")])
     offered = {each["name"] for each in team.one.get_tool_definitions()}
     others = {each["name"] for each in team.workspace.tools("carol").get_tool_definitions()}
-    assert offered - others == {"read_file", "write_file", "list_files", "get_workspace_info", "run_command"}
+    files = {"read_file", "write_file", "list_files", "get_workspace_info", "run_command"}
+    society = {"send_message", "spawn_agent", "terminate_agent", "list_agents", "end_task"}
+    assert offered - others == files | society
 
 
 def test_what_is_missing_is_not_found(team: Team) -> None:
@@ -212,6 +214,6 @@ def test_a_folder_is_free_again_when_its_task_ended(team: Team) -> None:
     again = team.workspace.tasks.submit("human:dana", "Go on.", team.folder)
     assert again.status == "open"
     ended = refused(team.one, "write_file", path="a.md", content="x")
-    assert ended["error"] == "workspace_not_bound", "its folder is another task's now"
+    assert ended["error"] == "agent_ended", "its folder is another task's now"
     with pytest.raises(TaskNotFound):
         team.workspace.tasks.find("no-such-task")

@@ -139,7 +139,7 @@ class SessionPane:
         text = await self._app.push_screen_wait(screen)
         if text is None:
             self._drafts[agent] = screen.draft
-        elif await self._act(MESSAGE, {"to_agent": agent, "content": text}):
+        elif await self._act(MESSAGE, {"to": agent, "payload": {"text": text}}):
             self._app.tell(words("session.sent", agent=safe(agent)))
         else:
             self._drafts[agent] = text

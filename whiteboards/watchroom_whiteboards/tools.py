@@ -10,9 +10,9 @@ from watchroom.texts import catalogue
 from watchroom.toolbox.arguments import Arguments, Message, Name, Version
 from watchroom.toolbox.caller import Caller
 from watchroom.toolbox.collab import settled
-from watchroom.toolbox.definitions import READS, Hints, Tool, define
 from watchroom.toolbox.missed import cut, unified
 from watchroom.toolbox.results import HistoryEntry, Result
+from watchroom.toolbox.tool import READS, Hints, Tool, define
 from watchroom.zones.boards import SECTION
 from watchroom.zones.leases import PATIENCE
 

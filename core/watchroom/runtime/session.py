@@ -62,10 +62,16 @@ class Session:
         self._heard, _ = heard_in(last)
         self._mail: list[Recorded] = []
         self._messages: deque[Recorded] = deque()
+        self._last_word: Row | None = None
         self._called = asyncio.Event()
         self._in_tool = False
         self._streamed: list[str] = []
         self._telling: asyncio.TimerHandle | None = None
+
+    @property
+    def heard(self) -> int:
+        """The newest row of what was said to it that it has acted on."""
+        return self._heard
 
     @property
     def state(self) -> AgentState:
@@ -83,12 +89,16 @@ class Session:
             status = self._state.status
             if status == "waiting_for_human_input":
                 await self._wait_for_answer()
-            elif status == "cancelled" or (status in ENDED and not stay):
+            elif status == "cancelled" or (status in ENDED and (self._last_word is not None or not stay)):
                 return self._state
             elif status in ENDED or status == "paused":
                 await self._wait()
             else:
                 await self._step()
+
+    async def listen(self) -> None:
+        """Wait until something is said to it that it has not acted on yet."""
+        await self._called.wait()
 
     async def step(self) -> StepResult:
         """Take one step and make it a row. What people say is left to `run`. Raises `SessionTaken`."""
@@ -107,6 +117,11 @@ class Session:
         if seq > self._heard and all(each.row.seq != seq for each in self._mail):
             insort(self._mail, mail, key=lambda each: each.row.seq)
             self._called.set()
+
+    def is_over(self, word: Row) -> None:
+        """The agent has ended, says this row: it is cancelled at what it does, unless it said so itself."""
+        self._last_word = word
+        self._called.set()
 
     def was_resumed(self, begun: Iterable[str], waiting: Iterable[Recorded]) -> None:
         """The session was left by another process, when these calls had begun and these messages waited."""
@@ -174,7 +189,12 @@ class Session:
         """What a model says is cut short by a pause or an end. A tool's work is not, unless a person wants
         the end once more: a tool may hang."""
         said = [mail.row.tool for mail in self._mail]
-        return said.count(CANCEL) > 1 if self._in_tool else PAUSE in said or CANCEL in said
+        if self._in_tool:
+            return said.count(CANCEL) > 1
+        return PAUSE in said or CANCEL in said or self._is_ended_by_others()
+
+    def _is_ended_by_others(self) -> bool:
+        return self._last_word is not None and self._last_word.actor != self.agent_id
 
     async def _heed(self) -> None:
         """Act on what was said, in order. Messages wait until the calls before them have their results."""
@@ -193,6 +213,8 @@ class Session:
                 await self._cancel(row, mail.text)
             elif row.tool == ANSWER and self._state.asked is not None:
                 await self._take_answer()
+        if self._last_word is not None and self._is_ended_by_others() and self._state.status not in ENDED:
+            await self._cancel(self._last_word, self._last_word.message)
         if self._state.status != "cancelled":
             while self._messages and answering.can_be_told(self._state):
                 mail = self._messages.popleft()

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from watchroom import names
 from watchroom.mail import Mailroom
-from watchroom.model import ANSWER, MESSAGE, WITHDRAW, Row, SessionStatus
+from watchroom.model import MESSAGE, Row, SessionStatus
 from watchroom.runtime.agent import Agent, RuntimeConfig
 from watchroom.runtime.describing import detail_of, heard_in
 from watchroom.runtime.messages import AssistantMessage, Message
@@ -23,9 +23,8 @@ from watchroom.runtime.record import begun, state_after, state_begun
 from watchroom.runtime.session import Session
 from watchroom.runtime.state import AgentState, create_initial_state
 from watchroom.runtime.threads import call_on, finished
-from watchroom.zones.requests import ZONE as REQUESTS
 from watchroom.zones.requests import Requests
-from watchroom.zones.sessions import ZONE, Recorded, SessionZone, session_path, split_session
+from watchroom.zones.sessions import Recorded, SessionZone, session_path, split_session
 
 _THREADS: Final = 32
 """So many rows at most wait for the disk at a time; those that wait together share a sync."""
@@ -74,10 +73,13 @@ class Sessions:
             yield session
 
     def _begin(self, agent_id: str, state: AgentState, title: str) -> Row:
-        """The first row. What was said to the agent since its last session was done is for this one."""
+        """The first row. What was said to the agent since its last session was done, or since it was made,
+        is for this one."""
         last = self._zone.newest_step(names.agent_id(agent_id))
-        is_done = last is not None and status_in(last) == "done"
-        detail = detail_of(state, heard=heard_in(last)[0] if last is not None and is_done else None)
+        heard = self._zone.made_at(agent_id) if last is None else None
+        if last is not None and status_in(last) == "done":
+            heard = heard_in(last)[0]
+        detail = detail_of(state, heard=heard)
         return self._zone.begin(agent_id, state.session_id, begun(state), title, detail)
 
     @asynccontextmanager
@@ -102,6 +104,10 @@ class Sessions:
                 await session.try_again()
             yield session
 
+    async def has_mail(self, session: Session) -> bool:
+        """Whether something was said to the session that it has not acted on."""
+        return bool(await finished(self._threads, self._zone.steering, session.path, session.heard))
+
     def list(self, agent_id: str = "") -> list[SessionHead]:
         """All sessions, of all agents or of one, in the order of their ids."""
         return [
@@ -113,7 +119,6 @@ class Sessions:
         return _replayed(self._zone.history(_path(agent_id, session_id)))[0]
 
     def close(self) -> None:
-        self._mailroom.close()
         self._threads.shutdown()
 
     @asynccontextmanager
@@ -151,16 +156,6 @@ class Sessions:
             yield session
         finally:
             end()
-
-
-def address(row: Row) -> str | None:
-    """To whom a row is mail: a person's word to an agent or a session, what ends a request to its session.
-    A word that was refused is nobody's."""
-    if row.outcome != "ok":
-        return None
-    if row.zone == REQUESTS and row.tool in (ANSWER, WITHDRAW):
-        return row.path.rpartition("/")[0]
-    return row.path if row.zone == ZONE and row.version is None and row.kind == "human" else None
 
 
 def status_in(row: Row) -> SessionStatus:

@@ -137,10 +137,32 @@ class CancelAgent(SteerAgent):
     reason: Message | None = None
 
 
+class Payload(Arguments):
+    """What a message says."""
+
+    text: Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
 class SendMessage(Arguments):
-    to_agent: Name
-    content: Annotated[str, Field(min_length=1, max_length=100_000)]
-    session_id: Name | None = None
+    to: Name
+    payload: Payload
+
+
+class SpawnAgent(Arguments):
+    role: Annotated[str, Field(min_length=1, max_length=100)]
+    instructions: Annotated[str, Field(min_length=1, max_length=100_000)]
+    name: Annotated[str, Field(max_length=64)] | None = None
+
+
+class TerminateAgent(Arguments):
+    agent_id: Name
+    reason: Message | None = None
+
+
+class EndTask(Arguments):
+    status: Literal["done", "failed", "cancelled"]
+    report: Message
+    task_id: Name | None = None
 
 
 class CreateDocument(Arguments):

@@ -15,6 +15,7 @@ from watchroom.zones import (
     BoardZone,
     CollabZone,
     HandoffZone,
+    Members,
     PrivateZone,
     Requests,
     SessionZone,
@@ -22,6 +23,7 @@ from watchroom.zones import (
     TaskFiles,
 )
 from watchroom.zones.realtime import RealtimeZone, View
+from watchroom.zones.task_errors import AgentEnded
 
 if TYPE_CHECKING:
     from watchroom.zones.commands import Commands
@@ -42,6 +44,7 @@ class Zones:
     sessions: SessionZone
     realtime: RealtimeZone
     files: TaskFiles
+    members: Members
     commands: Callable[[], Commands]
 
 
@@ -62,6 +65,7 @@ class Caller:
         self.sessions = zones.sessions
         self.realtime = zones.realtime
         self.files = zones.files
+        self.members = zones.members
         self._commands = zones.commands
         self.view = View(actor)
         self._seen: dict[tuple[Zone, str], int] = {}
@@ -74,6 +78,11 @@ class Caller:
     @property
     def texts(self) -> Catalogue:
         return catalogue(self.language)
+
+    def must_not_have_ended(self) -> None:
+        """Raises `AgentEnded` where the actor worked on a task and does no more."""
+        if self.members.has_ended(self.actor):
+            raise AgentEnded(agent=self.actor)
 
     def has_seen(self, zone: Zone, path: str, version: int) -> None:
         """The actor was given the whole of this version of a shared file or board, or wrote it."""

@@ -1,85 +1,14 @@
-"""Every tool: its name, where it belongs, what it takes and gives, how it may be treated, what it does."""
+"""Every tool of the core, in the order in which they are offered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, TypeVar, cast
+from collections.abc import Mapping
+from typing import Final
 
-from watchroom.model import Row, Zone
-from watchroom.texts import Language, catalogue
 from watchroom.toolbox import arguments as take
-from watchroom.toolbox import collab, handoff, private, realtime, settling, steering, tasks
+from watchroom.toolbox import collab, handoff, private, realtime, settling, society, steering, tasks
 from watchroom.toolbox import results as give
-from watchroom.toolbox.caller import Caller
-
-Toolset: TypeAlias = Literal[
-    "private", "handoff", "collab", "board", "realtime", "request", "session", "file"
-]
-A = TypeVar("A", bound=take.Arguments)
-
-
-@dataclass(frozen=True, slots=True)
-class Hints:
-    """The annotations of the Model Context Protocol. ``destroys``: may replace or remove what was there."""
-
-    reads_only: bool = False
-    destroys: bool = False
-    idempotent: bool = False
-    may_conflict: bool = False
-    """Not of the protocol: whether a call can be refused because it came too late."""
-
-
-READS: Final = Hints(reads_only=True, idempotent=True)
-ADDS: Final = Hints()
-REPLACES: Final = Hints(destroys=True, idempotent=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool. ``path`` names the arguments that make up the path of a refused call's row."""
-
-    name: str
-    toolset: Toolset
-    takes: type[take.Arguments]
-    gives: type[give.Result]
-    hints: Hints
-    run: Callable[[Caller, take.Arguments], give.Result]
-    path: tuple[str, ...]
-    for_humans: bool
-    for_agents: bool
-    retell: Callable[[Caller, take.Arguments, Row], give.Result] | None
-    """Gives the result once more, from the row that the call made."""
-    texts: str = "watchroom.texts"
-    """The package of the catalogue that says what the tool does and what each argument is."""
-
-    @property
-    def zone(self) -> Zone:
-        return self.toolset
-
-    def title(self, language: Language) -> str:
-        return catalogue(language, self.texts)(f"tool.{self.name}.title")
-
-
-def define(
-    name: str,
-    toolset: Toolset,
-    takes: type[A],
-    gives: type[give.Result],
-    hints: Hints,
-    run: Callable[[Caller, A], give.Result],
-    path: tuple[str, ...] = (),
-    *,
-    for_humans: bool = True,
-    for_agents: bool = True,
-    retell: Callable[[Caller, A, Row], give.Result] | None = None,
-    texts: str = "watchroom.texts",
-) -> Tool:
-    """Ties a tool's arguments to what runs on them: the dispatcher hands ``run`` only what ``takes`` made."""
-    general = cast("Callable[[Caller, take.Arguments], give.Result]", run)
-    again = cast("Callable[[Caller, take.Arguments, Row], give.Result] | None", retell)
-    return Tool(name, toolset, takes, gives, hints, general, path, for_humans, for_agents, again, texts)
-
+from watchroom.toolbox.tool import ADDS, READS, REPLACES, Hints, Tool, define
 
 _FIELD: Final = ("doc_id", "field_name")
 
@@ -352,14 +281,42 @@ _ALL: Final = (
         for_agents=False,
     ),
     define(
-        "send_message",
-        "session",
-        take.SendMessage,
-        give.Steered,
+        "send_message", "agent", take.SendMessage, give.Sent, ADDS, society.send, ("to",), retell=society.sent
+    ),
+    define(
+        "spawn_agent",
+        "agent",
+        take.SpawnAgent,
+        give.Spawned,
         ADDS,
-        steering.send,
-        ("to_agent",),
-        for_agents=False,
+        society.spawn,
+        ("name",),
+        for_humans=False,
+        retell=society.spawned,
+    ),
+    define(
+        "terminate_agent",
+        "agent",
+        take.TerminateAgent,
+        give.Terminated,
+        Hints(destroys=True),
+        society.terminate,
+        ("agent_id",),
+        retell=society.terminated,
+    ),
+    define(
+        "list_agents", "agent", take.NoArguments, give.Agents, READS, society.list_agents, for_humans=False
+    ),
+    define(
+        "end_task",
+        "agent",
+        take.EndTask,
+        give.TaskEnded,
+        Hints(destroys=True),
+        society.end_task,
+        ("task_id",),
+        rows="task",
+        retell=society.task_ended,
     ),
     define("read_file", "file", take.ReadFile, give.FileRead, READS, tasks.read, ("path",), for_humans=False),
     define(
@@ -396,4 +353,4 @@ _ALL: Final = (
 )
 
 TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in _ALL}
-"""The core's own tools by name, in the order in which they are offered."""
+"""By name."""

@@ -1,7 +1,7 @@
 """Which tools there are: the core's own, and those that installed packages bring.
 
 A package on top of the core brings tools through an entry point of the group ``watchroom.tools``: a sequence
-of `watchroom.toolbox.definitions.Tool`. So the core needs to know nothing of it.
+of `watchroom.toolbox.tool.Tool`. So the core needs to know nothing of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Final
 
-from watchroom.toolbox.definitions import TOOLS, Tool
+from watchroom.toolbox.definitions import TOOLS
+from watchroom.toolbox.tool import Tool
 
 GROUP: Final = "watchroom.tools"
 

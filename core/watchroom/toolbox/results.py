@@ -201,6 +201,42 @@ class Steered(Result):
     row: int
 
 
+class Sent(Result):
+    """``row`` is the message's number."""
+
+    to: str
+    row: int
+
+
+class Spawned(Result):
+    agent_id: str
+    role: str
+    layer: str
+
+
+class Terminated(Result):
+    ended: list[str]
+    """The agents that this ended, the one that was named first."""
+
+
+class ListedAgent(BaseModel):
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    agent_id: str
+    role: str
+    made_by: str
+    ended: bool | None = None
+
+
+class Agents(Result):
+    agents: list[ListedAgent]
+
+
+class TaskEnded(Result):
+    task_id: str
+    status: str
+
+
 class DocumentCreated(Result):
     doc_id: str
     version: int

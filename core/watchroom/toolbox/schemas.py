@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from watchroom.model import Json
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.toolbox.definitions import Tool
 from watchroom.toolbox.offered import tools
 from watchroom.toolbox.results import ConflictFailure, Failure
+from watchroom.toolbox.tool import Tool
 
 Format: TypeAlias = Literal["plain", "openai", "anthropic", "mcp"]
 Definition: TypeAlias = dict[str, Json]

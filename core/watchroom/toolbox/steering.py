@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchroom.errors import InvalidAnswer
-from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME
+from watchroom.model import CANCEL, PAUSE, RESUME
 from watchroom.requests import Answer, Decision, Request, approvals
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
@@ -39,10 +39,6 @@ def resume(caller: Caller, args: take.SteerAgent) -> give.Steered:
 
 def cancel(caller: Caller, args: take.CancelAgent) -> give.Steered:
     return _steer(caller, CANCEL, args.agent_id, args.session_id, args.reason or "")
-
-
-def send(caller: Caller, args: take.SendMessage) -> give.Steered:
-    return _steer(caller, MESSAGE, args.to_agent, args.session_id, args.content)
 
 
 def _steer(caller: Caller, tool: str, agent: str, session: str | None, text: str) -> give.Steered:

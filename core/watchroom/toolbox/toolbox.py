@@ -32,17 +32,19 @@ from watchroom.sandbox.errors import CommandFailed, CommandStopped, CommandTimeo
 from watchroom.texts import Language
 from watchroom.toolbox.arguments import Arguments
 from watchroom.toolbox.caller import Caller, Zones
-from watchroom.toolbox.definitions import Tool
 from watchroom.toolbox.missed import missed_changes
 from watchroom.toolbox.offered import tools
 from watchroom.toolbox.results import ConflictFailure, Failure, Result
 from watchroom.toolbox.schemas import Definition, Format, definition
+from watchroom.toolbox.tool import Tool
 from watchroom.zones import Store
 
 ToolResult = dict[str, Json]
 
 _PAGE: Final = 200
 """An agent's last call is mostly among so many of its newest rows of a tool."""
+_OF_TASKS: Final = frozenset({"file", "agent"})
+"""Toolsets that only agents with a task have use for."""
 _ARGUMENT_PROBLEMS = frozenset(
     {
         "missing",
@@ -124,7 +126,11 @@ class Toolbox:
             given = self._object(tool, arguments)
             validated = self._validated(tool, given)
             made = self._made_before(tool, repeated) if repeated else None
-            result = self._retold(tool, validated, made) if made else tool.run(self._caller, validated)
+            if made:
+                result = self._retold(tool, validated, made)
+            else:
+                self._caller.must_not_have_ended()
+                result = tool.run(self._caller, validated)
         except Conflict as conflict:
             return self._conflict(conflict)
         except (
@@ -183,9 +189,9 @@ class Toolbox:
         return [tool for tool in tools().values() if self._has(tool)]
 
     def _offered(self) -> list[Tool]:
-        """Without those of a task's workspace where the actor has no task: each costs a model tokens."""
-        has_task = bool(self._caller.files.task_of(self.actor))
-        return [tool for tool in self._tools() if has_task or tool.toolset != "file"]
+        """Without those of a task where the actor has none: each costs a model tokens."""
+        has_task = self._is_human or bool(self._caller.files.task_of(self.actor))
+        return [tool for tool in self._tools() if has_task or tool.toolset not in _OF_TASKS]
 
     def _has(self, tool: Tool) -> bool:
         return tool.for_humans if self._is_human else tool.for_agents
@@ -253,7 +259,9 @@ class Toolbox:
         path = "/".join(
             str(given[name]) for name in (tool.path if tool else ()) if isinstance(given.get(name), str)
         )
-        content = given.get("content")
+        content = given.get("content", given.get("instructions"))
+        if isinstance(payload := given.get("payload"), Mapping):
+            content = payload.get("text")
         if tool is not None and tool.zone == "realtime" and not tool.hints.reads_only:
             content = _whole(given)
         size = None

@@ -5,6 +5,7 @@ from watchroom.zones.boards import BoardZone
 from watchroom.zones.collab import CollabZone, FileVersion
 from watchroom.zones.handoff import Handoff, HandoffZone
 from watchroom.zones.leases import Lease, Leases
+from watchroom.zones.members import Member, Members
 from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.requests import Requests
@@ -12,7 +13,7 @@ from watchroom.zones.sessions import SessionZone
 from watchroom.zones.settling import Settling
 from watchroom.zones.store import Store
 from watchroom.zones.task_files import TaskFiles
-from watchroom.zones.tasks import Task, Tasks
+from watchroom.zones.tasks import Task, TaskLimits, Tasks
 
 __all__ = [
     "Attention",
@@ -23,6 +24,8 @@ __all__ = [
     "HandoffZone",
     "Lease",
     "Leases",
+    "Member",
+    "Members",
     "OutsideEdits",
     "PrivateZone",
     "Requests",
@@ -31,5 +34,6 @@ __all__ = [
     "Store",
     "Task",
     "TaskFiles",
+    "TaskLimits",
     "Tasks",
 ]

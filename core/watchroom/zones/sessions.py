@@ -12,10 +12,12 @@ from typing import Final, NamedTuple
 from watchroom import names
 from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
 from watchroom.journal import RowFilter
-from watchroom.model import CONTROLS, STREAM, Json, Note, Row, Write
+from watchroom.model import CONTROLS, MESSAGE, STREAM, Json, Note, Row, Write
 from watchroom.zones.store import Store
 
 ZONE: Final = "session"
+_AGENTS: Final = "agent"
+"""The zone in which agents speak to each other."""
 BEGIN: Final = "begin_session"
 TOOL_BEGINS: Final = "tool_begins"
 _ALL: Final = 2**62
@@ -90,6 +92,11 @@ class SessionZone:
             raise SessionNotFound(session=path)
         return [Recorded(row, self._store.content(row)) for row in rows]
 
+    def made_at(self, agent: str) -> int | None:
+        """The row that made the agent, if an agent made it."""
+        born = self._store.journal.version(_AGENTS, agent, 1)
+        return born.seq if born else None
+
     def newest_step(self, agent: str) -> Row | None:
         """The newest step of any session of the agent, None if it has none."""
         if next(self._store.journal.heads(ZONE, f"{agent}/"), None) is None:
@@ -126,8 +133,9 @@ class SessionZone:
         agent, _ = split_session(path)
         last = self._store.journal.last_seq()
         found: list[Row] = []
-        for tool in CONTROLS:
-            only = RowFilter(zone=ZONE, tool=tool, path=agent, after=after)
+        words = [RowFilter(zone=ZONE, tool=tool, path=agent, after=after) for tool in CONTROLS]
+        words.append(RowFilter(zone=_AGENTS, tool=MESSAGE, path=agent, after=after))
+        for only in words:
             found += self._store.journal.rows_before(last + 1, limit=_ALL, only=only)
         found = sorted((row for row in found if concerns(row, path)), key=lambda row: row.seq)
         return [self.recorded(row) for row in found]
@@ -153,12 +161,12 @@ def split_session(path: str) -> tuple[str, str]:
 
 def concerns(row: Row, path: str) -> bool:
     """Whether a word to an agent, or to a session, is for the session at ``path``."""
-    return (
-        row.zone == ZONE
-        and row.tool in CONTROLS
-        and row.outcome == "ok"
-        and row.path in (path, split_session(path)[0])
-    )
+    agent = split_session(path)[0]
+    if row.outcome != "ok":
+        return False
+    if row.zone == _AGENTS:
+        return row.tool == MESSAGE and row.path == agent
+    return row.zone == ZONE and row.tool in CONTROLS and row.path in (path, agent)
 
 
 def _line(text: str) -> str:

@@ -5,19 +5,27 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from watchroom import names
-from watchroom.model import Row, Write, timestamp
+from watchroom.model import END_TASK, Json, Row, Write, timestamp
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.zones.store import Store
 
 ZONE: Final = "task"
 SUBMIT: Final = "submit_requirement"
-END: Final = "end_task"
 
 TaskStatus: TypeAlias = Literal["open", "done", "failed", "cancelled"]
+
+
+class TaskLimits(NamedTuple):
+    """How far a task's agents may go: so many layers beneath the first one, so many agents at a time, so many
+    steps each."""
+
+    depth: int = 4
+    agents: int = 12
+    steps: int = 300
 
 
 class Task(NamedTuple):
@@ -30,6 +38,7 @@ class Task(NamedTuple):
     by: str
     created: int
     status: TaskStatus
+    limits: TaskLimits = TaskLimits()
 
 
 class Tasks:
@@ -37,7 +46,13 @@ class Tasks:
         self._store = store
         self._root = os.path.realpath(root)
 
-    def submit(self, actor: str, text: str, workspace_path: str | os.PathLike[str] | None = None) -> Task:
+    def submit(
+        self,
+        actor: str,
+        text: str,
+        workspace_path: str | os.PathLike[str] | None = None,
+        limits: TaskLimits = TaskLimits(),  # noqa: B008  # immutable
+    ) -> Task:
         """Begin a task, in a folder that is made if it is missing. Raises `NotText`, `InvalidWorkspace`:
         for a path that is not absolute, stands for something else than a folder, or shares files with this
         workspace or with another task that is open."""
@@ -48,14 +63,23 @@ class Tasks:
             if folder:
                 self._check_shared_by_none(folder)
                 _make(folder)
-            content = {"taskId": task, "workspacePath": folder, "requirement": text}
+            content: dict[str, Json] = {
+                "taskId": task,
+                "workspacePath": folder,
+                "requirement": text,
+                "limits": limits._asdict(),
+            }
             row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), _title(text), 0)).row
-        return Task(task, text, folder, actor, row.time, "open")
+        return Task(task, text, folder, actor, row.time, "open", limits)
 
     def is_open(self, task: str) -> bool:
         """Whether there is such a task, and it has not ended."""
         head = self._store.journal.head(ZONE, task)
         return head is not None and head.version == 1
+
+    def end_row(self, task: str) -> Row | None:
+        """The row that ended the task, None while it is open."""
+        return self._store.journal.version(ZONE, task, 2)
 
     def find(self, task: str) -> Task:
         """The task of that id. Raises `TaskNotFound`."""
@@ -74,7 +98,7 @@ class Tasks:
         """End a task; its folder is free for another one. Ending it again changes nothing. Raises
         `TaskNotFound`."""
         found = self.find(task)
-        draft = Write(actor, END, ZONE, task, status, message, 1)
+        draft = Write(actor, END_TASK, ZONE, task, status, message, 1)
         if found.status == "open":
             self._store.write(draft)
         return self.find(task)
@@ -89,6 +113,7 @@ class Tasks:
             first.actor,
             first.time,
             cast("TaskStatus", status),
+            TaskLimits(**content.get("limits", {})),
         )
 
     def _check_shared_by_none(self, folder: str) -> None:
@@ -125,7 +150,7 @@ def _overlap(one: str, other: str) -> bool:
     return bool(one and other) and os.path.commonpath((one, other)) in (one, other)
 
 
-def _rendered(content: dict[str, str]) -> str:
+def _rendered(content: Mapping[str, Json]) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 

@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from watchroom import names
 from watchroom.errors import ModelFailed
+from watchroom.model import actor_kind
 from watchroom.runtime.models.accumulate import problem_in
 from watchroom.runtime.models.protocol import FunctionDelta, ModelChunk, ModelPayload, ToolCallDelta, Usage
 from watchroom.runtime.models.sse import Event, EventParser
@@ -24,10 +25,13 @@ _DONE: Final = "[DONE]"
 
 
 def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> bytes:
-    """The JSON to send for ``payload``; ``model`` is taken where it leaves that open."""
+    """The JSON to send for ``payload``; ``model`` is taken where it leaves that open. What another agent said
+    begins with its id in brackets: people's words have none, so no agent can pass for a person."""
     given = payload.model_dump()
     for message in given["messages"]:
-        message.pop("author", None)
+        author = message.pop("author", "")
+        if author and actor_kind(author) != "human":
+            message["content"] = f"[{author}] {message['content']}"
         if not message.get("tool_calls", True):
             del message["tool_calls"]
     body = {

@@ -1,0 +1,282 @@
+"""The agents of a task: who made whom, what they say to each other, and how they end (spec 2, AgentSociety).
+
+An agent's life is its path in the zone: version 1 when it is made, version 2 when it is ended. With an agent
+end all that it made, and with a task all of its agents. That takes one row, so it happens whole or not at
+all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from watchroom import names
+from watchroom.errors import InvalidAgentId, UnknownAgent
+from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
+from watchroom.registry import Agent, Layer
+from watchroom.zones.store import Store
+from watchroom.zones.task_errors import AgentEnded, NotInTask, NotYours, SocietyLimit
+from watchroom.zones.tasks import Task, Tasks, TaskStatus
+
+ZONE: Final = "agent"
+ROOT: Final = "root"
+"""The role of a task's first agent, which the requirement is given to."""
+_LONGEST_LINE: Final = 200
+_LONGEST_NAME: Final = 40
+_BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
+
+
+class Member(NamedTuple):
+    """An agent of a task. ``parent`` is the id of the agent that made it, empty of the first; ``depth`` how
+    many there are above it. ``born`` and ``ended_by`` are rows: None where somebody registered it by hand,
+    and where it has not ended."""
+
+    id: str
+    role: str
+    layer: Layer
+    parent: str
+    task: str
+    depth: int
+    born: Row | None
+    ended_by: Row | None
+
+
+class Members:
+    """May be used from any thread."""
+
+    def __init__(self, store: Store, tasks: Tasks, register: Callable[[Iterable[Agent]], None]) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._register = register
+
+    def begin(self, task: Task) -> Member:
+        """Make the first agent of a task, whom what was asked for is told; once, however often it is asked.
+        Raises `TaskNotFound`."""
+        first = next((each for each in self.of(task.id) if each.born and not each.parent), None)
+        if first is None:
+            agent = Agent("", ROOT, "top", "", task.id)
+            first = self._made(task.by, agent, ROOT, task.text, lambda members: None)
+        self.registered(first)
+        return first
+
+    def spawn(self, actor: str, role: str, instructions: str, name: str = "") -> Member:
+        """Make an agent beneath ``actor``, for the same task, one layer down. ``instructions`` are what it is
+        told first; ``name`` is its id if that is still free, else the id begins so. Raises `NotInTask`,
+        `AgentEnded`, `InvalidAgentId`, `NotText`, and `SocietyLimit`."""
+        parent = self.member(actor)
+        names.text(instructions)
+        names.agent_id(name or _slug(role))
+        limits = self._tasks.find(parent.task).limits
+
+        def check(members: Iterable[Member]) -> None:
+            if parent.depth + 1 > limits.depth:
+                raise SocietyLimit(limit="depth", most=limits.depth)
+            if sum(each.ended_by is None for each in members) >= limits.agents:
+                raise SocietyLimit(limit="agents", most=limits.agents)
+
+        agent = Agent("", role, _BELOW[parent.layer], actor, parent.task)
+        made = self._made(actor, agent, name or _slug(role), instructions, check)
+        self.registered(made)
+        return made
+
+    def registered(self, member: Member) -> None:
+        """See that an agent that was made is registered, too."""
+        if member.id not in self._store.registry.current().agents:
+            self._register([Agent(member.id, member.role, member.layer, member.parent, member.task)])
+
+    def send(self, actor: str, to: str, text: str) -> Row:
+        """Tell an agent of the same task something, or the people (``user``). Raises `NotInTask`,
+        `AgentEnded` (of the receiver, too), `UnknownAgent`, `NotText`."""
+        sender = self.member(actor)
+        names.text(text)
+        if to != USER:
+            members = self.of(sender.task)
+            receiver = next((each for each in members if each.id == to), None)
+            if receiver is None:
+                known = [USER, *(each.id for each in members if each.ended_by is None and each.id != actor)]
+                raise UnknownAgent(agent=names.storable(to, 100), known=", ".join(known))
+            if receiver.ended_by is not None:
+                raise AgentEnded(agent=to)
+        return self._tell(actor, to, text, sender.task)
+
+    def tell(self, task: str, to: str, text: str) -> Row:
+        """Watchroom's own word to an agent of a task, or to the people (``user``)."""
+        return self._tell(SYSTEM, to, text, task)
+
+    def terminate(self, actor: str, agent: str, reason: str = "") -> list[Member]:
+        """End an agent and all that it made; gives those that this ended. An agent may end what it made, a
+        person any: with the first one the task is cancelled. Raises `NotInTask`, `AgentEnded`,
+        `UnknownAgent`, `NotYours`."""
+        is_person = actor.startswith(HUMAN_PREFIX) or actor == SYSTEM
+        members = self.of(self._task_of(agent) if is_person else self.member(actor).task)
+        one = next((each for each in members if each.id == agent), None)
+        if one is None:
+            known = ", ".join(each.id for each in members if each.ended_by is None)
+            raise UnknownAgent(agent=names.storable(agent, 100), known=known or "-")
+        if one.ended_by is not None:
+            raise AgentEnded(agent=agent)
+        if not is_person and (agent == actor or actor not in _above(one, members)):
+            raise NotYours(agent=agent)
+        if one.born and not one.parent:
+            self._tasks.end(actor, one.task, "cancelled", reason)
+            return self.of(one.task)
+        head = self._store.journal.head(ZONE, agent)
+        detail: dict[str, Json] = {"task": one.task}
+        expected = (head.version or 0) if head else 0
+        draft = Write(actor, TERMINATE, ZONE, agent, reason, _line(reason), expected, detail)
+        row = self._store.write(draft).row
+        if row.outcome != "ok":
+            raise AgentEnded(agent=agent)
+        return self.ended_with(row)
+
+    def ended_with(self, row: Row) -> list[Member]:
+        """Those whom ``row`` ended."""
+        return [each for each in self.of(str(row.detail["task"])) if each.ended_by == row]
+
+    def end_task(self, actor: str, status: TaskStatus, report: str, task: str = "") -> Task:
+        """End a task, and all of its agents with it: its first agent may, and people, who name it. Raises
+        `NotInTask`, `AgentEnded`, `NotYours`, `TaskNotFound`."""
+        if not actor.startswith(HUMAN_PREFIX):
+            member = self.member(actor)
+            if member.parent:
+                raise NotYours(agent=self._first(member))
+            task = member.task
+        return self._tasks.end(actor, task, status, report)
+
+    def member(self, agent: str) -> Member:
+        """An agent that works on a task. Raises `NotInTask`, and `AgentEnded` where it does no more."""
+        task = self._task_of(agent)
+        found = next((each for each in self.of(task) if each.id == agent), None) if task else None
+        if found is None:
+            raise NotInTask(agent=agent)
+        if found.ended_by is not None:
+            raise AgentEnded(agent=agent)
+        return found
+
+    def has_ended(self, agent: str) -> bool:
+        """Whether the agent worked on a task and does no more."""
+        task = self._task_of(agent)
+        return bool(task) and any(each.ended_by for each in self.of(task) if each.id == agent)
+
+    def of(self, task: str) -> list[Member]:
+        """All agents that work on a task or did, those that made others before these."""
+        agents = {
+            each.id: each for each in self._store.registry.current().agents.values() if each.task == task
+        }
+        heads = {
+            head.path: head for head in self._store.journal.heads(ZONE) if head.detail.get("task") == task
+        }
+        born = {path: self._store.journal.version(ZONE, path, 1) for path in heads}
+        for path, row in born.items():
+            if path not in agents and row is not None and row.tool == SPAWN:
+                agents[path] = _agent(row)
+        end = self._tasks.end_row(task)
+        found: dict[str, Member] = {}
+        for agent in _downward(agents):
+            above = found.get(agent.supervisor)
+            head = heads.get(agent.id)
+            own = head if head is not None and head.tool == TERMINATE else None
+            found[agent.id] = Member(
+                agent.id,
+                agent.role,
+                agent.layer,
+                above.id if above else "",
+                task,
+                above.depth + 1 if above else 0,
+                born.get(agent.id),
+                own or (above.ended_by if above else end),
+            )
+        return list(found.values())
+
+    def told_first(self, member: Member) -> str:
+        """What the agent was told when it was made."""
+        return self._store.content(member.born) if member.born else ""
+
+    def _made(
+        self,
+        actor: str,
+        agent: Agent,
+        wanted: str,
+        instructions: str,
+        check: Callable[[Iterable[Member]], None],
+    ) -> Member:
+        with self._store.committer.exclusively() as commit:
+            check(self.of(agent.task))
+            path = self._free(wanted)
+            detail: dict[str, Json] = {
+                "task": agent.task,
+                "parent": agent.supervisor,
+                "role": agent.role,
+                "layer": agent.layer,
+            }
+            commit(Write(actor, SPAWN, ZONE, path, instructions, _line(instructions), 0, detail))
+        return next(each for each in self.of(agent.task) if each.id == path)
+
+    def _free(self, wanted: str) -> str:
+        """An id that nobody has or had, as near to ``wanted`` as there is."""
+        taken = {*self._store.registry.ever_known(), *(head.path for head in self._store.journal.heads(ZONE))}
+        number, found = 1, wanted
+        while found in taken:
+            number += 1
+            found = f"{wanted}-{number}"
+        return found
+
+    def _tell(self, actor: str, to: str, text: str, task: str) -> Row:
+        note = Note(actor, MESSAGE, ZONE, to, message=_line(text), content=text, detail={"task": task})
+        return self._store.committer.commit(note).row
+
+    def _task_of(self, agent: str) -> str:
+        found = self._store.registry.current().agents.get(agent)
+        if found is not None:
+            return found.task
+        born = self._store.journal.version(ZONE, agent, 1)
+        return str(born.detail.get("task", "")) if born else ""
+
+    def _first(self, member: Member) -> str:
+        return next(each.id for each in self.of(member.task) if not each.parent)
+
+
+def _agent(born: Row) -> Agent:
+    """As it is to be registered."""
+    detail = born.detail
+    layer: Layer = detail["layer"]  # type: ignore[assignment]  # as `_made` wrote it
+    return Agent(born.path, str(detail["role"]), layer, str(detail["parent"]), str(detail["task"]))
+
+
+def _downward(agents: dict[str, Agent]) -> Iterator[Agent]:
+    """Each after the one that made it."""
+    below: dict[str, list[Agent]] = {}
+    for agent in agents.values():
+        below.setdefault(agent.supervisor if agent.supervisor in agents else "", []).append(agent)
+    waiting = below.get("", [])[::-1]
+    while waiting:
+        agent = waiting.pop()
+        yield agent
+        waiting.extend(reversed(below.get(agent.id, [])))
+
+
+def _above(member: Member, members: Iterable[Member]) -> set[str]:
+    """The ids of all above ``member``."""
+    parents = {each.id: each.parent for each in members}
+    found: set[str] = set()
+    parent = member.parent
+    while parent:
+        found.add(parent)
+        parent = parents[parent]
+    return found
+
+
+def _slug(role: str) -> str:
+    """An agent id for a role, as near as there is."""
+    slug = re.sub("[^a-z0-9_-]+", "-", role.lower()).strip("-_")[:_LONGEST_NAME]
+    try:
+        return names.agent_id(slug)
+    except InvalidAgentId:
+        return "agent"
+
+
+def _line(text: str) -> str:
+    """The first line that says something, for lists."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return names.storable(line, _LONGEST_LINE)

@@ -1,0 +1,34 @@
+"""What can be refused to the agents of a task."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from watchroom.errors import PermissionDenied, WatchroomError
+from watchroom.model import Outcome
+
+
+class NotInTask(WatchroomError):
+    """The agent works on no task. Values: agent."""
+
+    code = "not_in_task"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class AgentEnded(WatchroomError):
+    """The agent has ended, or its task has: it does nothing more, and hears nothing. Values: agent."""
+
+    code = "agent_ended"
+
+
+class NotYours(PermissionDenied):
+    """An agent ends what it made, and no other; a task is ended by its first agent. Values: agent."""
+
+    texts = "not_yours"
+
+
+class SocietyLimit(WatchroomError):
+    """A task may have no more agents, or none deeper. Values: limit (depth, agents), most."""
+
+    code = "society_limit"
+    outcome: ClassVar[Outcome] = "denied"
