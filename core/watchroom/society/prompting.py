@@ -1,0 +1,30 @@
+"""What an agent is told about itself before all else: the files under ``prompts``, by language and role."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from string import Template
+from typing import Final
+
+from watchroom.model import USER
+from watchroom.texts import Language
+from watchroom.zones import Member
+
+ROLES: Final = ("root", "architect", "programmer")
+"""The roles that have a prompt of their own; any other agent has its instructions alone."""
+
+
+def system_prompt(member: Member, language: Language) -> str:
+    """The prompt of an agent: what holds for all, then what its role is for."""
+    about = {
+        "agent": member.id,
+        "role": member.role,
+        "task": member.task,
+        "parent": member.parent or USER,
+    }
+    common = Template(_read("common", language)).substitute(about)
+    return f"{common}\n{_read(member.role, language)}" if member.role in ROLES else common
+
+
+def _read(name: str, language: Language) -> str:
+    return (files("watchroom.society") / "prompts" / language / f"{name}.md").read_text(encoding="utf-8")

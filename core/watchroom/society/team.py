@@ -1,0 +1,207 @@
+"""The agents of one task at work: one session each, begun, ended and brought back as the rows say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+from watchroom.model import ENDED, SYSTEM, TERMINATE, Row
+from watchroom.runtime import (
+    AgentState,
+    ChatAgent,
+    Limits,
+    ModelRuntime,
+    RuntimeConfig,
+    Session,
+    UserMessage,
+)
+from watchroom.runtime.threads import call_on
+from watchroom.society.prompting import system_prompt
+from watchroom.society.workplace import Workplace
+from watchroom.texts import Language, catalogue
+from watchroom.toolbox.agent_tools import agent_tools
+from watchroom.zones import Member, Task
+from watchroom.zones.addresses import task_address
+
+TOOLSETS: Final = ("file", "agent")
+"""What the agents of a task may call: each tool costs a model tokens with each turn."""
+
+
+class Team:
+    """Belongs to the event loop that it works on."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        task: Task,
+        models: Callable[[Member], ModelRuntime],
+        *,
+        language: Language,
+        asks: bool,
+        ask_timeout: float | None,
+    ) -> None:
+        self._workplace = workplace
+        self._task = task
+        self._models = models
+        self._language: Language = language
+        self._asks = asks
+        self._config = RuntimeConfig(
+            limits=Limits(steps=task.limits.steps), language=language, ask_timeout=ask_timeout
+        )
+        self._texts = catalogue(language)
+        self._at_work: dict[str, asyncio.Task[None]] = {}
+        self._sessions: dict[str, Session] = {}
+        self._over: dict[str, Row] = {}
+        self._resting: set[str] = set()
+        self._changed = asyncio.Event()
+        self._was_reminded = False
+
+    async def work(self, *, stay: bool) -> None:
+        """Until the task has ended and all agents have; without ``stay``, until none has anything to do."""
+        loop = asyncio.get_running_loop()
+        address = task_address(self._task.id)
+        deaf = self._workplace.mailroom.subscribe((address,), lambda _: call_on(loop, self._changed.set))
+        try:
+            while await self._goes_on(stay=stay):
+                await self._changed.wait()
+        finally:
+            deaf()
+            await self._leave()
+
+    async def _goes_on(self, *, stay: bool) -> bool:
+        """Bring the sessions up to the rows; whether there is anything left to wait for."""
+        self._changed.clear()
+        members = await asyncio.to_thread(self._workplace.members.of, self._task.id)
+        for member in members:
+            await self._follow(member)
+        for agent in [each for each, work in self._at_work.items() if work.done()]:
+            self._at_work.pop(agent).result()
+            self._resting.discard(agent)
+        if not self._at_work:
+            return False
+        if self._resting != self._at_work.keys() or not await self._have_heard_all():
+            return True
+        if not self._was_reminded and len(members) > 1:
+            self._was_reminded = True
+            text = self._texts("society.all_rest")
+            await self._tell(next(each.id for each in members if each.id in self._at_work), text)
+            return True
+        return stay
+
+    async def _follow(self, member: Member) -> None:
+        """Let an agent begin that is new, and end one that has ended."""
+        if member.ended_by is None:
+            if member.id not in self._at_work:
+                await asyncio.to_thread(self._workplace.members.registered, member)
+                self._at_work[member.id] = asyncio.create_task(self._live(member))
+            return
+        if member.id in self._over:
+            return
+        self._over[member.id] = member.ended_by
+        if member.id not in self._at_work and await asyncio.to_thread(self._left_behind, member):
+            self._at_work[member.id] = asyncio.create_task(self._live(member))
+        if member.id in self._sessions:
+            self._sessions[member.id].is_over(member.ended_by)
+        await asyncio.to_thread(self._workplace.commands.stop, member.id)
+        ended = member.ended_by
+        if ended.tool == TERMINATE and ended.path == member.id and ended.actor != member.parent:
+            await self._tell_parent(member, "society.was_ended", by=ended.actor, reason=ended.message or "-")
+
+    def _left_behind(self, member: Member) -> bool:
+        """Whether an ended agent has a session that does not know yet."""
+        return any(head.status not in ENDED for head in self._workplace.sessions.list(member.id))
+
+    async def _live(self, member: Member) -> None:
+        try:
+            async with self._session(member) as session:
+                self._sessions[member.id] = session
+                if member.id in self._over:
+                    session.is_over(self._over[member.id])
+                await self._run(member, session)
+        finally:
+            self._sessions.pop(member.id, None)
+            self._changed.set()
+
+    async def _run(self, member: Member, session: Session) -> None:
+        """Until its agent has ended: its turns, and between them the wait for somebody's word."""
+        told = -1
+        while True:
+            state = await session.run()
+            if member.id in self._over:
+                return
+            if state.status == "cancelled":
+                await self._was_cancelled(member)
+                return
+            if state.status == "error" and state.step_count != told:
+                told = state.step_count
+                await self._failed(member, state)
+            self._resting.add(member.id)
+            self._changed.set()
+            await session.listen()
+            self._resting.discard(member.id)
+
+    @asynccontextmanager
+    async def _session(self, member: Member) -> AsyncIterator[Session]:
+        """The agent's session: the one it has, or its first."""
+        sessions = self._workplace.sessions
+        agent = await asyncio.to_thread(self._agent, member)
+        heads = await asyncio.to_thread(sessions.list, member.id)
+        if heads:
+            async with sessions.resume(member.id, heads[-1].id, agent, self._config) as session:
+                yield session
+            return
+        said = await asyncio.to_thread(self._workplace.members.told_first, member)
+        author = member.born.actor if member.born else ""
+        async with sessions.begin(
+            member.id,
+            agent,
+            self._config,
+            messages=[UserMessage(content=said, author=author)],
+            metadata={"task": member.task},
+        ) as session:
+            yield session
+
+    def _agent(self, member: Member) -> ChatAgent:
+        toolbox = self._workplace.tools(member.id)
+        return ChatAgent(
+            agent_tools(toolbox, toolsets=TOOLSETS),
+            model_runtime=self._models(member),
+            system=system_prompt(member, self._language),
+            asks=self._asks,
+            language=self._language,
+        )
+
+    async def _have_heard_all(self) -> bool:
+        """Whether nothing waits for those who rest."""
+        for session in list(self._sessions.values()):
+            if await self._workplace.sessions.has_mail(session):
+                return False
+        return self._resting == self._at_work.keys() and not self._changed.is_set()
+
+    async def _was_cancelled(self, member: Member) -> None:
+        """A person ended the session, and with it the agent."""
+        reason = self._texts("society.session_ended")
+        await asyncio.to_thread(self._workplace.members.terminate, SYSTEM, member.id, reason)
+
+    async def _failed(self, member: Member, state: AgentState) -> None:
+        problem = state.error.message if state.error else ""
+        await self._tell_parent(member, "society.failed", problem=problem)
+
+    async def _tell_parent(self, member: Member, text: str, **values: str) -> None:
+        if member.parent and member.parent not in self._over:
+            await self._tell(member.parent, self._texts(text, agent=member.id, **values))
+
+    async def _tell(self, to: str, text: str) -> None:
+        await asyncio.to_thread(partial(self._workplace.members.tell, self._task.id, to, text))
+
+    async def _leave(self) -> None:
+        """Let go of the sessions where they are: they can be taken up again."""
+        for agent in self._at_work:
+            await asyncio.to_thread(self._workplace.commands.stop, agent)
+        for work in self._at_work.values():
+            work.cancel()
+        if self._at_work:
+            await asyncio.wait(self._at_work.values())

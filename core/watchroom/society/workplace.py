@@ -1,0 +1,32 @@
+"""What a society needs of a workspace."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from watchroom.mail import Mailroom
+from watchroom.runtime import Sessions
+from watchroom.toolbox import Toolbox
+from watchroom.zones import Members, Tasks
+from watchroom.zones.commands import Commands
+
+
+class Workplace(Protocol):
+    """Where agents work: a `Workspace`, as far as they need it."""
+
+    @property
+    def sessions(self) -> Sessions: ...
+
+    @property
+    def commands(self) -> Commands: ...
+
+    @property
+    def mailroom(self) -> Mailroom: ...
+
+    @property
+    def members(self) -> Members: ...
+
+    @property
+    def tasks(self) -> Tasks: ...
+
+    def tools(self, agent: str) -> Toolbox: ...
