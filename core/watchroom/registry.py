@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 from watchroom import names
 from watchroom.errors import ConfigInvalid, InvalidAgentId, UnknownAgent
 from watchroom.journal import Journal
+from watchroom.model import Row
 from watchroom.texts import LANGUAGES, Language
 from watchroom.tree.layout import CONFIG_PATH
 
@@ -40,6 +41,27 @@ class Config(NamedTuple):
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         return self._replace(agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
+
+
+def agent_born(row: Row) -> Agent:
+    """The agent that an agent made by ``row``, as it is to be registered."""
+    detail = row.detail
+    layer = cast("Layer", detail["layer"])
+    return Agent(row.path, str(detail["role"]), layer, str(detail["parent"]), str(detail["task"]))
+
+
+def downward(agents: Mapping[str, Agent]) -> list[Agent]:
+    """Each after the one above it, those beneath one together, in the order given."""
+    below: dict[str, list[Agent]] = {}
+    for agent in agents.values():
+        below.setdefault(agent.supervisor if agent.supervisor in agents else "", []).append(agent)
+    found: list[Agent] = []
+    waiting = below.get("", [])[::-1]
+    while waiting:
+        agent = waiting.pop()
+        found.append(agent)
+        waiting.extend(reversed(below.get(agent.id, [])))
+    return found
 
 
 def parse(text: str) -> Config:
@@ -167,4 +189,4 @@ class Registry:
             write(render(changed), self._version)
 
 
-__all__ = ["LAYERS", "Agent", "Config", "Layer", "Registry", "parse", "render"]
+__all__ = ["LAYERS", "Agent", "Config", "Layer", "Registry", "agent_born", "downward", "parse", "render"]

@@ -34,6 +34,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "conflict": Span("⚔", "error"),
     "request": Span("◐", "accent"),
     "failed": Span("✖", "error"),
+    "message": Span("✎", "accent"),
     "outside": Span("✎", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),
@@ -132,6 +133,8 @@ def subject(need: Need, words: Catalogue) -> str:
         return request_text(Asked(need.row), words)
     if need.kind == "failed":
         return need.row.actor
+    if need.kind == "message":
+        return safe(need.row.message)
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 NEED_ROOMS: Final = {
     "conflict": "files",
     "request": "requests",
+    "message": "agents",
     "outside": "files",
     "unchecked": "files",
     "handoff": "handoffs",

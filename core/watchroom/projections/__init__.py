@@ -14,20 +14,25 @@ from watchroom.projections.model import (
     Status,
 )
 from watchroom.projections.sessions import Asked, SessionView
+from watchroom.projections.society import CommandView, MemberView, MessageView, TaskView
 
 __all__ = [
     "AgentView",
     "Asked",
     "BoardView",
+    "CommandView",
     "Conflict",
     "ConflictKind",
     "Delivery",
     "DocumentView",
     "Fold",
+    "MemberView",
+    "MessageView",
     "Model",
     "Need",
     "NeedKind",
     "SessionView",
     "SharedFile",
     "Status",
+    "TaskView",
 ]

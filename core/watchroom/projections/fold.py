@@ -21,6 +21,7 @@ from watchroom.projections.model import (
 )
 from watchroom.projections.needs import Needs
 from watchroom.projections.sessions import Asked, Requests, Sessions
+from watchroom.projections.society import Society
 from watchroom.registry import parse
 from watchroom.tree.layout import split_handoff
 
@@ -54,6 +55,7 @@ class Fold:
         self._conflicts = Conflicts()
         self._requests = Requests()
         self._sessions = Sessions()
+        self._society = Society()
         self._needs = Needs()
         self._model = Model()
         self._changed: set[str] = set()
@@ -71,6 +73,7 @@ class Fold:
             self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
             self._newest.append(row)
             if is_step(row):
+                self._society.apply_step(row)
                 if row.zone == "session":
                     self._apply_to_session(row)
                     self._needs.apply_step(row)
@@ -97,6 +100,8 @@ class Fold:
             elif row.zone == "config" and row.version is not None:
                 self._apply_to_registry(row)
             self._needs.apply(row)
+            for agent in self._society.apply(row):
+                self._needs.agent_ended(agent)
 
     def model(self) -> Model:
         """The model of all rows so far. Parts that did not change are those of the model before."""
@@ -128,6 +133,9 @@ class Fold:
             if "boards" in self._changed
             else before.boards,
             leases=self._leases,
+            tasks=self._society.tasks(),
+            messages=self._society.messages(),
+            commands=self._society.commands(),
             outcomes=dict(self._outcomes),
             activity=dict(self._activity),
         )
@@ -182,6 +190,7 @@ class Fold:
             agent.id: known[agent.id]._replace(agent=agent) if agent.id in known else AgentView(agent)
             for agent in config.agents.values()
         }
+        self._society.register(config.agents.values())
 
     def _apply_to_file(self, row: Row) -> None:
         known = self._files.get(row.path)

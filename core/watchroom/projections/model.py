@@ -9,17 +9,19 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from watchroom.model import Outcome, Row
 from watchroom.projections.conflicts import Conflict
 from watchroom.projections.sessions import Asked, SessionView
+from watchroom.projections.society import CommandView, MessageView, TaskView
 from watchroom.registry import Agent
 
 Status: TypeAlias = Literal["running", "waiting", "paused", "idle", "done", "error"]
 NeedKind: TypeAlias = Literal[
-    "conflict", "request", "failed", "outside", "unchecked", "denied", "stalled", "handoff"
+    "conflict", "request", "failed", "message", "outside", "unchecked", "denied", "stalled", "handoff"
 ]
 
 URGENCY: Final[tuple[NeedKind, ...]] = (
     "conflict",
     "request",
     "failed",
+    "message",
     "outside",
     "unchecked",
     "denied",
@@ -154,6 +156,12 @@ class Model(NamedTuple):
     """The newest rows of any kind, newest first."""
     deliveries: tuple[Delivery, ...] = ()
     """Newest first."""
+    tasks: tuple[TaskView, ...] = ()
+    """Newest first."""
+    messages: tuple[MessageView, ...] = ()
+    """The newest of those that agents and people sent each other, newest first."""
+    commands: tuple[CommandView, ...] = ()
+    """The newest of those that agents ran in their tasks' folders, newest first."""
     files: tuple[SharedFile, ...] = ()
     """By path."""
     documents: tuple[DocumentView, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from watchroom.model import HUMAN_PREFIX, OUTSIDE, SEEN, SHARED, UNCHECKED, Row
+from watchroom.model import HUMAN_PREFIX, MESSAGE, OUTSIDE, SEEN, SHARED, UNCHECKED, USER, Row
 from watchroom.projections.conflicts import Conflict
 from watchroom.projections.model import URGENCY, Need, NeedKind
 from watchroom.projections.sessions import Asked
@@ -40,6 +40,8 @@ class Needs:
             self._apply_shared(row)
         elif row.zone == "handoff":
             self._apply_handoff(row)
+        elif row.tool == MESSAGE and row.outcome == "ok":
+            self._apply_message(row)
         elif row.zone == "config" and row.version is not None:
             self._close("outside", f"config {row.path}")
         if _is_outside_edit(row) and row.zone not in SHARED:
@@ -53,6 +55,11 @@ class Needs:
             self._add(Need("failed", row.actor, row))
         else:
             self._close("failed", row.actor)
+
+    def agent_ended(self, agent: str) -> None:
+        """Nobody need help an agent that works no more. What it wrote to people still wants to be read."""
+        self._close("failed", agent)
+        self._close("denied", agent)
 
     def current(self, conflicts: tuple[Conflict, ...], requests: tuple[Asked, ...]) -> tuple[Need, ...]:
         """All open needs, the most urgent first, then the newest; the same object if none changed."""
@@ -102,6 +109,11 @@ class Needs:
             if stopped is not None and stopped.row.seq <= cast("int", seen):
                 self._close("failed", actor)
             return
+        if kind == "message":
+            wrote = self._open["message"].get(actor)
+            if wrote is not None and wrote.row.seq <= cast("int", seen):
+                self._close("message", actor)
+            return
         if kind == "denied":
             known = self._open["denied"].get(actor)
             if known is not None and known.since <= cast("int", seen):
@@ -113,6 +125,13 @@ class Needs:
         known = self._open[looked_at].get(key)
         if known is not None and known.row.seq <= cast("int", seen):
             self._close(looked_at, key)
+
+    def _apply_message(self, row: Row) -> None:
+        """What an agent wrote to people waits until somebody has looked at it, or answered."""
+        if row.zone == "session":
+            self._close("message", row.path.partition("/")[0])
+        elif row.path == USER:
+            self._add(Need("message", row.actor, row, row.actor))
 
     def _apply_shared(self, row: Row) -> None:
         if row.version is None:

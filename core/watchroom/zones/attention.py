@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchroom.errors import NothingWaits
-from watchroom.model import OUTSIDE, SEEN, SHARED, UNCHECKED, Note, Row
+from watchroom.model import MESSAGE, OUTSIDE, SEEN, SHARED, UNCHECKED, USER, Note, Row
 from watchroom.zones.store import Store
 
 
@@ -38,6 +38,8 @@ def _need(row: Row) -> str:
         return "outside" if row.zone == "handoff" and row.outcome == "conflict" else ""
     if row.outcome == "denied":
         return "denied"
+    if row.zone == "agent" and row.tool == MESSAGE and row.path == USER:
+        return "message"
     if row.version is None:
         return ""
     if row.zone == "session":

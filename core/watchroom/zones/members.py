@@ -8,13 +8,13 @@ all.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.errors import InvalidAgentId, UnknownAgent
 from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
-from watchroom.registry import Agent, Layer
+from watchroom.registry import Agent, Layer, agent_born, downward
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded, NotInTask, NotYours, SocietyLimit
 from watchroom.zones.tasks import Task, Tasks, TaskStatus
@@ -170,10 +170,10 @@ class Members:
         born = {path: self._store.journal.version(ZONE, path, 1) for path in heads}
         for path, row in born.items():
             if path not in agents and row is not None and row.tool == SPAWN:
-                agents[path] = _agent(row)
+                agents[path] = agent_born(row)
         end = self._tasks.end_row(task)
         found: dict[str, Member] = {}
-        for agent in _downward(agents):
+        for agent in downward(agents):
             above = found.get(agent.supervisor)
             head = heads.get(agent.id)
             own = head if head is not None and head.tool == TERMINATE else None
@@ -235,25 +235,6 @@ class Members:
 
     def _first(self, member: Member) -> str:
         return next(each.id for each in self.of(member.task) if not each.parent)
-
-
-def _agent(born: Row) -> Agent:
-    """As it is to be registered."""
-    detail = born.detail
-    layer: Layer = detail["layer"]  # type: ignore[assignment]  # as `_made` wrote it
-    return Agent(born.path, str(detail["role"]), layer, str(detail["parent"]), str(detail["task"]))
-
-
-def _downward(agents: dict[str, Agent]) -> Iterator[Agent]:
-    """Each after the one that made it."""
-    below: dict[str, list[Agent]] = {}
-    for agent in agents.values():
-        below.setdefault(agent.supervisor if agent.supervisor in agents else "", []).append(agent)
-    waiting = below.get("", [])[::-1]
-    while waiting:
-        agent = waiting.pop()
-        yield agent
-        waiting.extend(reversed(below.get(agent.id, [])))
 
 
 def _above(member: Member, members: Iterable[Member]) -> set[str]:

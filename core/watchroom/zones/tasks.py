@@ -69,7 +69,8 @@ class Tasks:
                 "requirement": text,
                 "limits": limits._asdict(),
             }
-            row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), _title(text), 0)).row
+            detail = {"folder": folder} if folder else None
+            row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), _title(text), 0, detail)).row
         return Task(task, text, folder, actor, row.time, "open", limits)
 
     def is_open(self, task: str) -> bool:
@@ -98,7 +99,7 @@ class Tasks:
         """End a task; its folder is free for another one. Ending it again changes nothing. Raises
         `TaskNotFound`."""
         found = self.find(task)
-        draft = Write(actor, END_TASK, ZONE, task, status, message, 1)
+        draft = Write(actor, END_TASK, ZONE, task, status, message, 1, {"status": status})
         if found.status == "open":
             self._store.write(draft)
         return self.find(task)

@@ -1,0 +1,238 @@
+"""The tasks, who works on each, what they say to each other, and their commands, as their rows tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, SPAWN, TERMINATE, USER, Row
+from watchroom.registry import Agent, Layer, agent_born, downward
+
+_KEPT_MESSAGES: Final = 500
+_KEPT_COMMANDS: Final = 200
+_TAKEN_IN: Final = "message"
+_ASKED: Final = "call_llm"
+"""The kinds of steps with which a session takes a message in, and its model is given it."""
+
+
+class MemberView(NamedTuple):
+    """An agent of a task. ``born`` is None where somebody registered it by hand; ``ended`` is the row that
+    ended it, its own or that of one above it, None while it works."""
+
+    id: str
+    role: str
+    layer: Layer
+    parent: str
+    depth: int
+    born: Row | None
+    ended: Row | None
+
+
+class TaskView(NamedTuple):
+    """A task: what was asked for (``row.message`` is its first line), and those who work on it, each after
+    the one that made it."""
+
+    row: Row
+    ended: Row | None
+    members: tuple[MemberView, ...]
+
+    @property
+    def id(self) -> str:
+        return self.row.path
+
+    @property
+    def folder(self) -> str:
+        """The absolute path that it is bound to, empty if to none."""
+        return str(self.row.detail.get("folder", ""))
+
+    @property
+    def status(self) -> str:
+        """``open``, or as it ended: ``done``, ``failed``, ``cancelled``."""
+        return str(self.ended.detail.get("status", "done")) if self.ended else "open"
+
+
+class MessageView(NamedTuple):
+    """A message. ``receiver`` is an agent's id or ``user``; ``delivered`` the step that took it in, ``read``
+    the one in which its model was given it; of one to people, the row that shows that somebody saw it."""
+
+    row: Row
+    receiver: str
+    task: str
+    delivered: Row | None = None
+    read: Row | None = None
+
+    @property
+    def sender(self) -> str:
+        return self.row.actor
+
+
+class CommandView(NamedTuple):
+    """A command. ``printed`` is the newest row of what it prints, ``ended`` None while it runs."""
+
+    begun: Row
+    printed: Row | None = None
+    ended: Row | None = None
+
+    @property
+    def path(self) -> str:
+        return self.begun.path
+
+    @property
+    def task(self) -> str:
+        return self.path.partition("/")[0]
+
+    @property
+    def exit_code(self) -> int | None:
+        code = self.ended.detail.get("exit_code") if self.ended else None
+        return code if isinstance(code, int) else None
+
+
+class Society:
+    """Takes rows in order; gives tasks, messages and commands, the same objects where none changed."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, Row] = {}
+        self._ended: dict[str, Row] = {}
+        self._agents: dict[str, Agent] = {}
+        self._born: dict[str, Row] = {}
+        self._terminated: dict[str, Row] = {}
+        self._messages: dict[int, MessageView] = {}
+        self._unread: dict[str, list[int]] = {}
+        self._commands: dict[str, CommandView] = {}
+        self._tasks: tuple[TaskView, ...] | None = ()
+        self._message_list: tuple[MessageView, ...] | None = ()
+        self._command_list: tuple[CommandView, ...] | None = ()
+
+    def register(self, agents: Iterable[Agent]) -> None:
+        """These are the agents from now on."""
+        self._agents = {agent.id: agent for agent in agents if agent.task}
+        if self._begun:
+            self._tasks = None
+
+    def apply(self, row: Row) -> tuple[str, ...]:
+        """Take in a row that is no step; gives the agents that it ended."""
+        if row.outcome != "ok":
+            return ()
+        if row.zone == "task" and row.version is not None:
+            return self._apply_to_task(row)
+        if row.zone == "command":
+            self._apply_to_command(row)
+        elif row.tool == SEEN and row.detail["need"] == "message":
+            self._people_saw(str(row.detail["actor"]), row)
+        elif row.tool == MESSAGE:
+            self._apply_message(row)
+        elif row.zone == "agent" and row.version is not None:
+            return self._apply_to_agent(row)
+        return ()
+
+    def apply_step(self, row: Row) -> None:
+        """Take in a row of how a session or a command goes on."""
+        if row.zone == "command":
+            known = self._commands.get(row.path)
+            if known is not None and row.tool == PRINTED:
+                self._commands[row.path] = known._replace(printed=row)
+                self._command_list = None
+        elif row.tool == _TAKEN_IN:
+            number = row.detail.get("mail")
+            message = self._messages.get(number) if isinstance(number, int) else None
+            if message is not None:
+                self._messages[message.row.seq] = message._replace(delivered=row)
+                self._unread.setdefault(row.path, []).append(message.row.seq)
+                self._message_list = None
+        elif row.tool == _ASKED and row.path in self._unread:
+            for number in self._unread.pop(row.path):
+                if number in self._messages:
+                    self._messages[number] = self._messages[number]._replace(read=row)
+            self._message_list = None
+
+    def tasks(self) -> tuple[TaskView, ...]:
+        """Newest first."""
+        if self._tasks is None:
+            self._tasks = tuple(
+                TaskView(row, self._ended.get(task), self._members(task))
+                for task, row in reversed(self._begun.items())
+            )
+        return self._tasks
+
+    def messages(self) -> tuple[MessageView, ...]:
+        """Newest first."""
+        if self._message_list is None:
+            self._message_list = tuple(reversed(self._messages.values()))
+        return self._message_list
+
+    def commands(self) -> tuple[CommandView, ...]:
+        """Newest first."""
+        if self._command_list is None:
+            self._command_list = tuple(reversed(self._commands.values()))
+        return self._command_list
+
+    def _apply_to_task(self, row: Row) -> tuple[str, ...]:
+        self._tasks = None
+        if row.tool != END_TASK:
+            self._begun[row.path] = row
+            return ()
+        self._ended[row.path] = row
+        return tuple(each.id for each in self._members(row.path))
+
+    def _apply_to_agent(self, row: Row) -> tuple[str, ...]:
+        self._tasks = None
+        if row.tool == SPAWN:
+            self._born[row.path] = row
+            return ()
+        if row.tool != TERMINATE:
+            return ()
+        self._terminated[row.path] = row
+        members = self._members(str(row.detail["task"]))
+        return tuple(each.id for each in members if each.ended == row)
+
+    def _apply_message(self, row: Row) -> None:
+        if row.zone == "agent":
+            receiver, task = row.path, str(row.detail.get("task", ""))
+        else:
+            receiver = row.path.partition("/")[0]
+            task = self._agents[receiver].task if receiver in self._agents else ""
+            self._people_saw(receiver, row)
+        delivered = row if receiver == USER else None
+        self._messages[row.seq] = MessageView(row, receiver, task, delivered)
+        if len(self._messages) > _KEPT_MESSAGES:
+            del self._messages[next(iter(self._messages))]
+        self._message_list = None
+
+    def _people_saw(self, sender: str, row: Row) -> None:
+        """Who answers an agent, or says that its message was seen, has read what it wrote."""
+        seen = row.detail.get("row") if row.tool == SEEN else row.seq
+        for number, message in self._messages.items():
+            is_older = isinstance(seen, int) and number <= seen
+            if is_older and message.receiver == USER and message.sender == sender and message.read is None:
+                self._messages[number] = message._replace(read=row)
+                self._message_list = None
+
+    def _apply_to_command(self, row: Row) -> None:
+        known = self._commands.get(row.path)
+        if row.version == 1:
+            self._commands[row.path] = CommandView(row)
+            if len(self._commands) > _KEPT_COMMANDS:
+                del self._commands[next(iter(self._commands))]
+        elif known is not None and row.version is not None:
+            self._commands[row.path] = known._replace(ended=row)
+        self._command_list = None
+
+    def _members(self, task: str) -> tuple[MemberView, ...]:
+        agents = {each.id: each for each in self._agents.values() if each.task == task}
+        for agent, row in self._born.items():
+            if agent not in agents and row.detail["task"] == task:
+                agents[agent] = agent_born(row)
+        found: dict[str, MemberView] = {}
+        for each in downward(agents):
+            above = found.get(each.supervisor)
+            own = self._terminated.get(each.id)
+            found[each.id] = MemberView(
+                each.id,
+                each.role,
+                each.layer,
+                above.id if above else "",
+                above.depth + 1 if above else 0,
+                self._born.get(each.id),
+                own or (above.ended if above else self._ended.get(task)),
+            )
+        return tuple(found.values())
