@@ -5,8 +5,9 @@ process; its script speaks through a simulated model. What it decides depends on
 what it sees, on nothing else.
 """
 
+from watchroom.simulation.developers import developer
 from watchroom.simulation.roster import roster, works_apart
 from watchroom.simulation.runner import Simulation
 from watchroom.simulation.tally import Summary
 
-__all__ = ["Simulation", "Summary", "roster", "works_apart"]
+__all__ = ["Simulation", "Summary", "developer", "roster", "works_apart"]
