@@ -54,7 +54,7 @@ class WatchroomApp(App[None]):
     ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
     after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
     changed. ``end_after``: seconds after which the dashboard closes by itself. ``alerts``: how it says that
-    something new needs a person.
+    something new needs a person. ``room`` is the one that it opens in.
     """
 
     # All at once: a stylesheet that comes later has Textual parse every one again.
@@ -91,8 +91,11 @@ class WatchroomApp(App[None]):
         open_workspace: Callable[[], Workspace] | None = None,
         end_after: float | None = None,
         alerts: AlertMode = "bell",
+        room: str | None = None,
     ) -> None:
         super().__init__()
+        if room is not None:
+            self.DEFAULT_MODE = room  # type: ignore[misc]  # textual reads it from the app
         self.words = wording(language)
         self.language: Language = language
         self.journal = journal

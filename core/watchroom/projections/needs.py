@@ -127,10 +127,11 @@ class Needs:
             self._close(looked_at, key)
 
     def _apply_message(self, row: Row) -> None:
-        """What an agent wrote to people waits until somebody has looked at it, or answered."""
+        """What an agent wrote to people waits until somebody has looked at it, or answered. Of a failure
+        that Watchroom tells them there is a need already."""
         if row.zone == "session":
             self._close("message", row.path.partition("/")[0])
-        elif row.path == USER:
+        elif row.path == USER and row.kind == "agent":
             self._add(Need("message", row.actor, row, row.actor))
 
     def _apply_shared(self, row: Row) -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
-from watchroom.model import ENDED, SYSTEM, TERMINATE, Row
+from watchroom.model import ENDED, SYSTEM, TERMINATE, USER, Row
 from watchroom.runtime import (
     AgentState,
     ChatAgent,
@@ -191,8 +191,8 @@ class Team:
         await self._tell_parent(member, "society.failed", problem=problem)
 
     async def _tell_parent(self, member: Member, text: str, **values: str) -> None:
-        if member.parent and member.parent not in self._over:
-            await self._tell(member.parent, self._texts(text, agent=member.id, **values))
+        if member.parent not in self._over:
+            await self._tell(member.parent or USER, self._texts(text, agent=member.id, **values))
 
     async def _tell(self, to: str, text: str) -> None:
         await asyncio.to_thread(partial(self._workplace.members.tell, self._task.id, to, text))

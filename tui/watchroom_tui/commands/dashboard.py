@@ -51,7 +51,7 @@ def run_open(given: Namespace, words: Catalogue) -> int:
 
             return stack.enter_context(Workspace.open(given.dir, create=False))
 
-        return _run(journal, given.dir, given, opened, until=until)
+        return run_dashboard(journal, given.dir, given, opened, until=until)
 
 
 def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
@@ -77,7 +77,7 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
         raise WrongUsage(words("cli.demo.too_few"))
     if given.speed < 0 or (given.seconds is not None and given.seconds <= 0):
         raise WrongUsage(words("cli.demo.not_positive"))
-    if given.dir and _is_foreign(given.dir):
+    if given.dir and is_foreign(given.dir):
         raise WrongUsage(words("cli.demo.not_empty", root=given.dir))
     with ExitStack() as stack:
         root = given.dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-"))
@@ -93,7 +93,7 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
         )
         if not given.headless:
             with simulation:
-                status = _run(workspace.journal, root, given, lambda: workspace)
+                status = run_dashboard(workspace.journal, root, given, lambda: workspace)
             if given.dir:
                 print(words("cli.demo.kept", root=root))
             return status
@@ -121,15 +121,16 @@ def run_keys(given: Namespace, words: Catalogue) -> int:
     return 0
 
 
-def _run(
+def run_dashboard(
     journal: Journal,
     root: str,
     given: Namespace,
     open_workspace: Callable[[], Workspace],
     *,
     until: int | None = None,
+    room: str | None = None,
 ) -> int:
-    """Returns the exit status: not 0 if the dashboard broke."""
+    """Open the dashboard, in that room; returns the exit status: not 0 if it broke."""
     # Nothing of what is made until the first paint is garbage; the app turns the collector on again.
     gc.disable()
     from watchroom_tui.app import WatchroomApp
@@ -144,12 +145,13 @@ def _run(
         open_workspace=open_workspace,
         end_after=getattr(given, "seconds", None),
         alerts=given.alerts,
+        room=room,
     )
     app.run()
     return app.return_code or 0
 
 
-def _is_foreign(root: str) -> bool:
+def is_foreign(root: str) -> bool:
     """Whether the folder has something in it, and not a workspace."""
     return os.path.isdir(root) and bool(os.listdir(root)) and not os.path.exists(os.path.join(root, CONTROL))
 

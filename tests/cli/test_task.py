@@ -1,0 +1,173 @@
+"""``watchroom task``: a team takes a task on, headless, with simulated developers or over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.running import Captured, as_typed, misuse, spawned
+from runtime.models.server import Exchange, serving
+from tasking import on_disk
+from watchroom import Workspace, names
+from watchroom_tui.cli import OK, REFUSED
+
+REQUIREMENT = "Build a calculator for the command line."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Workspace.open(tmp_path / "probe") as workspace:
+        if workspace.commands.ladder.best is None:
+            pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
+    return tmp_path / "app"
+
+
+def kept_in_rows(workspace: Workspace, task: str) -> dict[str, str]:
+    """The newest version of each file of a task, as the journal has it: its checksum."""
+    heads = workspace.journal.heads("file", f"{task}/")
+    return {head.path.partition("/")[2]: head.sha256 or "" for head in heads if not head.deleted}
+
+
+def is_delivered(folder: Path) -> bool:
+    """Whether the program's own tests pass."""
+    command = [sys.executable, "-B", "-m", "unittest", "discover", "-s", "calculator/tests", "-t", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode == 0 and "Ran 14 tests" in done.stderr
+
+
+def checked(root: Path, folder: Path, task: str) -> None:
+    """The program works, and there is no file that no row accounts for."""
+    assert is_delivered(folder)
+    with Workspace.open(root, create=False) as workspace:
+        assert workspace.verify() == []
+        found = {path: names.sha256(data) for path, data in on_disk(folder).items()}
+        assert kept_in_rows(workspace, task) == found
+        assert workspace.tasks.find(task).status == "done"
+
+
+def test_a_team_builds_a_program_mends_what_fails_and_ends_the_task(folder: Path) -> None:
+    done = spawned("task", REQUIREMENT, "--workspace", str(folder), "--headless")
+    assert done.returncode == OK, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["status"], summary["verify"]) == ("done", "clean")
+    assert "14 tests pass" in summary["report"]
+    assert len(summary["agents"]) == 5
+    assert "root: makes architect" in done.stderr
+    assert "calculator.tests.test_evaluate  → 1\n" in done.stderr, "one test failed"
+    assert "calculator.tests.test_evaluate  → 0\n" in done.stderr, "and was mended"
+    checked(folder.with_name("app-watchroom"), folder, summary["task"])
+
+
+def test_what_was_killed_goes_on(folder: Path) -> None:
+    root = folder.with_name("team")
+    given = ("--workspace", str(folder), "--team", str(root), "--headless")
+    with subprocess.Popen(
+        as_typed("task", REQUIREMENT, *given), stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr
+        line = next(line for line in process.stderr if "makes evaluate-programmer" in line)
+        os.kill(process.pid, signal.SIGKILL)
+    assert line
+    done = spawned("task", "--team", str(root), "--headless")
+    assert done.returncode == OK, done.stderr
+    summary = json.loads(done.stdout)
+    assert len(summary["agents"]) == 5, "nobody was made twice"
+    checked(root, folder, summary["task"])
+
+
+def test_what_somebody_else_wrote_there_is_left_alone(folder: Path) -> None:
+    (folder / "calculator").mkdir(parents=True)
+    (folder / "calculator" / "mine.py").write_text("kept\n")
+    (folder / "README.md").write_text("mine\n")
+    done = spawned("task", REQUIREMENT, "--workspace", str(folder), "--headless", "--language", "zh")
+    assert done.returncode == OK, done.stderr
+    assert on_disk(folder)["calculator/mine.py"] == b"kept\n"
+    assert on_disk(folder)["README.md"] == b"mine\n"
+    assert "14 个测试通过" in json.loads(done.stdout)["report"]
+    assert (folder / "calculator_2" / "evaluate.py").exists()
+
+
+def test_it_says_what_is_missing(capsys: Captured, tmp_path: Path) -> None:
+    app = str(tmp_path / "app")
+    assert "--workspace" in misuse(capsys, "task")
+    assert "--workspace" in misuse(capsys, "task", "x", "--team", app)
+    assert "say what is to be done" in misuse(capsys, "task", " ", "--workspace", app)
+    assert "1 or more" in misuse(capsys, "task", "x", "--workspace", app, "--steps", "-1")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a").write_text("a")
+    assert "--team" in misuse(capsys, "task", "x", "--workspace", app, "--team", str(tmp_path / "full"))
+    assert not Path(app).exists()
+
+
+def test_a_folder_that_holds_the_journal_is_refused(tmp_path: Path) -> None:
+    given = ("--workspace", str(tmp_path), "--team", str(tmp_path / "team"), "--headless")
+    done = spawned("task", "x", *given)
+    assert (done.returncode, done.stdout) == (REFUSED, "")
+    assert "cannot be a task's workspace" in done.stderr
+
+
+def test_where_nothing_is_open_nothing_goes_on(tmp_path: Path, capsys: Captured) -> None:
+    with Workspace.open(tmp_path / "team"):
+        pass
+    assert "no task is open" in misuse(capsys, "task", "--team", str(tmp_path / "team"), "--headless")
+
+
+def answer(text: str = "", *calls: tuple[str, dict[str, Any]]) -> bytes:
+    message = {
+        "content": text,
+        "tool_calls": [
+            {
+                "id": f"c{n}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for n, (name, arguments) in enumerate(calls)
+        ],
+    }
+    return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+
+
+async def test_a_model_behind_an_address_runs_the_team(tmp_path: Path) -> None:
+    answers = [
+        answer("", ("write_file", {"path": "a.txt", "content": "hello\n"})),
+        answer("", ("end_task", {"status": "done", "report": "Written."})),
+        answer("Good."),
+    ]
+
+    async def step(exchange: Exchange) -> None:
+        await exchange.answer(answers.pop(0), content_type="application/json")
+
+    async with serving(step) as server:
+        given = ["task", "Write a.txt", "--workspace", str(tmp_path / "app"), "--headless", "--model", "m1"]
+        done = await asyncio.to_thread(spawned, *given, "--base-url", server.url, WATCHROOM_API_KEY="secret")
+    assert done.returncode == OK, done.stderr
+    assert json.loads(done.stdout)["files"] == ["a.txt"]
+    assert "simulated" not in done.stderr
+    first = server.requests[0]
+    assert first.headers["authorization"] == "Bearer secret"
+    body = first.json()
+    assert body["model"] == "m1"
+    assert [each["role"] for each in body["messages"]] == ["system", "user"]
+    offered = {each["function"]["name"] for each in body["tools"]}
+    assert {"spawn_agent", "send_message", "run_command", "end_task"} <= offered
+    assert "ask_person" not in offered, "nobody is there to answer"
+
+
+async def test_a_model_that_cannot_be_reached_leaves_the_task_open(tmp_path: Path) -> None:
+    async def step(exchange: Exchange) -> None:
+        await exchange.answer(b'{"error": {"message": "no such model"}}', status=404)
+
+    async with serving(step) as server:
+        given = ["task", "x", "--workspace", str(tmp_path / "app"), "--headless", "--model", "m1"]
+        done = await asyncio.to_thread(spawned, *given, "--base-url", server.url)
+    assert done.returncode == REFUSED
+    assert json.loads(done.stdout)["status"] == "open"
+    assert "no such model" in done.stderr
+    assert "wait for you" in done.stderr

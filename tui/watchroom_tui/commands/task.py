@@ -1,0 +1,192 @@
+"""The command that has a team take on a task: task."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from threading import Event
+from typing import TYPE_CHECKING, Final
+
+from watchroom.model import END_TASK, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
+from watchroom.texts import LANGUAGES, Catalogue, Language
+
+from watchroom_tui.alerts import MODES
+from watchroom_tui.commands.command import WrongUsage, print_json
+from watchroom_tui.commands.dashboard import is_foreign, run_dashboard
+from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.safe import safe
+
+if TYPE_CHECKING:
+    from watchroom.society import Background, Society
+    from watchroom.society.background import Models
+    from watchroom.workspace import Workspace
+    from watchroom.zones import Task
+
+TEAM_SUFFIX: Final = "-watchroom"
+"""What the team's folder is called after the task's, beside which it lies: agents' commands must not reach
+the journal."""
+BASE_URL: Final = "https://api.openai.com/v1"
+KEYS: Final = ("WATCHROOM_API_KEY", "OPENAI_API_KEY")
+_LIMITS: Final = ("depth", "agents", "steps")
+_TOLD: Final = frozenset({MESSAGE, SPAWN, TERMINATE, END_TASK, "end_command"})
+
+
+def declare_task(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("text", nargs="?", metavar="TEXT | -", help=words("cli.task.text"))
+    parser.add_argument("--workspace", metavar="DIR", help=words("cli.task.workspace"))
+    parser.add_argument("--team", metavar="DIR", help=words("cli.task.team"))
+    parser.add_argument("--model", metavar="NAME", help=words("cli.task.model"))
+    parser.add_argument("--base-url", metavar="URL", default=BASE_URL, help=words("cli.task.base_url"))
+    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=words("cli.task.speed"))
+    for limit in _LIMITS:
+        parser.add_argument(f"--{limit}", type=int, metavar="N", help=words(f"cli.task.{limit}"))
+    parser.add_argument("--headless", action="store_true", help=words("cli.task.headless"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
+    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
+    parser.add_argument("--alerts", choices=MODES, default="bell", help=words("cli.argument.alerts"))
+
+
+def run_task(given: Namespace, words: Catalogue) -> int:
+    """Begins the task, or without a text goes on with those that are open, until they have ended."""
+    from watchroom.society import Background, Society
+    from watchroom.workspace import Workspace
+
+    root = _team_folder(given, words)
+    text = sys.stdin.read() if given.text == "-" else given.text
+    if text is not None and not text.strip():
+        raise WrongUsage(words("cli.task.no_text"))
+    if any((getattr(given, limit) or 1) < 1 for limit in _LIMITS) or given.speed < 0:
+        raise WrongUsage(words("cli.task.not_positive"))
+    with Workspace.open(root, language=given.language, create=text is not None) as workspace:
+        language = workspace.config.language
+
+        def society(models: Models) -> Society:
+            return Society(workspace, models, language=language, asks=not given.headless)
+
+        tasks = _tasks(workspace, text, given, words)
+        print(words("cli.task.where", root=root), file=sys.stderr)
+        speed = 0.0 if given.headless else given.speed
+        models = _models(given, language, speed, words)
+        background = Background(society, models, [each.id for each in tasks], stay=not given.headless)
+        if not given.headless:
+            with background:
+                status = run_dashboard(workspace.journal, root, given, lambda: workspace, room="tasks")
+            background.result()
+            if any(workspace.tasks.is_open(each.id) for each in tasks):
+                print(words("cli.task.later", root=root))
+            return status
+        return _headless(workspace, background, words)
+
+
+def _team_folder(given: Namespace, words: Catalogue) -> str:
+    if given.team:
+        root: str = os.path.abspath(given.team)
+    elif given.workspace:
+        root = os.path.realpath(given.workspace) + TEAM_SUFFIX
+    else:
+        raise WrongUsage(words("cli.task.which"))
+    if given.text is not None and not given.workspace:
+        raise WrongUsage(words("cli.task.no_workspace"))
+    if is_foreign(root):
+        raise WrongUsage(words("cli.task.not_empty", root=root))
+    return root
+
+
+def _tasks(workspace: Workspace, text: str | None, given: Namespace, words: Catalogue) -> list[Task]:
+    """The one that begins, or those that are open."""
+    if text is None:
+        found = [each for each in workspace.tasks.list() if each.status == "open"]
+        if not found:
+            raise WrongUsage(words("cli.task.none_open"))
+        return found
+    from watchroom.zones import TaskLimits
+
+    limits = {limit: getattr(given, limit) for limit in _LIMITS if getattr(given, limit)}
+    person = HUMAN_PREFIX + (given.person or name_of_this_person())
+    folder = os.path.abspath(given.workspace)
+    task = workspace.tasks.submit(person, text, folder, TaskLimits(**limits))
+    workspace.members.begin(task)
+    return [task]
+
+
+def _models(
+    given: Namespace, language: Language, speed: float, words: Catalogue
+) -> Callable[[], AbstractAsyncContextManager[Models]]:
+    """What opens the models: one for all, or the simulated ones."""
+    if given.model is None:
+        print(words("cli.task.simulated"), file=sys.stderr)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Models]:
+        if given.model is None:
+            from watchroom.simulation import developer
+
+            yield lambda member: developer(member, language, speed=speed)
+            return
+        from watchroom.runtime.models import OpenAICompatible
+
+        key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+        async with OpenAICompatible(given.base_url, given.model, api_key=key) as model:
+            yield lambda member: model
+
+    return opened
+
+
+def _headless(workspace: Workspace, background: Background, words: Catalogue) -> int:
+    """Tells on standard error how it goes, and at the end a summary; 0 if every task was done."""
+    news = Event()
+    forget = workspace.subscribe(news.set)
+    seq = workspace.journal.last_seq()
+    try:
+        with background:
+            is_over = False
+            while not is_over:
+                is_over = background.wait(0)
+                if not is_over:
+                    news.wait(1.0)
+                    news.clear()
+                while rows := workspace.journal.rows(seq):
+                    seq = rows[-1].seq
+                    _tell(rows, words)
+    finally:
+        forget()
+    ended = background.result()
+    workspace.flush()
+    problems = workspace.verify()
+    for task in ended:
+        print_json(_summary(workspace, task, len(problems)))
+        if task.status == "open":
+            print(words("cli.task.waits"), file=sys.stderr)
+    return 0 if not problems and all(each.status == "done" for each in ended) else 1
+
+
+def _tell(rows: list[Row], words: Catalogue) -> None:
+    for row in rows:
+        if row.tool not in _TOLD or row.outcome != "ok":
+            continue
+        who = safe(row.actor)
+        if row.tool == "end_command":
+            what = f"$ {safe(row.message)}  → {row.detail.get('exit_code')}"
+        else:
+            to = words("cli.task.you") if row.path == USER else safe(row.path)
+            what = words(f"cli.task.row.{row.tool}", to=to, text=safe(row.message)).rstrip()
+        print(f"{who}: {what}", file=sys.stderr, flush=True)
+
+
+def _summary(workspace: Workspace, task: Task, problems: int) -> dict[str, object]:
+    journal = workspace.journal
+    end = workspace.tasks.end_row(task.id)
+    files = [head.path.partition("/")[2] for head in journal.heads("file", f"{task.id}/") if not head.deleted]
+    return {
+        "task": task.id,
+        "status": task.status,
+        "report": end.message if end else "",
+        "workspace": task.folder,
+        "agents": [each.id for each in workspace.members.of(task.id)],
+        "commands": sum(1 for _ in journal.heads("command", f"{task.id}/")),
+        "files": files,
+        "verify": problems or "clean",
+    }
