@@ -142,6 +142,50 @@ def _sessions(model: Model, words: Catalogue) -> Table:
     ]
 
 
+def _tasks(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "task": each.id,
+            "status": each.status,
+            "what": each.row.message,
+            "folder": each.folder,
+            "agents": ", ".join(member.id for member in each.members if member.ended is None),
+            "report": each.ended.message if each.ended else "",
+            "since": each.row.timestamp,
+        }
+        for each in model.tasks
+    ]
+
+
+def _messages(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "from": each.sender,
+            "to": each.receiver,
+            "text": each.row.message,
+            "delivered": each.delivered is not None,
+            "read": each.read is not None,
+            "task": each.task,
+            "time": each.row.timestamp,
+        }
+        for each in model.messages
+    ]
+
+
+def _commands(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "agent": each.begun.actor,
+            "command": each.begun.message,
+            "exit_code": each.exit_code,
+            "running": each.ended is None,
+            "task": each.task,
+            "time": each.begun.timestamp,
+        }
+        for each in model.commands
+    ]
+
+
 _MAKERS: Final[Mapping[str, Callable[[Model, Catalogue], Table]]] = {
     "agents": _agents,
     "needs": _needs,
@@ -151,5 +195,8 @@ _MAKERS: Final[Mapping[str, Callable[[Model, Catalogue], Table]]] = {
     "boards": _boards,
     "requests": _requests,
     "sessions": _sessions,
+    "tasks": _tasks,
+    "messages": _messages,
+    "commands": _commands,
 }
 VIEWS: Final = tuple(_MAKERS)
