@@ -109,7 +109,9 @@ def test_memory_of_all_processes_together_is_bounded(inside: Run) -> None:
     assert finished.stdout != "8\n"
 
 
-def test_temporary_files_are_bounded(inside: Run) -> None:
+def test_temporary_files_are_bounded(inside: Run, hides: bool) -> None:
+    if not hides:
+        pytest.skip("a folder on disk, as this fence has it, cannot be bounded")
     limits = Limits(seconds=20, tmp_bytes=8 * MIB)
     for place in ("/tmp", "/dev/shm"):
         finished = inside(f"head -c 20M /dev/zero > {place}/x; stat -c %s {place}/x", limits=limits)
@@ -148,7 +150,7 @@ def test_output_that_just_fits_is_not_cut(inside: Run) -> None:
 
 
 def test_many_open_files_are_bounded(inside: Run) -> None:
-    program = "import os\nx = []\ntry:\n  while len(x) < 5000: x.append(os.open('/', 0))\nexcept OSError as e: print(e.errno)"
+    program = "import os\nx = []\ntry:\n  while len(x) < 5000: x.append(os.open('/dev/null', 0))\nexcept OSError as e: print(e.errno)"
     assert inside(python(program)).stdout == "24\n"
 
 

@@ -45,7 +45,7 @@ def test_one_that_does_not_work_is_not_used(
 
 
 def test_an_older_one_is_given_only_what_it_knows(
-    fence: Fence, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    bubblewrapped: Fence, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as that of Ubuntu 22.04, which lacks three of our options."""
     real = shutil.which("bwrap")
@@ -67,7 +67,7 @@ def test_an_older_one_is_given_only_what_it_knows(
 
 
 def test_a_fence_that_is_gone_meanwhile_says_so(
-    fence: Fence, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    bubblewrapped: Fence, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = shutil.which("bwrap")
     bubblewrap(tmp_path, f'exec {real} "$@"')

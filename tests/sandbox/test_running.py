@@ -126,7 +126,7 @@ def test_what_stays_in_the_background_ends_with_the_command(inside: Run) -> None
     assert marked_processes(marked) == []
 
 
-def test_several_run_at_once_and_leave_nothing_behind(fence: Fence, tmp_path: Path) -> None:
+def test_several_run_at_once_and_leave_nothing_behind(fence: Fence, tmp_path: Path, hides: bool) -> None:
     folders = [tmp_path / str(n) for n in range(8)]
     for each in folders:
         each.mkdir()
@@ -137,13 +137,16 @@ def test_several_run_at_once_and_leave_nothing_behind(fence: Fence, tmp_path: Pa
                 lambda each: run(f"echo {each.name} > name; cat name; ls ..", str(each), fence=fence), folders
             )
         )
-    assert [each.stdout for each in finished] == [f"{n}\n{n}\n" for n in range(8)]
+    assert [each.stdout for each in finished] == [f"{n}\n" * (2 if hides else 1) for n in range(8)]
     assert (children(), open_files()) == before
     assert groups_left() == []
 
 
 def test_it_has_no_open_files_but_its_own(inside: Run) -> None:
-    assert inside("ls /proc/self/fd").stdout.split() == ["0", "1", "2", "3"]
+    program = (
+        "import os\nfor fd in range(256):\n  try: os.fstat(fd)\n  except OSError: pass\n  else: print(fd)"
+    )
+    assert inside(f"python3 -c {shlex.quote(program)}").stdout.split() == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("command", ["echo \0", "echo \ud800"])

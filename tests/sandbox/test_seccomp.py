@@ -9,7 +9,8 @@ from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, program
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 X86_64, AARCH64 = 0xC000003E, 0xC00000B7
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+ASK = 0x7FC00000
+EPERM, ENOSYS, EOPNOTSUPP, EAFNOSUPPORT = 1, 38, 95, 97
 
 
 def verdict(code: bytes, architecture: int, number: int, *arguments: int) -> int:
@@ -81,6 +82,36 @@ def test_second_numbers_of_calls_are_refused() -> None:
     code = program(UNIX_ONLY, "x86_64")
     assert code
     assert verdict(code, X86_64, 0x40000000 | 59) == REFUSE | ENOSYS
+
+
+SHARED = {
+    "x86_64": {"shmget": 29, "setxattr": 188, "fchmodat": 268, "utimensat": 280, "prlimit64": 302, "setpriority": 141, "socketpair": 53},
+    "aarch64": {"shmget": 194, "setxattr": 5, "fchmodat": 53, "utimensat": 88, "prlimit64": 261, "setpriority": 140, "socketpair": 199},
+}  # fmt: skip
+
+
+def test_without_namespaces_more_is_refused_and_the_supervisor_asked(machine: str) -> None:
+    alone, shared = program((), machine), program((), machine, shared=True)
+    assert alone
+    assert shared
+    architecture = X86_64 if machine == "x86_64" else AARCH64
+    calls = NUMBERS[machine] | SHARED[machine]
+
+    def asked(name: str, *arguments: int) -> int:
+        return verdict(shared, architecture, calls[name], *arguments)
+
+    assert {verdict(alone, architecture, number) for number in SHARED[machine].values()} == {ALLOW}
+    assert {asked(name, 1, 1, 0o755) for name in ("fchmod", "fchmodat", "utimensat")} == {ASK}
+    assert asked("fchmodat", 1, 1, 0o4755) == REFUSE | EPERM
+    assert (asked("shmget"), asked("setxattr")) == (REFUSE | EPERM, REFUSE | EOPNOTSUPP)
+    assert (asked("prlimit64", 0), asked("prlimit64", 1)) == (ALLOW, REFUSE | EPERM)
+    assert [asked("setpriority", *each) for each in ((0, 0), (0, 9), (2, 0))] == [
+        ALLOW,
+        *[REFUSE | EPERM] * 2,
+    ]
+    assert [asked("socketpair", 1, kind) for kind in (1, 0x80801, 5)] == [ALLOW] * 3
+    assert [asked("socketpair", 1, kind) for kind in (2, 0x80802, 3)] == [REFUSE | EPERM] * 3
+    assert asked("socket", 1) == REFUSE | EAFNOSUPPORT
 
 
 def test_there_is_none_for_a_machine_that_is_not_known() -> None:

@@ -1,4 +1,9 @@
-"""The first fence: bubblewrap, which gives a command namespaces of its own, and only the paths on a list."""
+"""The first fence: bubblewrap, which gives a command namespaces of its own, and only the paths on a list.
+
+A history that is there when a command starts is read-only to it, wherever it stands among the 2,000 folders
+nearest to the top; what stands around one beneath the top can be moved away with it, or deleted but for it.
+One that the command makes is its own until it ends.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from watchroom.sandbox.fences import (
-    HIDDEN,
     NETWORK_SETTINGS,
-    READ_ONLY,
     SETTINGS,
     SYSTEM,
     TEMPORARY,
@@ -26,6 +29,7 @@ from watchroom.sandbox.fences import (
     shell,
 )
 from watchroom.sandbox.groups import Groups
+from watchroom.sandbox.kept import HIDDEN, beneath, histories
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, program
 
@@ -38,6 +42,7 @@ class Bubblewrap:
     """Runs commands through ``bwrap``, each in namespaces of its own."""
 
     name = "bubblewrap"
+    counts_apart = True
 
     def __init__(self, bwrap: str, options: str, groups: Groups) -> None:
         """``options`` is what this bubblewrap says of itself: older ones lack a few."""
@@ -89,12 +94,13 @@ class Bubblewrap:
         somewhere else in its place before it is mounted."""
         fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
         yield from self._bind("--bind", fd, path, ends)
-        with contextlib.suppress(FileNotFoundError):
-            kept = os.open(READ_ONLY, os.O_PATH | os.O_NOFOLLOW, dir_fd=fd)
-            if stat.S_ISLNK(os.fstat(kept).st_mode):
-                os.close(kept)
-            else:
-                yield from self._bind("--ro-bind", kept, os.path.join(path, READ_ONLY), ends)
+        for parts in histories(fd):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                kept = beneath(fd, parts, os.O_PATH)
+                if stat.S_ISLNK(os.fstat(kept).st_mode):
+                    os.close(kept)
+                else:
+                    yield from self._bind("--ro-bind", kept, os.path.join(path, *parts), ends)
         hidden = os.path.join(path, HIDDEN)
         if os.path.isdir(hidden) and not os.path.islink(hidden):
             yield from ("--tmpfs", hidden, "--remount-ro", hidden)

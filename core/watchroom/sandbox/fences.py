@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from watchroom.sandbox.errors import FolderNotFound, FolderTooWide
@@ -31,8 +32,6 @@ NETWORK_SETTINGS: Final = (
 )
 """What they need to speak to others."""
 TEMPORARY: Final = "/tmp"  # noqa: S108  # a private one
-HIDDEN: Final = ".watchroom"
-READ_ONLY: Final = ".git"
 
 _NEVER_WITHIN: Final = ("/proc", "/sys")
 
@@ -44,6 +43,11 @@ class Ends:
     def __init__(self) -> None:
         self._theirs: list[int] = []
         self._ours: list[int] = []
+        self._afterwards: list[Callable[[], None]] = []
+
+    def afterwards(self, then: Callable[[], None]) -> None:
+        """Have something done when the command is over."""
+        self._afterwards.append(then)
 
     def theirs(self, fd: int) -> int:
         self._theirs.append(fd)
@@ -80,15 +84,19 @@ class Ends:
         self.started()
         while self._ours:
             os.close(self._ours.pop())
+        while self._afterwards:
+            self._afterwards.pop()()
 
 
 class Launch(NamedTuple):
     """How to start a command behind a fence. Through ``told`` it says ``"child-pid": N``, the process in
-    which all others begin; that one waits until a byte comes through ``gate``."""
+    which all others begin; that one waits until a byte comes through ``gate``. ``supervised``: it ends all of
+    them, if another byte comes; the kernel does not end them with it."""
 
     argv: tuple[str, ...]
     told: int
     gate: int
+    supervised: bool = False
 
 
 class Fence(Protocol):
@@ -96,6 +104,11 @@ class Fence(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def counts_apart(self) -> bool:
+        """Whether the kernel counts its processes apart from others of the same user."""
+        ...
 
     @property
     def groups(self) -> Groups: ...
@@ -116,7 +129,7 @@ def shell(command: str) -> tuple[str, ...]:
 _WHEN_ASKED: Final = 'echo >&0; read -r _ || exit 125; exec /bin/sh -c "$1" < /dev/null'
 
 
-def environment(folder: str) -> dict[str, str]:
+def environment(folder: str, temporary: str = TEMPORARY) -> dict[str, str]:
     """All that a command learns of the environment."""
     path = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"]
     python = python_prefix()
@@ -124,8 +137,8 @@ def environment(folder: str) -> dict[str, str]:
         path.insert(0, os.path.join(python, "bin"))
     return {
         "PATH": os.pathsep.join(path),
-        "HOME": TEMPORARY,
-        "TMPDIR": TEMPORARY,
+        "HOME": temporary,
+        "TMPDIR": temporary,
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "PWD": folder,

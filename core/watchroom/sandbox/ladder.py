@@ -11,11 +11,15 @@ from watchroom.errors import WatchroomError
 from watchroom.sandbox.bubblewrap import Bubblewrap
 from watchroom.sandbox.fences import Fence
 from watchroom.sandbox.groups import Groups
+from watchroom.sandbox.landlock import Landlock
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.running import run
 
 _PROBE: Final = Limits(seconds=10.0)
-_SOUGHT: Final[tuple[tuple[str, Callable[[Groups], Fence | None]], ...]] = (("bubblewrap", Bubblewrap.found),)
+_SOUGHT: Final[tuple[tuple[str, Callable[[Groups], Fence | None]], ...]] = (
+    ("bubblewrap", Bubblewrap.found),
+    ("landlock", Landlock.found),
+)
 
 
 class Rung(NamedTuple):

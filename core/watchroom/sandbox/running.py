@@ -28,7 +28,8 @@ _STARTING: Final = 10.0
 """Seconds in which a fence must be up."""
 _GOING: Final = 5.0
 """Seconds in which what was killed must be gone: it is the kernel that ends it."""
-_KILLED: Final = 128 + signal.SIGKILL
+_KILLED: Final = 137
+"""128 and the number of SIGKILL, which not every system has."""
 _LOOKING: Final = 0.05
 """Seconds between two looks at ``stop``, and at what a command uses that no group holds."""
 
@@ -116,6 +117,7 @@ class _Running:
         self._first: int | None = None
         self._first_fd: int | None = None
         self._group: Group | None = None
+        self._gate: int | None = None
         self._looked = 0.0
         self.ended = self.timed_out = self.stopped = False
         closing.callback(self._leave)
@@ -135,8 +137,10 @@ class _Running:
             self._group = fence.groups.open(limits)
             if self._group:
                 self._group.add(first)
-            resources.bound(first, limits, together=self._group is not None)
+            apart = fence.counts_apart
+            resources.bound(first, limits, together=self._group is not None, counts_apart=apart)
             os.write(launch.gate, b"\n")
+            self._gate = launch.gate if launch.supervised else None
         except (ProcessLookupError, BrokenPipeError):
             # It is over already; the fence will say why.
             return heard
@@ -189,7 +193,10 @@ class _Running:
         self.ended = True
         if self._group:
             self._group.kill()
-        if self._first_fd is None:
+        if self._gate is not None:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._gate, b"\n")
+        elif self._first_fd is None:
             self._process.kill()
         else:
             with contextlib.suppress(ProcessLookupError):

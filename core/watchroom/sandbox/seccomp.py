@@ -1,7 +1,9 @@
 """The system calls that no command needs, refused: a filter in the form that the kernel loads.
 
 What is left out by bubblewrap's namespaces is refused here once more, so that a mistake in one of them is
-not enough. Numbers are those of linux/arch/x86/entry/syscalls/syscall_64.tbl and asm-generic/unistd.h.
+not enough. For a command that has no namespaces the filter does more: it refuses what the command would share
+with its user's other processes, and hands over to its supervisor what Landlock does not bound. Numbers are
+those of linux/arch/x86/entry/syscalls/syscall_64.tbl and asm-generic/unistd.h.
 """
 
 from __future__ import annotations
@@ -12,6 +14,26 @@ import socket
 import struct
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
+
+from watchroom.sandbox.supervisor import NO_LINKS, Call
+
+
+class _Shared(NamedTuple):
+    """What a command without namespaces would share."""
+
+    refused: Sequence[int]
+    attributes: Sequence[int]
+    """Those for extended attributes, which many file systems do not have."""
+    missing: Sequence[int]
+    """Older calls for what newer ones do, which are asked for instead."""
+    others: Sequence[tuple[int, int]]
+    """Calls that may change another process, and in which argument that stands; 0 is the caller itself."""
+    users: Sequence[tuple[int, int]]
+    """Those that may change all processes of a user, and the first argument by which they do."""
+    calls: Mapping[int, Call]
+    socketpair: int
+    numbers: tuple[int, int]
+    """seccomp and capset."""
 
 
 class _Machine(NamedTuple):
@@ -25,6 +47,7 @@ class _Machine(NamedTuple):
     unshare: int
     ioctl: int
     socket: int
+    shared: _Shared
     other_numbers: int | None = None
     """From here on, the same calls have a second number each (x32)."""
 
@@ -43,7 +66,10 @@ _SAME_EVERYWHERE: Final = {
     "process_madvise": 440,
     "mount_setattr": 442,
     "quotactl_fd": 443,
+    "open_tree_attr": 467,
 }
+_ATTRIBUTES_EVERYWHERE: Final = (463, 466, 469)
+"""setxattrat, removexattrat, file_setattr."""
 _X86_64: Final = _SAME_EVERYWHERE | {
     "ptrace": 101,
     "syslog": 103,
@@ -144,6 +170,32 @@ _MACHINES: Final = {
         unshare=272,
         ioctl=16,
         socket=41,
+        shared=_Shared(
+            # shmget to shmctl, semget to semctl, shmdt, msgget to msgctl, semtimedop, mq_open, mq_unlink,
+            # inotify_init, inotify_add_watch, inotify_init1
+            refused=(29, 30, 31, 64, 65, 66, 67, 68, 69, 70, 71, 220, 240, 241, 253, 254, 294),
+            attributes=(188, 189, 190, 197, 198, 199),
+            # utime, utimes, futimesat
+            missing=(132, 235, 261),
+            # setpriority, sched_setparam, sched_setscheduler, sched_setaffinity, ioprio_set, prlimit64,
+            # sched_setattr
+            others=((141, 1), (142, 0), (144, 0), (203, 0), (251, 1), (302, 0), (314, 0)),
+            # setpriority, ioprio_set
+            users=((141, 2), (251, 3)),
+            calls={
+                90: ("mode", -1, 0, 1, -1),
+                91: ("mode", 0, -1, 1, -1),
+                268: ("mode", 0, 1, 2, -1),
+                452: ("mode", 0, 1, 2, 3),
+                92: ("owner", -1, 0, 1, -1),
+                93: ("owner", 0, -1, 1, -1),
+                94: ("owner", -1, 0, 1, NO_LINKS),
+                260: ("owner", 0, 1, 2, 4),
+                280: ("times", 0, 1, 2, 3),
+            },
+            socketpair=53,
+            numbers=(317, 126),
+        ),
         other_numbers=0x40000000,
     ),
     "aarch64": _Machine(
@@ -157,6 +209,25 @@ _MACHINES: Final = {
         unshare=97,
         ioctl=29,
         socket=198,
+        shared=_Shared(
+            # inotify_init1, inotify_add_watch, mq_open, mq_unlink, and all of System V
+            refused=(26, 27, 180, 181, *range(186, 198)),
+            attributes=(5, 6, 7, 14, 15, 16),
+            missing=(),
+            # The same as above, in their order.
+            others=((140, 1), (118, 0), (119, 0), (122, 0), (30, 1), (261, 0), (274, 0)),
+            users=((140, 2), (30, 3)),
+            calls={
+                52: ("mode", 0, -1, 1, -1),
+                53: ("mode", 0, 1, 2, -1),
+                452: ("mode", 0, 1, 2, 3),
+                54: ("owner", 0, 1, 2, 4),
+                55: ("owner", 0, -1, 1, -1),
+                88: ("times", 0, 1, 2, 3),
+            },
+            socketpair=199,
+            numbers=(277, 91),
+        ),
     ),
 }
 
@@ -171,8 +242,14 @@ _NEW_TIME_NAMESPACE: Final = 0x80
 _TIOCSTI: Final = 0x5412
 """Types into a terminal, as if its user had."""
 _TIOCLINUX: Final = 0x541C
+_ATTRIBUTES: Final = (0x40086602, 0x40087602, 0x401C5820, 0x40806685)
+"""Change a file that is open for reading only: FS_IOC_SETFLAGS, FS_IOC_SETVERSION, FS_IOC_FSSETXATTR,
+FS_IOC_ENABLE_VERITY."""
+_DATAGRAMS: Final = 2
+"""A bit of the types of sockets that reach others although they are one of a pair."""
 
 _KILL: Final = 0x80000000
+_ASK: Final = 0x7FC00000
 _ERRNO: Final = 0x00050000
 _ALLOW: Final = 0x7FFF0000
 _NUMBER: Final = 0
@@ -185,10 +262,17 @@ INTERNET: Final = frozenset({2, 10, 16})
 _Instruction = tuple[int, int, int, int]
 
 
-def program(families: Collection[int], machine: str | None = None) -> bytes | None:
+def asking(machine: str | None = None) -> tuple[Mapping[int, Call], tuple[int, int]] | None:
+    """The calls that a filter for a command without namespaces hands over, by number, and the numbers of
+    seccomp and capset; None for a ``machine`` whose numbers are not known here."""
+    known = _MACHINES.get(machine or platform.machine())
+    return (known.shared.calls, known.shared.numbers) if known else None
+
+
+def program(families: Collection[int], machine: str | None = None, *, shared: bool = False) -> bytes | None:
     """The filter, None for a ``machine`` (default: this one) whose numbers are not known here.
 
-    Sockets can be made of ``families`` only.
+    Sockets can be made of ``families`` only. ``shared``: for a command that has no namespaces of its own.
     """
     known = _MACHINES.get(machine or platform.machine())
     if known is None:
@@ -214,12 +298,32 @@ def program(families: Collection[int], machine: str | None = None) -> bytes | No
     code += _with_argument(known.clone, 0, [(0x45, 0, 1, _NEW_NAMESPACES), _refuse(errno.EPERM)])
     new = _NEW_NAMESPACES | _NEW_TIME_NAMESPACE
     code += _with_argument(known.unshare, 0, [(0x45, 0, 1, new), _refuse(errno.EPERM)])
-    for request in (_TIOCSTI, _TIOCLINUX):
+    for request in (_TIOCSTI, _TIOCLINUX, *(_ATTRIBUTES if shared else ())):
         code += _with_argument(known.ioctl, 1, [_if_equal(request, skip=1), _refuse(errno.EPERM)])
     allowed = [each for family in sorted(families) for each in (_if_equal(family, skip=1), _return(_ALLOW))]
     code += _with_argument(known.socket, 0, [*allowed, _refuse(errno.EAFNOSUPPORT)])
+    if shared:
+        code += _apart(known.shared)
     code.append(_return(_ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
+
+
+def _apart(shared: _Shared) -> list[_Instruction]:
+    code: list[_Instruction] = []
+    for number in shared.refused:
+        code += [_if_equal(number, skip=1), _refuse(errno.EPERM)]
+    for number in (*shared.attributes, *_ATTRIBUTES_EVERYWHERE):
+        code += [_if_equal(number, skip=1), _refuse(errno.EOPNOTSUPP)]
+    for number in shared.missing:
+        code += [_if_equal(number, skip=1), _refuse(errno.ENOSYS)]
+    for number, process in shared.others:
+        code += _with_argument(number, process, [(0x15, 1, 0, 0), _refuse(errno.EPERM)])
+    for number, which in shared.users:
+        code += _with_argument(number, 0, [_if_equal(which, skip=1), _refuse(errno.EPERM)])
+    code += _with_argument(shared.socketpair, 1, [(0x45, 0, 1, _DATAGRAMS), _refuse(errno.EPERM)])
+    for number in shared.calls:
+        code += [_if_equal(number, skip=1), _return(_ASK)]
+    return code
 
 
 def _with_argument(number: int, index: int, checks: Sequence[_Instruction]) -> list[_Instruction]:
