@@ -79,6 +79,15 @@ def test_a_fence_that_is_gone_meanwhile_says_so(
         run("true", str(folder), fence=gone)
 
 
+def test_as_root_nothing_runs_where_nothing_bounds_processes(ladder: Ladder) -> None:
+    """A fork bomb of root's is faster than whoever counts."""
+    ungrouped = Ladder.probed(Groups())
+    assert not ungrouped.bounded_as_one
+    for rung, bounded in zip(ungrouped.rungs, ladder.rungs, strict=True):
+        assert rung.works == (bounded.works and os.getuid() != 0)
+        assert not (bounded.works and os.getuid() == 0) or "control groups" in rung.why
+
+
 def test_what_a_killed_program_left_running_is_ended(ladder: Ladder) -> None:
     if not ladder.bounded_as_one:
         pytest.skip("no control groups can be made here: what needs them is not tested")

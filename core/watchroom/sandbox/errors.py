@@ -91,6 +91,13 @@ class CommandNotStarted(CommandFailed):
     texts = "command_not_started"
 
 
+class ProcessesUnbounded(CommandNotStarted):
+    """As root, whose processes the kernel does not count, and without control groups: a command that starts
+    processes without end could only be looked after, and would be faster."""
+
+    texts = "processes_unbounded"
+
+
 class InvalidCommand(CommandFailed):
     """The command holds characters that no program can be given."""
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from watchroom.errors import WatchroomError
 from watchroom.sandbox.bubblewrap import Bubblewrap
+from watchroom.sandbox.errors import ProcessesUnbounded
 from watchroom.sandbox.fences import Fence
 from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.landlock import Landlock
@@ -39,9 +40,10 @@ class Ladder(NamedTuple):
     bounded_as_one: bool
 
     @classmethod
-    def probed(cls) -> Ladder:
-        """Try every fence by running a command behind it. This takes a moment: keep the answer."""
-        groups = Groups.found()
+    def probed(cls, groups: Groups | None = None) -> Ladder:
+        """Try every fence by running a command behind it, bounded by ``groups`` (default: those that can be
+        made here). This takes a moment: keep the answer."""
+        groups = Groups.found() if groups is None else groups
         return cls(tuple(_rung(name, found, groups) for name, found in _SOUGHT), bool(groups.places))
 
     @property
@@ -54,6 +56,8 @@ def _rung(name: str, found: Callable[[Groups], Fence | None], groups: Groups) ->
         fence = found(groups)
         if fence is None:
             return Rung(name, False, False, "", None)
+        if not groups.places and os.getuid() == 0:
+            raise ProcessesUnbounded
         with tempfile.TemporaryDirectory(prefix="watchroom-") as folder:
             finished = run("true", os.path.realpath(folder), fence=fence, limits=_PROBE)
     except (OSError, WatchroomError) as error:
