@@ -20,6 +20,9 @@ from watchroom.tree.layout import CONFIG_PATH
 
 Layer: TypeAlias = Literal["top", "mid", "bottom"]
 LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
+Unfenced: TypeAlias = Literal["refuse", "ask"]
+"""What becomes of a command on a machine without a sandbox: it is refused, or a person is asked."""
+UNFENCED: Final[tuple[Unfenced, ...]] = get_args(Unfenced)
 
 
 class Agent(NamedTuple):
@@ -38,6 +41,7 @@ class Config(NamedTuple):
 
     agents: Mapping[str, Agent] = MappingProxyType({})
     language: Language = "en"
+    unfenced_commands: Unfenced = "refuse"
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         return self._replace(agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
@@ -73,12 +77,14 @@ def parse(text: str) -> Config:
     language = table.get("language", "en")
     if language not in LANGUAGES:
         raise ConfigInvalid(problem=f"language = {language!r} ({', '.join(LANGUAGES)})")
+    unfenced = table.get("unfenced_commands", "refuse")
+    if unfenced not in UNFENCED:
+        raise ConfigInvalid(problem=f"unfenced_commands = {unfenced!r} ({', '.join(UNFENCED)})")
     agents = table.get("agents", {})
     if not isinstance(agents, dict):
         raise ConfigInvalid(problem="agents")
-    config = Config(language=cast("Language", language)).with_agents(
-        _agent(name, fields) for name, fields in agents.items()
-    )
+    settings = Config(language=cast("Language", language), unfenced_commands=cast("Unfenced", unfenced))
+    config = settings.with_agents(_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
     return config
 
@@ -128,7 +134,10 @@ def render(config: Config) -> str:
         }
         for agent in config.agents.values()
     }
-    return tomli_w.dumps({"language": config.language, "agents": agents})
+    settings: dict[str, object] = {"language": config.language}
+    if config.unfenced_commands != "refuse":
+        settings["unfenced_commands"] = config.unfenced_commands
+    return tomli_w.dumps({**settings, "agents": agents})
 
 
 class Registry:

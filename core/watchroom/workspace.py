@@ -39,6 +39,7 @@ from watchroom.zones.addresses import address
 
 if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
+    from watchroom.sandbox.ladder import Ladder
     from watchroom.toolbox import Toolbox
     from watchroom.zones.commands import Commands
     from watchroom.zones.realtime import RealtimeZone
@@ -50,7 +51,7 @@ class Workspace:
     Use `open` to make one, and close it (it is a context manager).
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, ladder: Ladder | None = None) -> None:
         self.root = os.path.abspath(root)
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, exist_ok=True)
@@ -72,6 +73,7 @@ class Workspace:
         self.tasks = Tasks(self._store, self.root)
         self.members = Members(self._store, self.tasks, self.register)
         self.task_files = TaskFiles(self._store, self.tasks)
+        self._ladder = ladder
         self._commands: Commands | None = None
         self._commands_lock = Lock()
         self._sessions: Sessions | None = None
@@ -90,17 +92,19 @@ class Workspace:
         language: Language | None = None,
         create: bool = True,
         scan: bool = True,
+        ladder: Ladder | None = None,
     ) -> Self:
         """Open the workspace at ``root``, making it on first use, and register ``agents``.
 
         A crash of an earlier writer is repaired first. ``scan`` compares every file with the journal and
         records edits made behind its back; without it only what is touched is compared. With
-        ``create=False`` a folder that is no workspace raises `WorkspaceNotFound`.
+        ``create=False`` a folder that is no workspace raises `WorkspaceNotFound`. ``ladder`` are the fences
+        behind which commands run (default: those that this machine offers).
         """
         path = os.fspath(root)
         if not create and not os.path.exists(os.path.join(path, CONTROL, JOURNAL_NAME)):
             raise WorkspaceNotFound(root=path)
-        workspace = cls(path)
+        workspace = cls(path, ladder)
         try:
             workspace._prepare(agents, language, scan)
         except BaseException:
@@ -186,11 +190,13 @@ class Workspace:
     def commands(self) -> Commands:
         """Where agents' commands run, fenced in."""
         # What starts processes is loaded with the first of them.
+        from watchroom.zones.approvals import Approvals
         from watchroom.zones.commands import Commands
 
         with self._commands_lock:
             if self._commands is None:
-                self._commands = Commands(self._store, self.task_files)
+                approvals = Approvals(self._store, self.requests, os.path.join(self.root, CONTROL))
+                self._commands = Commands(self._store, self.task_files, approvals, self._ladder)
             return self._commands
 
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
@@ -267,6 +273,8 @@ class Workspace:
         self.mailroom.close()
         if self._sessions is not None:
             self._sessions.close()
+        if self._commands is not None:
+            self._commands.close()
         if self._realtime is not None:
             self._realtime.close()
         self.task_files.close()

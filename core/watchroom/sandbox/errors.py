@@ -118,6 +118,19 @@ class NoSandbox(WatchroomError):
     outcome: ClassVar[Outcome] = "denied"
 
 
+class CommandRejected(WatchroomError):
+    """A person was asked whether the command may run without a fence, and rejected it. Values: reason."""
+
+    code = "command_rejected"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class CommandUnanswered(CommandRejected):
+    """Nobody said in time whether it may."""
+
+    texts = "command_unanswered"
+
+
 class FolderTooWide(WatchroomError):
     """A folder that holds what no command may touch, such as the system's own files. Values: folder."""
 

@@ -16,16 +16,12 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import marshal
 import os
-import shutil
 import struct
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from watchroom.sandbox import supervisor
 from watchroom.sandbox.errors import CommandNotStarted
 from watchroom.sandbox.fences import (
     NETWORK_SETTINGS,
@@ -34,14 +30,13 @@ from watchroom.sandbox.fences import (
     Ends,
     Launch,
     checked_folder,
-    environment,
     python_prefix,
 )
 from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.kept import HIDDEN, Parts, beneath, entries, histories
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.seccomp import INTERNET, asking, program
-from watchroom.sandbox.supervisor import Job
+from watchroom.sandbox.supervised import Behind, is_possible, launch, temporary_folder, why_not_started
 
 _CREATE: Final = 444
 _ADD: Final = 445
@@ -65,8 +60,6 @@ _SCOPES: Final = 0b11
 """Abstract sockets, and signals."""
 _OFFERED: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _SCRATCH: Final = ("tmp",)
-_WHY: Final = b'"why": "'
-_NOT_SERVED: Final = 1
 
 
 class Landlock:
@@ -95,14 +88,13 @@ class Landlock:
             return None
         if version < _OLDEST:
             raise CommandNotStarted(reason=f"Landlock {version} < {_OLDEST}")
-        if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
+        if not is_possible():
             raise CommandNotStarted(reason="/proc/PID/task/PID/children")
         return cls(groups)
 
     def launch(self, command: str, folder: str, limits: Limits, network: bool, ends: Ends) -> Launch:
         path = checked_folder(folder)
-        temporary = os.path.realpath(tempfile.mkdtemp(prefix="watchroom-"))
-        ends.afterwards(lambda: _remove(temporary))
+        temporary = temporary_folder(ends)
         fd = ends.theirs(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW))
         kept = _kept(fd)
         rules = ends.theirs(_ruleset(network))
@@ -118,34 +110,11 @@ class Landlock:
             _allow_path(rules, each, _ON_DEVICES)
         _allow_path(rules, temporary, _WRITE)
         _allow_folder(rules, fd, kept)
-        told, telling = ends.to_us()
-        gate, waiting = ends.to_them()
-        job = Job(
-            argv=("/bin/sh", "-c", command),
-            environment=environment(path, temporary),
-            temporary=temporary,
-            writable=(path, temporary),
-            kept=tuple(os.path.join(path, *parts) for parts in kept),
-            calls=dict(self._calls),
-            code=self._filters[network],
-            numbers=self._numbers,
-            told=telling,
-            gate=waiting,
-            rules=rules,
-            folder=fd,
-        )
-        given = ends.theirs(os.memfd_create("watchroom"))
-        os.write(given, marshal.dumps(tuple(job)))
-        os.lseek(given, 0, os.SEEK_SET)
-        argv = (sys.executable, "-I", "-S", supervisor.__file__, str(given))
-        return Launch(argv, told, gate, supervised=True)
+        behind = Behind(rules, self._filters[network], dict(self._calls), tuple(kept))
+        return launch(command, (path, fd), temporary, behind, self._numbers, ends)
 
     def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
-        if _WHY in told:
-            return told.partition(_WHY)[2].partition(b'"')[0].decode(errors="replace")
-        if b'"exit-code"' in told or exit_code != _NOT_SERVED:
-            return None
-        return stderr.strip().rpartition("\n")[2] or str(exit_code)
+        return why_not_started(told, exit_code, stderr)
 
 
 def _kept(folder: int) -> list[Parts]:
@@ -219,13 +188,3 @@ def _called(number: int, *arguments: int | bytes) -> int:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
     return result
-
-
-def _remove(folder: str) -> None:
-    """Take it away, whatever its command forbade."""
-    for place, folders, _ in os.walk(folder):
-        for name in folders:
-            path = os.path.join(place, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-    shutil.rmtree(folder)

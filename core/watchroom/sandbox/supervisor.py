@@ -73,7 +73,8 @@ _NOT_STARTED: Final = 125
 def supervise(job: Job) -> int:
     """Start the command as soon as ``gate`` says so, and see that all of it ends. Returns its exit code."""
     for fd in (job.told, job.gate, job.rules, job.folder):
-        os.set_inheritable(fd, False)
+        if fd >= 0:
+            os.set_inheritable(fd, False)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     _give_up_rights(job)
@@ -121,17 +122,23 @@ def _become(job: Job, theirs: _socket.socket) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         os.fchdir(job.folder)
-        _checked(_libc().syscall(_RESTRICT, job.rules, 0))
-        code = ctypes.create_string_buffer(job.code, len(job.code))
-        program = struct.pack("@HP", len(job.code) // 8, ctypes.addressof(code))
-        buffer = ctypes.create_string_buffer(program, len(program))
-        listener = _checked(_libc().syscall(job.numbers[0], _SET_FILTER, _WITH_LISTENER, buffer))
-        theirs.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("@i", listener))])
+        if job.code:
+            _close_in(job, theirs)
         os.execve(job.argv[0], job.argv, job.environment)  # noqa: S606  # a shell, with the command
     except OSError as error:
         os.write(job.told, b'"why": "%s" ' % os.strerror(error.errno or 0).encode())
     finally:
         os._exit(_NOT_STARTED)
+
+
+def _close_in(job: Job, theirs: _socket.socket) -> None:
+    """Give up what the rules do not allow and the filter refuses, and send the filter's listener."""
+    _checked(_libc().syscall(_RESTRICT, job.rules, 0))
+    code = ctypes.create_string_buffer(job.code, len(job.code))
+    program = struct.pack("@HP", len(job.code) // 8, ctypes.addressof(code))
+    buffer = ctypes.create_string_buffer(program, len(program))
+    listener = _checked(_libc().syscall(job.numbers[0], _SET_FILTER, _WITH_LISTENER, buffer))
+    theirs.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("@i", listener))])
 
 
 def _received(ours: _socket.socket) -> int:

@@ -7,19 +7,22 @@ import contextlib
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from threading import Event, Lock, Timer
+from threading import Condition, Event, Lock, Timer
 from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.errors import WatchroomError
 from watchroom.model import PRINTED, Json, Note, Row, Write
 from watchroom.sandbox.blocklist import blocked_by
-from watchroom.sandbox.errors import CommandBlocked, NoSandbox
+from watchroom.sandbox.errors import CommandBlocked, NoSandbox, WorkspaceNotBound
 from watchroom.sandbox.fences import Fence
+from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.ladder import Ladder
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.output import Stream
 from watchroom.sandbox.running import Finished, run
+from watchroom.sandbox.unfenced import Unfenced
+from watchroom.zones.approvals import Approvals, Stop
 from watchroom.zones.store import Store
 from watchroom.zones.task_files import Author, TaskFiles
 
@@ -41,12 +44,21 @@ class Ran(NamedTuple):
 class Commands:
     """May be used from any thread."""
 
-    def __init__(self, store: Store, files: TaskFiles) -> None:
+    def __init__(
+        self,
+        store: Store,
+        files: TaskFiles,
+        approvals: Approvals,
+        ladder: Ladder | None = None,
+    ) -> None:
+        """``ladder`` are the fences to use; by default this machine's, tried when first asked for."""
         self._store = store
         self._files = files
-        self._ladder: Ladder | None = None
+        self._approvals = approvals
+        self._ladder = ladder
         self._lock = Lock()
-        self._stops: dict[str, list[Event]] = {}
+        self._ended = Condition(self._lock)
+        self._stops: dict[str, list[Stop]] = {}
         """Of each agent the commands that are running, by what ends them."""
 
     @property
@@ -59,18 +71,35 @@ class Commands:
 
     def run(self, actor: str, command: str, limits: Limits) -> Ran:
         """Run a command in the folder of the actor's task, to its end or the end of its time. Raises
-        `WorkspaceNotBound`, `CommandBlocked`, `NoSandbox`, and what keeps it from starting:
-        `CommandNotStarted`, `InvalidCommand`, `FolderNotFound`, `FolderTooWide`."""
+        `WorkspaceNotBound`, `CommandBlocked`, `NoSandbox`, where a person was asked `CommandRejected`,
+        `CommandUnanswered` and `CommandStopped`, and what keeps it from starting: `CommandNotStarted`,
+        `InvalidCommand`, `FolderNotFound`, `FolderTooWide`."""
         folder = self._files.folder(actor)
-        names.text(command)
-        keyword = blocked_by(command)
-        if keyword is not None:
-            raise CommandBlocked(keyword=keyword)
+        _check(command)
         fence = self.ladder.best
-        if fence is None:
-            raise NoSandbox
         with self._stoppable(actor) as stop:
-            return self._run(actor, command, folder, fence, limits, stop)
+            if fence is None:
+                fence = self._unfenced()
+                command = self._approvals.ask(actor, RUN, command, folder, stop)
+                _check(command)
+                if self._files.folder(actor) != folder:
+                    # It was approved of for another one.
+                    raise WorkspaceNotBound(agent=actor)
+            return self._run(actor, command, folder, fence, limits, stop.event)
+
+    def _unfenced(self) -> Fence:
+        if self._store.registry.current().unfenced_commands != "ask":
+            raise NoSandbox
+        return Unfenced(Groups.found())
+
+    def close(self) -> None:
+        """End what runs, and wait until each of them has its last row."""
+        with self._ended:
+            for stops in self._stops.values():
+                for stop in stops:
+                    stop.set()
+            self._ended.wait_for(lambda: not any(self._stops.values()))
+        self._approvals.close()
 
     def stop(self, agent: str) -> int:
         """End the commands that this process runs for an agent, with all that they started; returns how many
@@ -82,15 +111,16 @@ class Commands:
         return len(stops)
 
     @contextlib.contextmanager
-    def _stoppable(self, actor: str) -> Iterator[Event]:
-        stop = Event()
+    def _stoppable(self, actor: str) -> Iterator[Stop]:
+        stop = Stop(Event(), Event())
         with self._lock:
             self._stops.setdefault(actor, []).append(stop)
         try:
             yield stop
         finally:
-            with self._lock:
+            with self._ended:
                 self._stops[actor].remove(stop)
+                self._ended.notify_all()
 
     def _run(self, actor: str, command: str, folder: str, fence: Fence, limits: Limits, stop: Event) -> Ran:
         path = f"{self._files.task_of(actor)}/{uuid.uuid4().hex[:12]}"
@@ -137,6 +167,13 @@ class Commands:
         self._store.committer.flush()
         text = json.dumps(told, ensure_ascii=False)
         return self._store.write(Write(actor, END, ZONE, path, text, message, 1, detail)).row
+
+
+def _check(command: str) -> None:
+    names.text(command)
+    keyword = blocked_by(command)
+    if keyword is not None:
+        raise CommandBlocked(keyword=keyword)
 
 
 class _Printing:

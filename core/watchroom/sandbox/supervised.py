@@ -1,0 +1,95 @@
+"""How a command is started beneath a supervisor: what the fence of Landlock and no fence at all share."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import shutil
+import sys
+import tempfile
+from typing import Final, NamedTuple
+
+from watchroom.sandbox import supervisor
+from watchroom.sandbox.fences import Ends, Launch, environment
+from watchroom.sandbox.kept import Parts
+from watchroom.sandbox.supervisor import Call, Job
+
+_WHY: Final = b'"why": "'
+_CRASHED: Final = 1
+
+
+class Behind(NamedTuple):
+    """What a command is held behind: Landlock's rules, a filter, and the calls that this hands over."""
+
+    rules: int
+    code: bytes
+    calls: dict[int, Call]
+    kept: tuple[Parts, ...] = ()
+
+
+NOTHING: Final = Behind(-1, b"", {})
+
+
+def is_possible() -> bool:
+    """Whether a supervisor could find all that a command leaves behind."""
+    return sys.platform == "linux" and os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def temporary_folder(ends: Ends) -> str:
+    """A folder for what a command needs only while it runs; it goes with it."""
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="watchroom-"))
+    ends.afterwards(lambda: _remove(folder))
+    return folder
+
+
+def launch(
+    command: str,
+    folder: tuple[str, int],
+    temporary: str,
+    behind: Behind,
+    numbers: tuple[int, int],
+    ends: Ends,
+) -> Launch:
+    """Start ``command`` in ``folder``, its path and a descriptor; ``numbers`` are those of seccomp and
+    capset."""
+    path, fd = folder
+    told, telling = ends.to_us()
+    gate, waiting = ends.to_them()
+    job = Job(
+        argv=("/bin/sh", "-c", command),
+        environment=environment(path, temporary),
+        temporary=temporary,
+        writable=(path, temporary),
+        kept=tuple(os.path.join(path, *parts) for parts in behind.kept),
+        calls=behind.calls,
+        code=behind.code,
+        numbers=numbers,
+        told=telling,
+        gate=waiting,
+        rules=behind.rules,
+        folder=fd,
+    )
+    given = ends.theirs(os.memfd_create("watchroom"))
+    os.write(given, marshal.dumps(tuple(job)))
+    os.lseek(given, 0, os.SEEK_SET)
+    argv = (sys.executable, "-I", "-S", supervisor.__file__, str(given))
+    return Launch(argv, told, gate, supervised=True)
+
+
+def why_not_started(told: bytes, exit_code: int, stderr: str) -> str | None:
+    """What the supervisor says of a command that never ran, None if it did."""
+    if _WHY in told:
+        return told.partition(_WHY)[2].partition(b'"')[0].decode(errors="replace")
+    if b'"exit-code"' in told or exit_code != _CRASHED:
+        return None
+    return stderr.strip().rpartition("\n")[2] or str(exit_code)
+
+
+def _remove(folder: str) -> None:
+    """Take it away, whatever its command forbade."""
+    for place, folders, _ in os.walk(folder):
+        for name in folders:
+            path = os.path.join(place, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+    shutil.rmtree(folder)

@@ -1,0 +1,185 @@
+"""Where there is no fence: nothing runs, unless the workspace has people asked for each command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import pytest
+from calls import ok, refused
+from sandbox.machine import marked_processes, token
+from tasking import Team
+from watchroom import Agent, Row, Workspace
+from watchroom.errors import ConfigInvalid
+from watchroom.model import ASK
+from watchroom.registry import parse, render
+from watchroom.sandbox.errors import NoSandbox
+from watchroom.sandbox.groups import Groups
+from watchroom.sandbox.ladder import Ladder
+from watchroom.sandbox.unfenced import Unfenced
+
+
+class Asking(NamedTuple):
+    """A team of which an agent runs a command meanwhile, and what it asks for."""
+
+    team: Team
+    begin: Callable[..., Future[dict[str, Any]]]
+    asked: Callable[[], Row]
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[Team]:
+    with Workspace.open(tmp_path / "team", ladder=Ladder((), False)) as workspace:
+        folders = [tmp_path / "one", tmp_path / "other"]
+        for agent, folder in zip(("alice", "bob"), folders, strict=True):
+            task = workspace.tasks.submit("human:dana", "Build something.", folder)
+            workspace.register([Agent(agent, task=task.id)])
+        yield Team(workspace, workspace.tools("alice"), workspace.tools("bob"), *folders)
+
+
+@pytest.fixture
+def asking(team: Team) -> Iterator[Asking]:
+    try:
+        Unfenced(Groups())
+    except NoSandbox:
+        pytest.skip("commands are ended here only with a fence")
+    opt_in(team.workspace)
+    rows: SimpleQueue[Row] = SimpleQueue()
+    seen = team.workspace.journal.last_seq()
+
+    def look() -> None:
+        nonlocal seen
+        for row in team.workspace.journal.rows(seen, limit=100):
+            seen = row.seq
+            if row.tool == ASK:
+                rows.put(row)
+
+    end = team.workspace.subscribe(look)
+    with ThreadPoolExecutor(1) as thread:
+        yield Asking(
+            team,
+            lambda command, **more: thread.submit(
+                lambda: team.one.dispatch_tool_call("run_command", {"command": command, **more})
+            ),
+            lambda: rows.get(timeout=30),
+        )
+        team.workspace.commands.stop("alice")
+    end()
+
+
+def opt_in(workspace: Workspace) -> None:
+    config = Path(workspace.root) / ".watchroom" / "config.toml"
+    config.write_text('unfenced_commands = "ask"\n' + config.read_text())
+    workspace.scan()
+
+
+def test_nothing_runs_unless_the_workspace_opted_in(team: Team) -> None:
+    result = refused(team.one, "run_command", command="touch made")
+    assert result["error"] == "no_sandbox"
+    assert not (team.folder / "made").exists()
+
+
+def test_opting_in_is_a_line_of_the_config() -> None:
+    config = parse('unfenced_commands = "ask"')
+    assert config.unfenced_commands == "ask"
+    assert parse(render(config)) == config
+    assert parse("").unfenced_commands == "refuse"
+    with pytest.raises(ConfigInvalid, match="unfenced_commands"):
+        parse('unfenced_commands = "allow"')
+
+
+def test_what_a_person_approves_of_runs(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_KEY", "watchroom-secret-5309")
+    running = asking.begin("echo well; env; touch made; pwd")
+    asked = asking.asked()
+    assert (asked.actor, asked.detail["tools"]) == ("alice", ["run_command"])
+    assert asked.detail["subjects"] == ["echo well; env; touch made; pwd"]
+    assert "sandbox" in asked.message
+    assert not (asking.team.folder / "made").exists()
+    ok(asking.team.workspace.tools_for_human("ada"), "answer_request", request=asked.seq, approved=True)
+    result = running.result(30)
+    assert result["success"] is True
+    assert result["stdout"].startswith("well\n")
+    assert result["stdout"].endswith(f"{asking.team.folder}\n")
+    assert "5309" not in result["stdout"]
+    assert result["changed"] == ["made"]
+
+
+def test_an_answer_from_another_process_counts(asking: Asking, tmp_path: Path) -> None:
+    running = asking.begin("echo well")
+    asked = asking.asked()
+    with Workspace.open(tmp_path / "team", scan=False) as other:
+        ok(other.tools_for_human("ada"), "answer_request", request=asked.seq, approved=True)
+    assert running.result(30)["stdout"] == "well\n"
+
+
+def test_what_a_person_rejects_does_not(asking: Asking) -> None:
+    running = asking.begin("touch made")
+    person = asking.team.workspace.tools_for_human("ada")
+    ok(person, "answer_request", request=asking.asked().seq, approved=False, reason="Not on my machine.")
+    result = running.result(30)
+    assert result["error"] == "command_rejected"
+    assert "Not on my machine." in result["message"]
+    assert not (asking.team.folder / "made").exists()
+    rows = asking.team.workspace.journal.rows(limit=1000)
+    (row,) = [row for row in rows if row.tool == "run_command"]
+    assert (row.outcome, row.error) == ("denied", "command_rejected")
+
+
+def test_what_a_person_changes_runs_as_changed(asking: Asking) -> None:
+    running = asking.begin("rm -rf build")
+    asked = asking.asked()
+    decision = {"call_id": "command", "approved": True, "arguments": '{"command": "echo build"}'}
+    ok(
+        asking.team.workspace.tools_for_human("ada"),
+        "answer_request",
+        request=asked.seq,
+        decisions=[decision],
+    )
+    assert running.result(30)["stdout"] == "build\n"
+
+
+def test_what_nobody_answers_in_time_does_not_run(asking: Asking) -> None:
+    running = asking.begin("touch made")
+    asked = asking.asked()
+    assert 0 < int(asked.detail["expires"]) - asked.time <= 600 * 10**9
+    asking.team.workspace.requests.expire(asked.path)
+    assert running.result(30)["error"] == "command_rejected"
+    assert not (asking.team.folder / "made").exists()
+
+
+def test_one_that_is_stopped_while_it_waits_asks_no_more(asking: Asking) -> None:
+    running = asking.begin("touch made")
+    asked = asking.asked()
+    assert asking.team.workspace.commands.stop("alice") == 1
+    assert running.result(30)["error"] == "command_stopped"
+    ended = asking.team.workspace.requests.ended(asked.path)
+    assert ended is not None
+    assert ended.answer is None
+
+
+def test_a_forbidden_word_is_not_even_asked_about(asking: Asking) -> None:
+    assert asking.begin("sudo id").result(30)["error"] == "command_blocked"
+
+
+def test_it_is_ended_with_all_that_it_started(asking: Asking) -> None:
+    marked = token()
+    running = asking.begin(f"(setsid sleep {marked} &); echo begun; sleep {marked}", timeoutMs=500)
+    person = asking.team.workspace.tools_for_human("ada")
+    ok(person, "answer_request", request=asking.asked().seq, approved=True)
+    result = running.result(30)
+    assert (result["error"], result["stdout"]) == ("command_timeout", "begun\n")
+    assert marked_processes(marked) == []
+
+
+def test_it_gains_no_rights(asking: Asking) -> None:
+    running = asking.begin("grep -E 'NoNewPrivs|CapEff' /proc/self/status; ulimit -c; echo ${#TMPDIR}")
+    person = asking.team.workspace.tools_for_human("ada")
+    ok(person, "answer_request", request=asking.asked().seq, approved=True)
+    words = running.result(30)["stdout"].split()
+    assert words[:5] == ["CapEff:", "0" * 16, "NoNewPrivs:", "1", "0"]
+    assert int(words[5]) > len(os.sep)
