@@ -82,6 +82,13 @@ def test_a_role_in_any_script_gives_an_id(society: Society) -> None:
     assert society.spawn(society.root, "程序员").actor == "agent"
 
 
+def test_a_role_is_one_line_that_can_be_seen(society: Society) -> None:
+    society.spawn(society.root, "Code\x1b[31m\nreviewer\u202e ")
+    society.spawn(society.root, "\x07")
+    roles = [each.role for each in society.workspace.members.of(society.task)]
+    assert roles == ["root", "Code[31m reviewer", "agent"]
+
+
 def test_depth_and_number_have_limits(society: Society) -> None:
     box = society.root
     for _ in range(3):

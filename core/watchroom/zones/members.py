@@ -24,6 +24,7 @@ ROOT: Final = "root"
 """The role of a task's first agent, which the requirement is given to."""
 _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 40
+_NAMELESS: Final = "agent"
 _BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
 
 
@@ -66,6 +67,7 @@ class Members:
         `AgentEnded`, `InvalidAgentId`, `NotText`, and `SocietyLimit`."""
         parent = self.member(actor)
         names.text(instructions)
+        role = _plain(role)
         names.agent_id(name or _slug(role))
         limits = self._tasks.find(parent.task).limits
 
@@ -248,13 +250,18 @@ def _above(member: Member, members: Iterable[Member]) -> set[str]:
     return found
 
 
+def _plain(role: str) -> str:
+    """A role in one line, of characters that can be seen."""
+    return "".join(each for each in " ".join(role.split()) if each.isprintable()) or _NAMELESS
+
+
 def _slug(role: str) -> str:
     """An agent id for a role, as near as there is."""
     slug = re.sub("[^a-z0-9_-]+", "-", role.lower()).strip("-_")[:_LONGEST_NAME]
     try:
         return names.agent_id(slug)
     except InvalidAgentId:
-        return "agent"
+        return _NAMELESS
 
 
 def _line(text: str) -> str:
