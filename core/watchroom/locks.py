@@ -36,6 +36,15 @@ class ProcessLock:
         if sys.platform != "win32":
             fcntl.flock(self._fd, fcntl.LOCK_EX)
 
+    def try_acquire(self) -> bool:
+        """Take the lock if nobody has it; whether it was taken."""
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True
+
     def release(self) -> None:
         if sys.platform != "win32":
             fcntl.flock(self._fd, fcntl.LOCK_UN)

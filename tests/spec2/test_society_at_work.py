@@ -17,6 +17,7 @@ from watchroom.runtime import AgentState, ModelPayload, ToolMessage, UserMessage
 from watchroom.runtime.models import Reply, SimulatedModel
 from watchroom.society import Society
 from watchroom.zones import Member, Task, TaskLimits
+from watchroom.zones.task_errors import TaskTaken
 
 Answer: TypeAlias = "Reply | Awaitable[Reply] | Exception"
 
@@ -239,6 +240,18 @@ async def test_what_was_left_goes_on_where_it_was(workspace: Workspace, folder: 
     assert [each.id for each in workspace.members.of(task)] == ["root", "ada"]
     given = [each for each in state_of(workspace, "ada").messages if isinstance(each, ToolMessage)]
     assert len(given) == 2, "no call was made twice"
+
+
+async def test_the_agents_of_a_task_work_in_one_place_alone(workspace: Workspace, folder: Path) -> None:
+    minds = Minds(root=[forever()])
+    society, task = begun(workspace, minds, folder)
+    async with at_work(society, task):
+        await until(lambda: "root" in minds.asked)
+        with Workspace.open(workspace.root) as other, pytest.raises(TaskTaken, match="at work already"):
+            await Society(other, Minds()).run(task)
+    async with asyncio.timeout(30):
+        ended = await Society(workspace, Minds(root=[END, Reply()])).run(task)
+    assert ended.status == "done"
 
 
 async def test_a_command_is_ended_with_its_agent(workspace: Workspace, folder: Path) -> None:

@@ -55,8 +55,12 @@ class Society:
         """Let the agents of a task work until it has ended; gives the task as it stands then.
 
         Without ``stay`` it also returns when none has anything left to do, as when all wait for people.
-        Raises `TaskNotFound`, and `SessionTaken` where another process lets them work.
+        Raises `TaskNotFound`, and `TaskTaken` where they are at work already, here or in another process.
         """
+        with self._workplace.tasks.alone_with(task):
+            return await self._run(task, stay=stay)
+
+    async def _run(self, task: str, *, stay: bool) -> Task:
         found = self._workplace.tasks.find(task)
         if found.status == "open":
             self._workplace.members.begin(found)

@@ -27,6 +27,12 @@ class NotYours(PermissionDenied):
     texts = "not_yours"
 
 
+class TaskTaken(WatchroomError):
+    """Somebody else lets the agents of the task work. Values: task."""
+
+    code = "task_taken"
+
+
 class SocietyLimit(WatchroomError):
     """A task may have no more agents, or none deeper. Values: limit (depth, agents), most."""
 

@@ -6,12 +6,16 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from watchroom import names
+from watchroom.locks import ProcessLock
 from watchroom.model import END_TASK, Json, Row, Write, timestamp
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
+from watchroom.tree.layout import CONTROL
 from watchroom.zones.store import Store
+from watchroom.zones.task_errors import TaskTaken
 
 ZONE: Final = "task"
 SUBMIT: Final = "submit_requirement"
@@ -77,6 +81,17 @@ class Tasks:
         """Whether there is such a task, and it has not ended."""
         head = self._store.journal.head(ZONE, task)
         return head is not None and head.version == 1
+
+    @contextmanager
+    def alone_with(self, task: str) -> Iterator[None]:
+        """Have the task's agents work here and nowhere else meanwhile. Raises `TaskNotFound`, `TaskTaken`."""
+        lock = ProcessLock(os.path.join(self._root, CONTROL, f"task-{self.find(task).id}.lock"))
+        try:
+            if not lock.try_acquire():
+                raise TaskTaken(task=task)
+            yield
+        finally:
+            lock.close()
 
     def end_row(self, task: str) -> Row | None:
         """The row that ended the task, None while it is open."""
