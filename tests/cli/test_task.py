@@ -59,6 +59,7 @@ def test_a_team_builds_a_program_mends_what_fails_and_ends_the_task(folder: Path
     assert (summary["status"], summary["verify"]) == ("done", "clean")
     assert "14 tests pass" in summary["report"]
     assert len(summary["agents"]) == 5
+    assert all(count > 0 for count in summary["tokens"])
     assert "root: makes architect" in done.stderr
     assert "calculator.tests.test_evaluate  → 1\n" in done.stderr, "one test failed"
     assert "calculator.tests.test_evaluate  → 0\n" in done.stderr, "and was mended"

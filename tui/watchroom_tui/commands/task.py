@@ -180,12 +180,15 @@ def _summary(workspace: Workspace, task: Task, problems: int) -> dict[str, objec
     journal = workspace.journal
     end = workspace.tasks.end_row(task.id)
     files = [head.path.partition("/")[2] for head in journal.heads("file", f"{task.id}/") if not head.deleted]
+    members = [each.id for each in workspace.members.of(task.id)]
+    used = [head.row.detail["tokens"] for each in members for head in workspace.sessions.list(each)]
     return {
         "task": task.id,
         "status": task.status,
         "report": end.message if end else "",
         "workspace": task.folder,
-        "agents": [each.id for each in workspace.members.of(task.id)],
+        "agents": members,
+        "tokens": [sum(counts) for counts in zip(*used, strict=True)],
         "commands": sum(1 for _ in journal.heads("command", f"{task.id}/")),
         "files": files,
         "verify": problems or "clean",
