@@ -15,6 +15,7 @@ from watchroom import names
 from watchroom.errors import ConfigInvalid, InvalidAgentId, UnknownAgent
 from watchroom.journal import Journal
 from watchroom.model import Row
+from watchroom.sandbox.hosts import is_pattern
 from watchroom.texts import LANGUAGES, Language
 from watchroom.tree.layout import CONFIG_PATH
 
@@ -42,6 +43,8 @@ class Config(NamedTuple):
     agents: Mapping[str, Agent] = MappingProxyType({})
     language: Language = "en"
     unfenced_commands: Unfenced = "refuse"
+    allowed_hosts: tuple[str, ...] = ()
+    """The hosts that commands may reach: names, or ``*.`` and a name for all beneath it."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         return self._replace(agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
@@ -80,10 +83,20 @@ def parse(text: str) -> Config:
     unfenced = table.get("unfenced_commands", "refuse")
     if unfenced not in UNFENCED:
         raise ConfigInvalid(problem=f"unfenced_commands = {unfenced!r} ({', '.join(UNFENCED)})")
+    hosts = table.get("allowed_hosts", [])
+    if not isinstance(hosts, list):
+        raise ConfigInvalid(problem="allowed_hosts")
+    for host in hosts:
+        if not isinstance(host, str) or not is_pattern(host):
+            raise ConfigInvalid(problem=f"allowed_hosts: {host!r}")
     agents = table.get("agents", {})
     if not isinstance(agents, dict):
         raise ConfigInvalid(problem="agents")
-    settings = Config(language=cast("Language", language), unfenced_commands=cast("Unfenced", unfenced))
+    settings = Config(
+        language=cast("Language", language),
+        unfenced_commands=cast("Unfenced", unfenced),
+        allowed_hosts=tuple(hosts),
+    )
     config = settings.with_agents(_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
     return config
@@ -137,6 +150,8 @@ def render(config: Config) -> str:
     settings: dict[str, object] = {"language": config.language}
     if config.unfenced_commands != "refuse":
         settings["unfenced_commands"] = config.unfenced_commands
+    if config.allowed_hosts:
+        settings["allowed_hosts"] = list(config.allowed_hosts)
     return tomli_w.dumps({**settings, "agents": agents})
 
 

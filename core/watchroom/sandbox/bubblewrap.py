@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from watchroom.sandbox import forwarder
 from watchroom.sandbox.fences import (
     NETWORK_SETTINGS,
     SETTINGS,
@@ -22,11 +23,14 @@ from watchroom.sandbox.fences import (
     TEMPORARY,
     Ends,
     Launch,
+    Network,
+    Proxied,
     checked_folder,
     environment,
     is_within,
     python_prefix,
     shell,
+    shown_python,
 )
 from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.kept import HIDDEN, beneath, histories
@@ -35,6 +39,10 @@ from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, program
 
 _ASKING: Final = 10.0
 _COMPLAINT: Final = "bwrap: "
+_PROXY: Final = "/run/watchroom/proxy"
+_FORWARDER: Final = "/run/watchroom/forwarder.py"
+_PORT: Final = 3128
+_FORWARDING: Final = (shown_python() or "", "-I", "-S", _FORWARDER, _PROXY, str(_PORT))
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108  # a private one
 
 
@@ -43,6 +51,7 @@ class Bubblewrap:
 
     name = "bubblewrap"
     counts_apart = True
+    reaches_hosts = shown_python() is not None
 
     def __init__(self, bwrap: str, options: str, groups: Groups) -> None:
         """``options`` is what this bubblewrap says of itself: older ones lack a few."""
@@ -64,23 +73,24 @@ class Bubblewrap:
         )
         return cls(bwrap, done.stdout + done.stderr, groups)
 
-    def launch(self, command: str, folder: str, limits: Limits, network: bool, ends: Ends) -> Launch:
+    def launch(self, command: str, folder: str, limits: Limits, network: Network, ends: Ends) -> Launch:
         path = checked_folder(folder)
         told, telling = ends.to_us()
         gate, waiting = ends.to_them()
         argv = [
             *self._fixed,
-            *(self._network if network else ()),
+            *(self._network if network is True else ()),
             *_people(ends),
             *(*self._sized(limits), "--tmpfs", _SHARED_MEMORY, "--remount-ro", "/dev"),
             *(*self._sized(limits), "--tmpfs", TEMPORARY),
             *self._python,
             *self._folder(path, ends),
+            *(_proxy(network, ends) if isinstance(network, Proxied) else ()),
             *("--remount-ro", "/", "--chdir", path),
             *_variables(path),
-            *_filtered(self._filters[network], ends),
+            *_filtered(self._filters[network is True], ends),
             *("--json-status-fd", str(telling), "--block-fd", str(waiting)),
-            *("--", *shell(command)),
+            *("--", *shell(command, *(_FORWARDING if isinstance(network, Proxied) else ()))),
         ]
         return Launch(tuple(argv), told, gate)
 
@@ -144,6 +154,18 @@ def _settings(paths: Sequence[str]) -> Iterator[str]:
             yield from ("--symlink", os.path.realpath(path), path)
         elif os.path.exists(path):
             yield from ("--ro-bind", path, path)
+
+
+def _proxy(network: Proxied, ends: Ends) -> Iterator[str]:
+    """The proxy's socket, and what makes programs use it."""
+    yield from _settings(NETWORK_SETTINGS)
+    yield from ("--bind", network.path, _PROXY)
+    with open(forwarder.__file__, "rb") as file:
+        yield from ("--ro-bind-data", str(ends.theirs(_in_memory(file.read()))), _FORWARDER)
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        yield from ("--setenv", name, f"http://127.0.0.1:{_PORT}")
+    for name in ("no_proxy", "NO_PROXY"):
+        yield from ("--setenv", name, "localhost,127.0.0.1")
 
 
 def _people(ends: Ends) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from watchroom.sandbox.errors import FolderNotFound, FolderTooWide
 from watchroom.sandbox.groups import Groups
@@ -99,6 +99,16 @@ class Launch(NamedTuple):
     supervised: bool = False
 
 
+class Proxied(NamedTuple):
+    """A way to a few hosts: the socket of a proxy that lets nobody further."""
+
+    path: str
+
+
+Network: TypeAlias = bool | Proxied
+"""Whether a command has the machine's network, or none but through a proxy."""
+
+
 class Fence(Protocol):
     """Something that a command can be run behind."""
 
@@ -113,20 +123,26 @@ class Fence(Protocol):
     @property
     def groups(self) -> Groups: ...
 
-    def launch(self, command: str, folder: str, limits: Limits, network: bool, ends: Ends) -> Launch: ...
+    @property
+    def reaches_hosts(self) -> bool:
+        """Whether it can let a command speak to a proxy."""
+        ...
+
+    def launch(self, command: str, folder: str, limits: Limits, network: Network, ends: Ends) -> Launch: ...
 
     def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
         """Why the command never ran, None if it did."""
         ...
 
 
-def shell(command: str) -> tuple[str, ...]:
+def shell(command: str, *before: str) -> tuple[str, ...]:
     """Runs ``command``, once the line on its standard input says so. A fence that is just being put up may
-    outlive the one who does it; the command then hears that nobody is there, and does not begin."""
-    return "/bin/sh", "-c", _WHEN_ASKED, "sh", command
+    outlive the one who does it; the command then hears that nobody is there, and does not begin. ``before``
+    is a program that becomes the one that it is given."""
+    return "/bin/sh", "-c", _WHEN_ASKED, "sh", *before, "/bin/sh", "-c", command
 
 
-_WHEN_ASKED: Final = 'echo >&0; read -r _ || exit 125; exec /bin/sh -c "$1" < /dev/null'
+_WHEN_ASKED: Final = 'echo >&0; read -r _ || exit 125; exec "$@" < /dev/null'
 
 
 def environment(folder: str, temporary: str = TEMPORARY) -> dict[str, str]:
@@ -143,6 +159,12 @@ def environment(folder: str, temporary: str = TEMPORARY) -> dict[str, str]:
         "TERM": "dumb",
         "PWD": folder,
     }
+
+
+def shown_python() -> str | None:
+    """A Python that commands can see, whatever they use themselves."""
+    path = os.path.join(os.path.realpath(sys.base_prefix), "bin", "python3")
+    return path if is_within(path, *SYSTEM, python_prefix() or SYSTEM[0]) and os.path.exists(path) else None
 
 
 def python_prefix() -> str | None:

@@ -5,7 +5,7 @@ on. What it has less than bubblewrap:
 
 - What is kept from a command is still there: it sees that a file exists, and when it was changed, not what
   is in it. There is no /proc, no terminal, and no /dev/shm.
-- It can make no sockets, not even to itself; pairs of them it can.
+- It can make no sockets, not even to itself, but pairs of them. So it reaches no allowed host, either.
 - Its temporary folder is one on disk: a single file in it is bounded, all of them together are not.
 - Rights can be given to a folder, and not be taken back for what is in it. So where there is a history,
   nothing can be put into its folder or taken away from it: what stands there may be changed, and put into
@@ -29,6 +29,7 @@ from watchroom.sandbox.fences import (
     SYSTEM,
     Ends,
     Launch,
+    Network,
     checked_folder,
     python_prefix,
 )
@@ -67,6 +68,7 @@ class Landlock:
 
     name = "landlock"
     counts_apart = False
+    reaches_hosts = False
 
     def __init__(self, groups: Groups) -> None:
         self.groups = groups
@@ -92,17 +94,18 @@ class Landlock:
             raise CommandNotStarted(reason="/proc/PID/task/PID/children")
         return cls(groups)
 
-    def launch(self, command: str, folder: str, limits: Limits, network: bool, ends: Ends) -> Launch:
+    def launch(self, command: str, folder: str, limits: Limits, network: Network, ends: Ends) -> Launch:
         path = checked_folder(folder)
         temporary = temporary_folder(ends)
         fd = ends.theirs(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW))
         kept = _kept(fd)
-        rules = ends.theirs(_ruleset(network))
+        is_open = network is True
+        rules = ends.theirs(_ruleset(is_open))
         prefix = python_prefix()
         for each in (
             *SYSTEM,
             *SETTINGS,
-            *(NETWORK_SETTINGS if network else ()),
+            *(NETWORK_SETTINGS if is_open else ()),
             *((prefix,) if prefix else ()),
         ):
             _allow_path(rules, each, _READ)
@@ -110,7 +113,7 @@ class Landlock:
             _allow_path(rules, each, _ON_DEVICES)
         _allow_path(rules, temporary, _WRITE)
         _allow_folder(rules, fd, kept)
-        behind = Behind(rules, self._filters[network], dict(self._calls), tuple(kept))
+        behind = Behind(rules, self._filters[is_open], dict(self._calls), tuple(kept))
         return launch(command, (path, fd), temporary, behind, self._numbers, ends)
 
     def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:

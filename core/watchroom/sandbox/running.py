@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from watchroom.sandbox import resources
 from watchroom.sandbox.errors import CommandNotStarted, InvalidCommand
-from watchroom.sandbox.fences import Ends, Fence, Launch
+from watchroom.sandbox.fences import Ends, Fence, Launch, Network
 from watchroom.sandbox.groups import Group
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.output import Line, OnOutput, Output, Source, drained
@@ -54,7 +54,7 @@ def run(
     *,
     fence: Fence,
     limits: Limits = Limits(),  # noqa: B008  # immutable
-    network: bool = False,
+    network: Network = False,
     on_output: OnOutput | None = None,
     stop: threading.Event | None = None,
 ) -> Finished:

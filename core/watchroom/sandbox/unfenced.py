@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from watchroom.sandbox.errors import NoSandbox
-from watchroom.sandbox.fences import Ends, Launch, checked_folder
+from watchroom.sandbox.fences import Ends, Launch, Network, checked_folder
 from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.seccomp import asking
@@ -22,6 +22,7 @@ class Unfenced:
 
     name = "none"
     counts_apart = False
+    reaches_hosts = False
 
     def __init__(self, groups: Groups) -> None:
         """Raises `NoSandbox` where it cannot be seen to that all of a command ends."""
@@ -31,7 +32,7 @@ class Unfenced:
         self.groups = groups
         self._numbers = asked[1]
 
-    def launch(self, command: str, folder: str, limits: Limits, network: bool, ends: Ends) -> Launch:
+    def launch(self, command: str, folder: str, limits: Limits, network: Network, ends: Ends) -> Launch:
         path = checked_folder(folder)
         fd = ends.theirs(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW))
         return launch(command, (path, fd), temporary_folder(ends), NOTHING, self._numbers, ends)

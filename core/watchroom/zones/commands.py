@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Condition, Event, Lock, Timer
 from typing import Final, NamedTuple
 
@@ -15,13 +15,14 @@ from watchroom.errors import WatchroomError
 from watchroom.model import PRINTED, Json, Note, Row, Write
 from watchroom.sandbox.blocklist import blocked_by
 from watchroom.sandbox.errors import CommandBlocked, NoSandbox, WorkspaceNotBound
-from watchroom.sandbox.fences import Fence
+from watchroom.sandbox.fences import Fence, Network, Proxied
 from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.ladder import Ladder
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.output import Stream
 from watchroom.sandbox.running import Finished, run
 from watchroom.sandbox.unfenced import Unfenced
+from watchroom.texts import catalogue
 from watchroom.zones.approvals import Approvals, Stop
 from watchroom.zones.store import Store
 from watchroom.zones.task_files import Author, TaskFiles
@@ -128,13 +129,26 @@ class Commands:
         message = names.storable(command.strip().replace("\n", " "), 200)
         self._store.write(Write(actor, RUN, ZONE, path, command, message, 0))
         printing = _Printing(lambda stream, text: self._note(actor, path, stream, text))
+        hosts = self._store.registry.current().allowed_hosts
+        reached: dict[str, Json] = {}
         try:
-            finished = run(command, folder, fence=fence, limits=limits, on_output=printing.take, stop=stop)
+            with self._network(hosts, fence, reached) as network:
+                finished = run(
+                    command,
+                    folder,
+                    fence=fence,
+                    limits=limits,
+                    network=network,
+                    on_output=printing.take,
+                    stop=stop,
+                )
         except WatchroomError as error:
             self._end(actor, path, message, {"error": error.code, "message": error.message()}, {})
             raise
         finally:
             printing.close()
+        if "no_network" in reached:
+            finished = finished._replace(stderr=f"{reached['no_network']}\n{finished.stderr}")
         author = Author(actor, RUN, message, {"command": path})
         changed = tuple(self._files.take_in(actor, author))
         told: dict[str, Json] = {
@@ -151,8 +165,30 @@ class Commands:
             "timed_out": finished.timed_out,
             "stopped": finished.stopped,
             "changed": len(changed),
+            **reached,
         }
         return Ran(finished, self._end(actor, path, message, told, detail), changed)
+
+    @contextlib.contextmanager
+    def _network(self, hosts: Sequence[str], fence: Fence, reached: dict[str, Json]) -> Iterator[Network]:
+        """A way to these hosts, while a command runs; ``reached`` is told which were spoken to, which were
+        asked for in vain, or why there is no such way."""
+        if not hosts:
+            yield False
+            return
+        said = catalogue(self._store.registry.current().language)
+        if not fence.reaches_hosts:
+            reached["no_network"] = said("proxy.unavailable")
+            yield False
+            return
+        from watchroom.sandbox.proxy import Proxy
+
+        with Proxy(hosts, said) as proxy:
+            yield Proxied(proxy.path)
+        if proxy.reached:
+            reached["reached_hosts"] = sorted(proxy.reached)
+        if proxy.refused:
+            reached["refused_hosts"] = sorted(proxy.refused)
 
     def _note(self, actor: str, path: str, stream: Stream, text: str) -> None:
         detail = {"stream": stream}

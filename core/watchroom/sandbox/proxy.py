@@ -1,0 +1,198 @@
+"""The way to a few hosts, for commands that have no network: an HTTP proxy of ours, behind a socket on disk.
+
+It speaks to hosts on a list, on the ports of HTTP and HTTPS, by CONNECT or for a plain request, and to no
+address of this machine or of a private network, whatever a name stands for. What is said inside of an
+encrypted connection it does not see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import re
+import shutil
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from threading import Thread
+from typing import Final, NamedTuple, Self
+from urllib.parse import urlsplit
+
+from watchroom.sandbox.hosts import host_name, is_allowed
+from watchroom.texts import Catalogue
+
+PORTS: Final = (80, 443)
+_HEAD_SECONDS: Final = 30.0
+_REACHING_SECONDS: Final = 30.0
+_MOST_AT_ONCE: Final = 64
+_PIECE: Final = 64 * 1024
+_TRANSLATED: Final = ipaddress.ip_network("64:ff9b::/96")
+"""Addresses of IPv6 that stand for one of IPv4 each."""
+_END_OF_HEAD: Final = b"\r\n\r\n"
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Reach = Callable[[str, int], Awaitable[Streams]]
+
+
+class Refusal(Exception):
+    """A request that is not carried out: ``key`` names the text that says why."""
+
+    def __init__(self, key: str, host: str) -> None:
+        super().__init__(key)
+        self.key = key
+        self.host = host
+
+
+class _Asked(NamedTuple):
+    host: str
+    port: int
+    head: bytes
+    """What goes on to the host; nothing where a tunnel is asked for."""
+
+
+async def reached(host: str, port: int) -> Streams:
+    """A connection to a public address of ``host``. Raises `Refusal`, OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    public = [str(address[4][0]) for address in found if _is_public(str(address[4][0]))]
+    if not public:
+        raise Refusal("private", host)
+    # By address: the name may stand for another one by the next time that it is asked for.
+    return await asyncio.open_connection(public[0], port)
+
+
+def _is_public(text: str) -> bool:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if address in _TRANSLATED:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None:
+            address = inner
+    return address.is_global and not address.is_multicast
+
+
+class Proxy:
+    """Serves from `__enter__` to `__exit__`, on a thread of its own, at the socket ``path``. ``said`` are the
+    texts in which it tells commands what it refuses."""
+
+    def __init__(self, hosts: Sequence[str], said: Catalogue, reach: Reach = reached) -> None:
+        self.reached: set[str] = set()
+        self.refused: set[str] = set()
+        self._hosts = tuple(hosts)
+        self._said = said
+        self._reach = reach
+        self._serving: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="watchroom-proxy", daemon=True)
+        self._folder = tempfile.mkdtemp(prefix="watchroom-")
+        self.path = os.path.join(self._folder, "proxy")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._begin(), self._loop).result()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        shutil.rmtree(self._folder)
+
+    async def _begin(self) -> None:
+        self._server = await asyncio.start_unix_server(self._accept, self.path, limit=_PIECE)
+
+    async def _end(self) -> None:
+        self._server.close()
+        for task in tuple(self._serving):
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None or len(self._serving) >= _MOST_AT_ONCE:
+            writer.close()
+            return
+        self._serving.add(task)
+        try:
+            await self._serve(reader, writer)
+        except (OSError, EOFError):
+            # Whoever was at one of the ends is gone.
+            return
+        finally:
+            self._serving.discard(task)
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        host = ""
+        try:
+            async with asyncio.timeout(_HEAD_SECONDS):
+                asked = _asked(await reader.readuntil(_END_OF_HEAD))
+            host = asked.host
+            if asked.port not in PORTS:
+                raise Refusal("port", host)
+            if not is_allowed(host, self._hosts):
+                raise Refusal("host", host)
+            async with asyncio.timeout(_REACHING_SECONDS):
+                there, forward = await self._reach(host, asked.port)
+        except Refusal as refusal:
+            self.refused.add(refusal.host)
+            await _answer(writer, 403, self._said(f"proxy.{refusal.key}", host=refusal.host))
+        except (ValueError, asyncio.LimitOverrunError):
+            await _answer(writer, 400, self._said("proxy.invalid"))
+        except (OSError, TimeoutError):
+            await _answer(writer, 502, self._said("proxy.unreachable", host=host))
+        else:
+            self.reached.add(host)
+            try:
+                if asked.head:
+                    forward.write(asked.head)
+                else:
+                    writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                await asyncio.gather(_passed(reader, forward), _passed(there, writer))
+            finally:
+                forward.close()
+
+
+def _asked(head: bytes) -> _Asked:
+    """What a request asks for. Raises ValueError for what is none."""
+    first, *fields = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+    method, target, version = first.split(" ")
+    if method == "CONNECT":
+        name, _, number = target.rpartition(":")
+        return _Asked(host_name(name), int(number), b"")
+    url = urlsplit(target)
+    if url.scheme != "http" or not url.hostname:
+        raise ValueError(target)
+    host, port = host_name(url.hostname), url.port or PORTS[0]
+    place = f"{url.path or '/'}{'?' + url.query if url.query else ''}"
+    # One request, and to that very host: no second one on the same line, and none in another's name.
+    kept = [each for each in fields if not _OF_THIS_LINE.match(each)]
+    named = host if port == PORTS[0] else f"{host}:{port}"
+    lines = [f"{method} {place} {version}", f"Host: {named}", *kept, "Connection: close", "", ""]
+    return _Asked(host, port, "\r\n".join(lines).encode("latin-1"))
+
+
+_OF_THIS_LINE: Final = re.compile(r"(host|connection|keep-alive|proxy-[a-z-]+)\s*:", re.IGNORECASE)
+
+
+async def _passed(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Pass on what comes, to its end."""
+    while piece := await source.read(_PIECE):
+        target.write(piece)
+        await target.drain()
+    with contextlib.suppress(OSError):
+        target.write_eof()
+
+
+async def _answer(writer: asyncio.StreamWriter, status: int, text: str) -> None:
+    body = (text + "\n").encode()
+    reason = text if text.isascii() else "refused"
+    head = (
+        f"HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    await writer.drain()

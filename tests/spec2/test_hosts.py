@@ -1,0 +1,69 @@
+"""The hosts that a workspace allows its agents' commands to reach."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from tasking import Team
+from watchroom import Agent, Workspace
+from watchroom.errors import ConfigInvalid
+from watchroom.registry import parse, render
+from watchroom.sandbox.ladder import Ladder
+
+PROGRAM = "from urllib.request import urlopen; urlopen('http://example.com/')"
+FETCHING = f"python3 -c {shlex.quote(PROGRAM)}"
+
+
+def allow(workspace: Workspace, *hosts: str) -> None:
+    config = Path(workspace.root) / ".watchroom" / "config.toml"
+    config.write_text(f"allowed_hosts = {list(hosts)!r}\n" + config.read_text())
+    workspace.scan()
+
+
+@pytest.fixture
+def landlocked(tmp_path: Path) -> Iterator[Team]:
+    rungs = [rung for rung in Ladder.probed().rungs if rung.name == "landlock"]
+    if not rungs[0].works:
+        pytest.skip("Landlock does not work here")
+    with Workspace.open(tmp_path / "team", ladder=Ladder(rungs, False)) as workspace:
+        task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "one")
+        workspace.register([Agent("alice", task=task.id)])
+        alice = workspace.tools("alice")
+        yield Team(workspace, alice, alice, tmp_path / "one", tmp_path)
+
+
+def test_they_are_a_line_of_the_config() -> None:
+    config = parse('allowed_hosts = ["pypi.org", "*.pythonhosted.org"]')
+    assert config.allowed_hosts == ("pypi.org", "*.pythonhosted.org")
+    assert parse(render(config)) == config
+    assert parse("").allowed_hosts == ()
+
+
+@pytest.mark.parametrize("wrong", ['"pypi.org"', "[1]", '["*"]', '["a..b"]', '["https://pypi.org"]', '["A.b"]', '["a.*"]'])  # fmt: skip
+def test_what_is_no_name_of_a_host_is_refused(wrong: str) -> None:
+    with pytest.raises(ConfigInvalid, match="allowed_hosts"):
+        parse(f"allowed_hosts = {wrong}")
+
+
+def test_what_a_command_asks_for_in_vain_stands_in_its_last_row(team: Team) -> None:
+    if team.workspace.commands.ladder.rungs[0].fence is None:
+        pytest.skip("bubblewrap does not work here: commands reach no host at all")
+    allow(team.workspace, "pypi.org")
+    result = refused(team.one, "run_command", command=FETCHING)
+    assert "example.com is not among the allowed hosts" in result["stderr"]
+    rows = team.workspace.journal.rows(limit=1000)
+    (ended,) = [row for row in rows if row.tool == "end_command"]
+    assert ended.detail["refused_hosts"] == ["example.com"]
+    assert "reached_hosts" not in ended.detail
+
+
+def test_where_they_cannot_be_reached_a_command_is_told(landlocked: Team) -> None:
+    assert ok(landlocked.one, "run_command", command="echo on")["stderr"] == ""
+    allow(landlocked.workspace, "pypi.org")
+    result = ok(landlocked.one, "run_command", command="echo on")
+    assert result["stdout"] == "on\n"
+    assert result["stderr"].startswith("No network: ")
