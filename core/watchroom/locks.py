@@ -1,4 +1,4 @@
-"""A lock between processes, and what tells one run of the machine from the next.
+"""A lock between processes, and what tells one run of the machine from the next, and one process.
 
 With `watchroom.disk` this is the seam to the operating system: what is POSIX-only about locks is here.
 """
@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Final
 
 if sys.platform != "win32":
     import fcntl
+
+_START_FIELD: Final = 19
+"""Of ``/proc/PID/stat`` after the name: when the process started, in ticks since boot."""
 
 
 def boot_id() -> str:
@@ -19,6 +23,35 @@ def boot_id() -> str:
             return file.read().strip()
     except OSError:
         return ""
+
+
+def incarnation(process: int) -> str:
+    """The process with this number, told by its start from those that had the number before.
+
+    In a container each first process has the same number.
+    """
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            started = file.read().rpartition(b")")[2].split()[_START_FIELD].decode()
+    except FileNotFoundError:
+        # The process is gone, or this system keeps no such files: then its number is all we have.
+        started = "0"
+    return f"{process:x}.{started}"
+
+
+def is_running(told: str) -> bool:
+    """Whether the process that `incarnation` told apart is there."""
+    number, _, started = told.partition(".")
+    process = int(number, 16)
+    if started != "0":
+        return incarnation(process) == told
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 class ProcessLock:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from calls import ok, refused
 from sandbox.machine import marked_processes, token
 from tasking import Team
-from watchroom import Row
+from watchroom import Row, Workspace
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +112,28 @@ def test_one_that_is_stopped_leaves_nothing_running(team: Team) -> None:
     assert json.loads(team.workspace.journal.content(ended.seq) or "")["stopped"] is True
     assert marked_processes(marked) == []
     assert team.workspace.commands.stop("alice") == 0
+
+
+def test_one_that_the_end_of_its_process_cut_off_has_a_last_row(team: Team, tmp_path: Path) -> None:
+    program = f"""
+from watchroom import Workspace
+with Workspace.open({str(tmp_path / "team")!r}, scan=False) as workspace:
+    workspace.tools("alice").dispatch_tool_call("run_command", {{"command": "echo begun > begun; sleep 600"}})
+"""
+    committed = threading.Event()
+    with subprocess.Popen([sys.executable, "-c", program]) as process:
+        while not (team.folder / "begun").exists():
+            assert process.poll() is None
+            committed.wait(0.01)
+        ok(team.one, "run_command", command="true")
+        assert len(rows_of(team, "end_command")) == 1, "what another process runs is not over"
+        process.kill()
+    with Workspace.open(tmp_path / "team", scan=False) as again:
+        ok(again.tools("alice"), "run_command", command="true")
+        ok(again.tools("alice"), "run_command", command="true")
+    begun = next(row for row in rows_of(team, "run_command") if "sleep 600" in row.message)
+    (ended,) = [row for row in rows_of(team, "end_command") if row.path == begun.path]
+    assert (ended.actor, ended.version, ended.detail) == ("system", 2, {"interrupted": True})
 
 
 def test_one_with_a_forbidden_word_is_not_run(team: Team) -> None:

@@ -134,6 +134,7 @@ def test_what_nobody_may_look_into_is_told_and_stops_nothing(team: Team) -> None
     try:
         with as_nobody():
             rows = team.workspace.task_files.take_in("alice", COMMAND)
+            assert team.workspace.task_files.take_in("alice", COMMAND) == [], "once is enough"
     finally:
         (team.folder / "closed").chmod(0o755)
     found = {row.path.partition("/")[2]: (row.outcome, row.error) for row in rows}

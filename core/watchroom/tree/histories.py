@@ -19,7 +19,7 @@ from typing import Final
 
 from watchroom.disk import Folder
 from watchroom.journal import Journal
-from watchroom.locks import ProcessLock
+from watchroom.locks import ProcessLock, incarnation, is_running
 from watchroom.model import Row
 from watchroom.tree.layout import (
     CONTROL,
@@ -36,8 +36,6 @@ SHORT: Final = 64
 _CACHED: Final = 256
 _PAUSE: Final = 0.2
 _BEHIND: Final = "behind"
-_START_FIELD: Final = 19
-"""Of ``/proc/PID/stat`` after the name: when the process started, in ticks since boot."""
 
 _log = logging.getLogger("watchroom")
 
@@ -87,7 +85,7 @@ class Histories:
     def catch_up_after_crash(self) -> None:
         """Write the histories that a process which is gone left behind."""
         for entry in list(self._folder.walk((CONTROL, _BEHIND))):
-            if _is_running(entry.parts[-1].partition("-")[0]):
+            if is_running(entry.parts[-1].partition("-")[0]):
                 continue
             path = self._folder.read(entry.parts)
             if path is not None:
@@ -170,36 +168,8 @@ def _kept(data: bytes) -> tuple[bytes, int]:
 
 
 def _marker(path: str) -> tuple[str, ...]:
-    return (CONTROL, _BEHIND, f"{_incarnation(os.getpid())}-{_digest(path)}")
+    return (CONTROL, _BEHIND, f"{incarnation(os.getpid())}-{_digest(path)}")
 
 
 def _digest(path: str) -> str:
     return hashlib.sha256(path.encode()).hexdigest()[:32]
-
-
-def _incarnation(process: int) -> str:
-    """The process with this number, told by its start from those that had the number before.
-
-    In a container each first process has the same number.
-    """
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            started = file.read().rpartition(b")")[2].split()[_START_FIELD].decode()
-    except FileNotFoundError:
-        # The process is gone, or this system keeps no such files: then its number is all we have.
-        started = "0"
-    return f"{process:x}.{started}"
-
-
-def _is_running(incarnation: str) -> bool:
-    number, _, started = incarnation.partition(".")
-    process = int(number, 16)
-    if started != "0":
-        return _incarnation(process) == incarnation
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Condition, Event, Lock, Timer
@@ -12,7 +13,8 @@ from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.errors import WatchroomError
-from watchroom.model import PRINTED, Json, Note, Row, Write
+from watchroom.locks import boot_id, incarnation, is_running
+from watchroom.model import PRINTED, SYSTEM, Json, Note, Row, Write
 from watchroom.sandbox.blocklist import blocked_by
 from watchroom.sandbox.errors import CommandBlocked, NoSandbox, WorkspaceNotBound
 from watchroom.sandbox.fences import Fence, Network, Proxied
@@ -61,6 +63,8 @@ class Commands:
         self._ended = Condition(self._lock)
         self._stops: dict[str, list[Stop]] = {}
         """Of each agent the commands that are running, by what ends them."""
+        self._looked_through: set[str] = set()
+        """The tasks whose interrupted commands have their last rows."""
 
     @property
     def ladder(self) -> Ladder:
@@ -124,10 +128,12 @@ class Commands:
                 self._ended.notify_all()
 
     def _run(self, actor: str, command: str, folder: str, fence: Fence, limits: Limits, stop: Event) -> Ran:
-        path = f"{self._files.task_of(actor)}/{uuid.uuid4().hex[:12]}"
+        task = self._files.task_of(actor)
+        self._end_interrupted(task)
+        path = f"{task}/{uuid.uuid4().hex[:12]}"
         self._files.take_in(actor)
         message = names.storable(command.strip().replace("\n", " "), 200)
-        self._store.write(Write(actor, RUN, ZONE, path, command, message, 0))
+        self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, {"process": _this_process()}))
         printing = _Printing(lambda stream, text: self._note(actor, path, stream, text))
         hosts = self._store.registry.current().allowed_hosts
         reached: dict[str, Json] = {}
@@ -169,6 +175,29 @@ class Commands:
         }
         return Ran(finished, self._end(actor, path, message, told, detail), changed)
 
+    def _end_interrupted(self, task: str) -> None:
+        """Give each command of a task its last row that ended with the process that ran it."""
+        if task in self._looked_through:
+            return
+        self._looked_through.add(task)
+        for begun in self._store.journal.heads(ZONE, f"{task}/"):
+            if begun.version != 1 or _is_alive(str(begun.detail.get("process", ""))):
+                continue
+            told = Write(
+                SYSTEM,
+                END,
+                ZONE,
+                begun.path,
+                '{"interrupted": true}',
+                begun.message,
+                1,
+                {"interrupted": True},
+            )
+            with self._store.committer.exclusively() as commit:
+                head = self._store.journal.head(ZONE, begun.path)
+                if head is not None and head.seq == begun.seq:
+                    commit(told)
+
     @contextlib.contextmanager
     def _network(self, hosts: Sequence[str], fence: Fence, reached: dict[str, Json]) -> Iterator[Network]:
         """A way to these hosts, while a command runs; ``reached`` is told which were spoken to, which were
@@ -203,6 +232,15 @@ class Commands:
         self._store.committer.flush()
         text = json.dumps(told, ensure_ascii=False)
         return self._store.write(Write(actor, END, ZONE, path, text, message, 1, detail)).row
+
+
+def _this_process() -> str:
+    return f"{boot_id()}/{incarnation(os.getpid())}"
+
+
+def _is_alive(process: str) -> bool:
+    boot, _, told = process.partition("/")
+    return bool(told) and boot == boot_id() and is_running(told)
 
 
 def _check(command: str) -> None:

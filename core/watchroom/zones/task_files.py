@@ -45,6 +45,8 @@ class _Bound(NamedTuple):
     folder: TaskFolder
     known: dict[Parts, tuple[tuple[int, int], int]]
     """Of each file its stamp when it was last looked into, and its newest row then."""
+    closed: set[Parts]
+    """What nobody may look into, and has a row that says so."""
 
 
 class TaskFiles:
@@ -105,11 +107,14 @@ class TaskFiles:
 
     def take_in(self, actor: str, author: Author = OUTSIDERS) -> list[Row]:
         """Make rows of all that changed in the folder, as made by ``author``; of what nobody may look into,
-        rows that say so."""
+        rows that say so once."""
         task, bound = self._of(actor)
         changed, gone, closed = self._differing(task, bound)
-        if not (changed or gone or closed):
+        bound.closed.intersection_update(closed)
+        new = [parts for parts in closed if parts not in bound.closed]
+        if not (changed or gone or new):
             return []
+        bound.closed.update(new)
         rows: list[Row] = []
         with self._store.committer.exclusively() as commit:
             # What is gone comes first: where a folder took a file's place, the file has to go before.
@@ -118,7 +123,7 @@ class TaskFiles:
                 row = self._take_in(task, bound, parts, author, commit)
                 if row is not None and (before is None or row.seq != before.seq):
                     rows.append(row)
-            rows += [commit(_denied(author, _row_path(task, parts))).row for parts in closed]
+            rows += [commit(_denied(author, _row_path(task, parts))).row for parts in new]
         return rows
 
     def _differing(self, task: str, bound: _Bound) -> tuple[list[Parts], list[Parts], list[Parts]]:
@@ -161,7 +166,7 @@ class TaskFiles:
                 folder = self._tasks.find(task).folder
                 if not folder:
                     raise WorkspaceNotBound(agent=actor)
-                bound = self._bound[task] = _Bound(TaskFolder(folder), {})
+                bound = self._bound[task] = _Bound(TaskFolder(folder), {}, set())
         return task, bound
 
     def _take_in(
