@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -118,13 +119,11 @@ def test_one_that_the_end_of_its_process_cut_off_has_a_last_row(team: Team, tmp_
     program = f"""
 from watchroom import Workspace
 with Workspace.open({str(tmp_path / "team")!r}, scan=False) as workspace:
-    workspace.tools("alice").dispatch_tool_call("run_command", {{"command": "echo begun > begun; sleep 600"}})
+    workspace.tools("alice").dispatch_tool_call("run_command", {{"command": "echo > begun; sleep 600"}})
 """
-    committed = threading.Event()
+    os.mkfifo(team.folder / "begun")
     with subprocess.Popen([sys.executable, "-c", program]) as process:
-        while not (team.folder / "begun").exists():
-            assert process.poll() is None
-            committed.wait(0.01)
+        (team.folder / "begun").read_text()
         ok(team.one, "run_command", command="true")
         assert len(rows_of(team, "end_command")) == 1, "what another process runs is not over"
         process.kill()
