@@ -16,6 +16,10 @@ from watchroom.sandbox.supervisor import Call, Job
 
 _WHY: Final = b'"why": "'
 _CRASHED: Final = 1
+_LOADING: Final = (
+    "import sys; sys.path.append(sys.argv[1]); import supervisor; sys.exit(supervisor.main(int(sys.argv[2])))"
+)
+"""As a module, so that Python need not compile it each time."""
 
 
 class Behind(NamedTuple):
@@ -70,9 +74,9 @@ def launch(
         folder=fd,
     )
     given = ends.theirs(os.memfd_create("watchroom"))
-    os.write(given, marshal.dumps(tuple(job)))
+    os.write(given, marshal.dumps(vars(job)))
     os.lseek(given, 0, os.SEEK_SET)
-    argv = (sys.executable, "-I", "-S", supervisor.__file__, str(given))
+    argv = (sys.executable, "-I", "-S", "-c", _LOADING, os.path.dirname(supervisor.__file__), str(given))
     return Launch(argv, told, gate, supervised=True)
 
 

@@ -1,15 +1,16 @@
 """The program between us and a command that has no namespaces of its own.
 
-It is started as ``python -I -S supervisor.py FD``, where the file FD holds a `Job`; it imports nothing of
-ours, so that it is up soon. It bounds the command, starts it, and stays its ancestor whatever the command
-does: all that it left behind ends with it, and ends when we do. And it does for the command what the kernel
-does not bound to a folder: changes of modes, owners and times, of files that are the command's to write.
+It is loaded by a Python of its own, and given a `Job` in an open file. It imports nothing of ours, and of the
+rest only what is quick to load: it is started for each command. It bounds the command, starts it, and stays
+its ancestor whatever the command does: all that it left behind ends with it, and ends when we do. And it does
+for the command what the kernel does not bound to a folder: changes of modes, owners and times, of files that
+are the command's to write.
 """
 
 from __future__ import annotations
 
+# ruff: noqa: SIM105  # contextlib takes longer to load than all of this
 import _socket
-import contextlib
 import ctypes
 import errno
 import marshal
@@ -19,7 +20,10 @@ import signal
 import struct
 import sys
 import time
-from typing import Final, NamedTuple, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, NoReturn
 
 if sys.platform != "win32":
     import fcntl
@@ -31,23 +35,39 @@ value, and the flags; -1: it has none, `NO_LINKS`: none, and it follows no symli
 NO_LINKS: Final = -2
 
 
-class Job(NamedTuple):
-    """What there is to do: plain values only."""
+class Job:
+    """What there is to do: plain values only. ``kept`` stands in what is writable, and is not; ``calls`` are
+    those that the filter, ``code``, hands over, by their numbers; ``numbers`` are those of seccomp and capset
+    on this machine. The rest are descriptors; where ``rules`` is -1 the command is held behind nothing."""
 
-    argv: tuple[str, ...]
-    environment: dict[str, str]
-    temporary: str
-    writable: tuple[str, ...]
-    kept: tuple[str, ...]
-    """What stands in what is writable, and is not."""
-    calls: dict[int, Call]
-    code: bytes
-    numbers: tuple[int, int]
-    """Those of the calls seccomp and capset on this machine."""
-    told: int
-    gate: int
-    rules: int
-    folder: int
+    def __init__(
+        self,
+        *,
+        argv: tuple[str, ...],
+        environment: dict[str, str],
+        temporary: str,
+        writable: tuple[str, ...],
+        kept: tuple[str, ...],
+        calls: dict[int, Call],
+        code: bytes,
+        numbers: tuple[int, int],
+        told: int,
+        gate: int,
+        rules: int,
+        folder: int,
+    ) -> None:
+        self.argv = argv
+        self.environment = environment
+        self.temporary = temporary
+        self.writable = writable
+        self.kept = kept
+        self.calls = calls
+        self.code = code
+        self.numbers = numbers
+        self.told = told
+        self.gate = gate
+        self.rules = rules
+        self.folder = folder
 
 
 _SET_FILTER: Final = 1
@@ -159,8 +179,10 @@ def _watch(job: Job, child: int, woken: int, listener: int) -> int | None:
             if fd == job.gate:
                 return None
             if fd == woken:
-                with contextlib.suppress(BlockingIOError):
+                try:
                     os.read(woken, 4096)
+                except BlockingIOError:
+                    pass
                 code = _reaped(child)
                 if code is not None:
                     return code
@@ -173,7 +195,7 @@ def _watch(job: Job, child: int, woken: int, listener: int) -> int | None:
 def _reaped(child: int) -> int | None:
     """Take leave of those that ended; the exit code of ``child`` if it was among them."""
     code = None
-    with contextlib.suppress(ChildProcessError):
+    try:
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
@@ -181,6 +203,8 @@ def _reaped(child: int) -> int | None:
             if pid == child:
                 ended = os.waitstatus_to_exitcode(status)
                 code = ended if ended >= 0 else 128 - ended
+    except ChildProcessError:
+        pass
     return code
 
 
@@ -203,16 +227,18 @@ def _end_all() -> None:
 
 def _children(pid: int) -> list[int]:
     found: list[int] = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+    try:
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
                 found.extend(map(int, file.read().split()))
+    except (FileNotFoundError, ProcessLookupError):
+        pass
     return found
 
 
 def _kill(pid: int, parents: tuple[int, int]) -> None:
     """Kill it if it still is who it was: its number may be another's by now."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+    try:
         process = os.pidfd_open(pid)
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
@@ -221,12 +247,14 @@ def _kill(pid: int, parents: tuple[int, int]) -> None:
                 signal.pidfd_send_signal(process, signal.SIGKILL)
         finally:
             os.close(process)
+    except (FileNotFoundError, ProcessLookupError):
+        pass
 
 
 def _serve(job: Job, listener: int) -> None:
     """Do one call for the command, or refuse it."""
     asked = bytearray(_ASKED.size)
-    with contextlib.suppress(OSError):
+    try:
         # Who asked may be gone at any moment.
         fcntl.ioctl(listener, _RECEIVE, asked)
         number, pid, _, call, _, _, *arguments = _ASKED.unpack(asked)
@@ -236,6 +264,8 @@ def _serve(job: Job, listener: int) -> None:
         except OSError as refused:
             error = refused.errno or errno.EPERM
         fcntl.ioctl(listener, _SEND, _ANSWER.pack(number, 0, -error, 0))
+    except OSError:
+        pass
 
 
 def _change(job: Job, listener: int, number: int, pid: int, call: Call, arguments: list[int]) -> None:
@@ -333,7 +363,8 @@ def _clear(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-if __name__ == "__main__":
-    with open(int(sys.argv[1]), "rb") as given:
-        job = Job(*marshal.load(given))  # noqa: S302  # what we wrote ourselves
-    sys.exit(supervise(job))
+def main(given: int) -> int:
+    """The exit code of the command whose `Job` stands in that file."""
+    with open(given, "rb") as file:
+        job = Job(**marshal.load(file))  # noqa: S302  # what we wrote ourselves
+    return supervise(job)
