@@ -89,13 +89,17 @@ class Ends:
 
 
 class Launch(NamedTuple):
-    """How to start a command behind a fence. Through ``told`` it says ``"child-pid": N``, the process in
-    which all others begin; that one waits until a byte comes through ``gate``. ``supervised``: it ends all of
-    them, if another byte comes; the kernel does not end them with it."""
+    """How to start a command behind a fence.
+
+    Through ``told`` it says ``"child-pid": N``, the process in which all others begin; that one waits until a
+    byte comes through ``gate``. Without them (-1), the process that is started is the first, sees to its own
+    bounds, and its group is what can be ended. ``supervised``: another byte has it end all of them, which the
+    kernel would not do with it.
+    """
 
     argv: tuple[str, ...]
-    told: int
-    gate: int
+    told: int = -1
+    gate: int = -1
     supervised: bool = False
 
 

@@ -13,6 +13,7 @@ HIDDEN: Final = ".watchroom"
 Parts = tuple[str, ...]
 
 _MOST_FOLDERS: Final = 2000
+_STEP: Final = getattr(os, "O_PATH", os.O_RDONLY)
 
 
 def histories(folder: int) -> list[Parts]:
@@ -49,23 +50,14 @@ def entries(folder: int, parts: Parts) -> list[os.DirEntry[str]]:
 
 def beneath(folder: int, parts: Sequence[str], flags: int) -> int:
     """A descriptor of what stands there, by steps of which none follows a symlink: another command may put
-    one in the way at any moment. Where one stands, NotADirectoryError is raised, but for the last step, which
-    ``flags`` with O_PATH open as it is."""
-    at = os.open(".", os.O_PATH | os.O_DIRECTORY, dir_fd=folder)
+    one in the way at any moment. Raises NotADirectoryError there; at the last step ``flags`` say what is
+    opened, which with O_PATH may be the symlink itself."""
+    at = os.open(".", (_STEP if parts else flags) | os.O_DIRECTORY, dir_fd=folder)
     for depth, name in enumerate(parts, 1):
-        last = depth == len(parts)
+        how = flags if depth == len(parts) else _STEP | os.O_DIRECTORY
         try:
-            step = os.open(
-                name,
-                (os.O_PATH | (0 if last else os.O_DIRECTORY)) | os.O_NOFOLLOW,
-                dir_fd=at,
-            )
+            step = os.open(name, how | os.O_NOFOLLOW, dir_fd=at)
         finally:
             os.close(at)
         at = step
-    if flags & os.O_PATH:
-        return at
-    try:
-        return os.open(".", flags, dir_fd=at)
-    finally:
-        os.close(at)
+    return at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -15,11 +16,13 @@ from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.landlock import Landlock
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.running import run
+from watchroom.sandbox.seatbelt import Seatbelt
 
 _PROBE: Final = Limits(seconds=10.0)
 _SOUGHT: Final[tuple[tuple[str, Callable[[Groups], Fence | None]], ...]] = (
     ("bubblewrap", Bubblewrap.found),
     ("landlock", Landlock.found),
+    ("sandbox-exec", Seatbelt.found),
 )
 
 
@@ -56,7 +59,7 @@ def _rung(name: str, found: Callable[[Groups], Fence | None], groups: Groups) ->
         fence = found(groups)
         if fence is None:
             return Rung(name, False, False, "", None)
-        if not groups.places and os.getuid() == 0:
+        if not groups.places and os.getuid() == 0 and sys.platform == "linux":
             raise ProcessesUnbounded
         with tempfile.TemporaryDirectory(prefix="watchroom-") as folder:
             finished = run("true", os.path.realpath(folder), fence=fence, limits=_PROBE)

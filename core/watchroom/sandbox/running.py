@@ -9,6 +9,7 @@ import select
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -96,7 +97,8 @@ def run(
         running.watch([*outputs, Line(line)], begin + limits.seconds, limits, stop)
         exit_code = running.exit_code()
         stdout, stderr = (each.finish() for each in outputs)
-        reason = fence.why_not_started(told + drained(launch.told), exit_code, stderr)
+        told += drained(launch.told) if launch.told >= 0 else b""
+        reason = fence.why_not_started(told, exit_code, stderr)
         if running.ended:
             # A fence that is ended while it starts complains of that, in its own words and with its own code.
             exit_code, stderr = _KILLED, stderr if reason is None else ""
@@ -118,14 +120,18 @@ class _Running:
         self._first_fd: int | None = None
         self._group: Group | None = None
         self._gate: int | None = None
+        self._leads = False
         self._looked = 0.0
         self.ended = self.timed_out = self.stopped = False
         closing.callback(self._leave)
-        self._process_fd = os.pidfd_open(process.pid)
+        self._process_fd = _watched(process.pid)
 
     def begin(self, fence: Fence, launch: Launch, limits: Limits) -> bytes:
         """Bound the first process, then let it begin. Returns what the fence said up to then; nothing begins
         where it named no process, for which it has its reasons."""
+        if launch.told < 0:
+            self._leads = True
+            return b""
         heard = _heard(launch.told)
         found = _FIRST.search(heard)
         if found is None:
@@ -159,14 +165,14 @@ class _Running:
                 selector.register(source.fd, selectors.EVENT_READ, source)
             if self._process_fd is not None:
                 selector.register(self._process_fd, selectors.EVENT_READ)
-            while selector.get_map() and (last is None or time.monotonic() < last):
+            while (selector.get_map() or not self._is_over()) and (last is None or time.monotonic() < last):
                 left = (until if last is None else last) - time.monotonic()
                 for key, _ in selector.select(max(0.0, min(left, _LOOKING) if looks else left)):
-                    if key.data is None:
+                    if key.data is None or not key.data.read():
                         selector.unregister(key.fileobj)
-                        last = last or time.monotonic() + _GOING
-                    elif not key.data.read():
-                        selector.unregister(key.fileobj)
+                if last is None and self._is_over():
+                    last = time.monotonic() + _GOING
+                    self._end_group()
                 if last is None:
                     self.timed_out = time.monotonic() >= until
                     self.stopped = not self.timed_out and stop is not None and stop.is_set()
@@ -193,7 +199,9 @@ class _Running:
         self.ended = True
         if self._group:
             self._group.kill()
-        if self._gate is not None:
+        if self._leads:
+            self._end_group()
+        elif self._gate is not None:
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._gate, b"\n")
         elif self._first_fd is None:
@@ -201,6 +209,16 @@ class _Running:
         else:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first_fd, signal.SIGKILL)
+
+    def _is_over(self) -> bool:
+        return self._process.poll() is not None
+
+    def _end_group(self) -> None:
+        """Kill what is left of a command that nothing but its group holds together."""
+        if self._leads:
+            # Where its first process is not waited for yet, the system may refuse.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def _wait(self) -> None:
         try:
@@ -221,6 +239,11 @@ class _Running:
             os.close(self._first_fd)
         if self._group:
             self._group.close()
+
+
+def _watched(pid: int) -> int | None:
+    """What becomes readable when that process ends, where the system has such a thing."""
+    return os.pidfd_open(pid) if sys.platform == "linux" else None
 
 
 def _heard(told: int) -> bytes:
