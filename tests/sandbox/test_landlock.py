@@ -80,6 +80,22 @@ def test_those_of_a_file_that_is_open_for_reading_cannot(landlocked: Fence, fold
     assert (folder / ".git" / "config").stat().st_mode & 0o777 == 0o644
 
 
+def test_odd_calls_harm_the_supervisor_not(landlocked: Fence, folder: Path) -> None:
+    program = (
+        "import ctypes, platform\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "for path in (1, 2**63, 2**64 - 1, 2**47 - 1): print(libc.syscall({0}, -100, ctypes.c_ulong(path), 0o600, 0))\n"
+        "for path in (b'', b'/', b'a' * 5000, b'/proc/self/mem', b'\\xff\\n'): print(libc.syscall({0}, -100, path, 0o600))\n"
+        "for fd in (-1, 99, 2**31): print(libc.fchmod(ctypes.c_int(fd), 0o600), libc.fchown(ctypes.c_int(fd), 0, 0))\n"
+        "print(libc.utimensat(-100, b'.', ctypes.c_void_p(1), 0))\n"
+        "open('last', 'w'); print(libc.chmod(b'last', 0o640))"
+    ).format("{'x86_64': 268, 'aarch64': 53}[platform.machine()]")
+    finished = closed(landlocked, folder, f"{python(program)}; echo here")
+    *refusals, last, here = finished.stdout.split()
+    assert (set(refusals), last, here, finished.stderr) == ({"-1"}, "0", "here", "")
+    assert (folder / "last").stat().st_mode & 0o777 == 0o640
+
+
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
 def test_services_behind_a_path_are_out_of_reach(
     landlocked: Fence, folder: Path, kind: socket.SocketKind

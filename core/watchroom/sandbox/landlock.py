@@ -7,6 +7,7 @@ on. What it has less than bubblewrap:
   is in it. There is no /proc, no terminal, and no /dev/shm.
 - It can make no sockets, not even to itself, but pairs of them. So it reaches no allowed host, either.
 - Its temporary folder is one on disk: a single file in it is bounded, all of them together are not.
+- The half-written files of its task, in the folder's .watchroom, are a command's to touch like all others.
 - Rights can be given to a folder, and not be taken back for what is in it. So where there is a history,
   nothing can be put into its folder or taken away from it: what stands there may be changed, and put into
   folders beneath.

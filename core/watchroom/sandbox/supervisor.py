@@ -113,8 +113,10 @@ def supervise(job: Job) -> int:
     theirs.close()
     listener = _received(ours)
     ours.close()
-    code = _watch(job, child, woken, listener)
-    _end_all()
+    try:
+        code = _watch(job, child, woken, listener)
+    finally:
+        _end_all()
     if code is None:
         if not os.read(job.gate, 1):
             _clear(job.temporary)
@@ -283,6 +285,8 @@ def _change(job: Job, listener: int, number: int, pid: int, call: Call, argument
             os.chown(path, _signed(arguments[value]), _signed(arguments[value + 1]))
         else:
             times = _memory(pid, arguments[value], 32) if arguments[value] else None
+            if times is not None and len(times) < 32:
+                raise OSError(errno.EFAULT, "")
             _checked(_libc().utimensat(_HERE, path.encode(), times, 0))
     finally:
         os.close(target)
@@ -333,7 +337,10 @@ def _text(pid: int, address: int) -> bytes:
 def _memory(pid: int, address: int, size: int) -> bytes:
     memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
     try:
-        return os.pread(memory, size, address)
+        found = os.pread(memory, size, address)
+        if not found:
+            raise ProcessLookupError(errno.ESRCH, "")
+        return found
     except OverflowError as error:
         raise OSError(errno.EFAULT, "") from error
     finally:
