@@ -98,8 +98,8 @@ def supervise(job: Job) -> int:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     _give_up_rights(job)
-    os.write(job.told, b'"child-pid": %d ' % os.getpid())
-    if not os.read(job.gate, 1):
+    if not _is_wanted(job):
+        _clear(job.temporary)
         return _NOT_STARTED
     woken, waking = os.pipe()
     for fd in (woken, waking):
@@ -121,8 +121,20 @@ def supervise(job: Job) -> int:
         if not os.read(job.gate, 1):
             _clear(job.temporary)
         return 128 + signal.SIGKILL
-    os.write(job.told, b'"exit-code": %d ' % code)
+    try:
+        os.write(job.told, b'"exit-code": %d ' % code)
+    except BrokenPipeError:
+        _clear(job.temporary)
     return code
+
+
+def _is_wanted(job: Job) -> bool:
+    """Wait to be told to begin; False where nobody is there any more."""
+    try:
+        os.write(job.told, b'"child-pid": %d ' % os.getpid())
+        return bool(os.read(job.gate, 1))
+    except BrokenPipeError:
+        return False
 
 
 def _give_up_rights(job: Job) -> None:
