@@ -13,10 +13,10 @@ from watchroom.sandbox.limits import Limits
 
 
 def beyond(first: int, limits: Limits) -> bool:
-    """Whether the process ``first`` and all beneath it use more than they may."""
+    """Whether the processes beneath ``first``, which is the fence's own, use more than they may."""
     threads = memory = 0
     page = os.sysconf("SC_PAGE_SIZE")
-    for pid in _family(first):
+    for pid in _beneath(first):
         try:
             threads += len(os.listdir(f"/proc/{pid}/task"))
             with open(f"/proc/{pid}/statm", encoding="ascii") as file:
@@ -29,12 +29,13 @@ def beyond(first: int, limits: Limits) -> bool:
     return False
 
 
-def _family(first: int) -> Iterator[int]:
-    """All processes beneath ``first``. None gets away: the orphans of a namespace become its first's."""
+def _beneath(first: int) -> Iterator[int]:
+    """All processes beneath ``first``. None gets away: the orphans of a command become its first's."""
     waiting = [first]
     while waiting:
         pid = waiting.pop()
-        yield pid
+        if pid != first:
+            yield pid
         try:
             for task in os.listdir(f"/proc/{pid}/task"):
                 with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
