@@ -14,7 +14,7 @@ import pytest
 from calls import ok, refused
 from sandbox.machine import marked_processes, token
 from tasking import Team
-from watchroom import Row, Workspace
+from watchroom import Agent, Json, Row, Workspace
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +30,15 @@ def rows_of(team: Team, tool: str) -> list[Row]:
 
 def rows_with(team: Team, tool: str) -> list[Row]:
     return [row for row in team.workspace.journal.rows(limit=10_000) if row.tool == tool]
+
+
+def wait_for(team: Team, tool: str) -> None:
+    committed = threading.Event()
+    end = team.workspace.subscribe(committed.set)
+    while not rows_of(team, tool):
+        assert committed.wait(20)
+        committed.clear()
+    end()
 
 
 def test_a_command_runs_in_the_folder_and_tells_all_of_spec_2(team: Team) -> None:
@@ -151,3 +160,46 @@ def test_the_other_task_and_the_journal_are_not_there(team: Team) -> None:
         assert "No such file" in result["stderr"]
     assert ok(team.one, "run_command", command="ls -a")["stdout"] == ".\n..\n.watchroom\n"
     assert ok(team.one, "run_command", command="ls -a .watchroom")["stdout"] == ".\n..\n"
+
+
+@pytest.mark.parametrize("command", ["touch made; echo one", "touch made; echo wrong >&2; exit 3"])
+def test_a_call_that_was_cut_off_after_its_command_ended_is_told_how(team: Team, command: str) -> None:
+    given: dict[str, Json] = {"command": command}
+    first = team.one.dispatch_tool_call("run_command", given, call="s1/1/0")
+    assert first["changed"] == ["made"]
+    (team.folder / "made").unlink()
+    assert team.one.dispatch_tool_call("run_command", given, call="s1/1/0", again=True) == first
+    assert not (team.folder / "made").exists(), "it did not run once more"
+
+
+def test_of_a_command_that_was_cut_off_itself_nobody_knows_how_far_it_got(team: Team) -> None:
+    given: dict[str, Json] = {"command": "touch made; echo begun; sleep 600"}
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(team.one.dispatch_tool_call, "run_command", given, call="s1/1/0")
+        wait_for(team, "command_output")
+        again = team.one.dispatch_tool_call("run_command", given, call="s1/1/0", again=True)
+        team.workspace.commands.stop("alice")
+        assert running.result(30)["error"] == "command_stopped"
+    assert again["error"] == "command_interrupted"
+    assert len([row for row in rows_of(team, "run_command") if row.zone == "command"]) == 1
+
+
+def test_what_commands_changed_that_ran_at_once_is_marked(team: Team) -> None:
+    (task,) = [each for each in team.workspace.tasks.list() if each.folder == str(team.folder.resolve())]
+    team.workspace.register([Agent("carol", task=task.id)])
+    carol = team.workspace.tools("carol")
+    with ThreadPoolExecutor() as pool:
+        os.mkfifo(team.folder / "go")
+        slow = pool.submit(ok, team.one, "run_command", command="read line < go; touch a")
+        wait_for(team, "run_command")
+        ok(carol, "run_command", command="touch b")
+        (team.folder / "go").write_text("now\n")
+        slow.result(30)
+    ok(carol, "run_command", command="touch alone")
+    begun = {row.message: row.path for row in rows_of(team, "run_command") if row.zone == "command"}
+    beside = {
+        row.path.partition("/")[2]: row.detail.get("beside")
+        for row in rows_of(team, "run_command")
+        if row.zone == "file"
+    }
+    assert beside == {"b": [begun["read line < go; touch a"]], "a": [begun["touch b"]], "alone": None}

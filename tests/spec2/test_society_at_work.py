@@ -254,7 +254,8 @@ async def test_the_agents_of_a_task_work_in_one_place_alone(workspace: Workspace
     assert ended.status == "done"
 
 
-async def test_a_command_is_ended_with_its_agent(workspace: Workspace, folder: Path) -> None:
+@pytest.mark.parametrize("word", ["terminate_agent", "cancel_agent"])
+async def test_a_command_is_ended_with_its_agent(workspace: Workspace, folder: Path, word: str) -> None:
     if workspace.commands.ladder.best is None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     slow = call("run_command", command="echo begun; sleep 600")
@@ -266,7 +267,7 @@ async def test_a_command_is_ended_with_its_agent(workspace: Workspace, folder: P
 
     async with at_work(society, task):
         await until(lambda: bool(rows("command_output")))
-        say(workspace, "terminate_agent", agent_id="ada")
+        say(workspace, word, agent_id="ada")
         await until(lambda: bool(rows("end_command")))
         await until(lambda: state_of(workspace, "ada").status == "cancelled")
 

@@ -63,6 +63,12 @@ class CommandTimeout(WatchroomError):
         return {"timedOut": True, "timeoutMs": round(seconds * 1000), **_told(self.values)}
 
 
+class CommandInterrupted(WatchroomError):
+    """The command was cut off with the process that ran it, or that process still runs it."""
+
+    code = "command_interrupted"
+
+
 class CommandStopped(WatchroomError):
     """The command was ended because its agent was. Values: stdout, stderr (what it had printed), changed (the
     paths of files)."""

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
-from watchroom.model import ENDED, SYSTEM, TERMINATE, USER, Row
+from watchroom.model import CANCEL, ENDED, SYSTEM, TERMINATE, USER, Row
 from watchroom.runtime import (
     AgentState,
     ChatAgent,
@@ -118,12 +118,23 @@ class Team:
         try:
             async with self._session(member) as session:
                 self._sessions[member.id] = session
-                if member.id in self._over:
-                    session.is_over(self._over[member.id])
-                await self._run(member, session)
+                deaf = self._workplace.mailroom.subscribe(
+                    (member.id, session.path), partial(self._stop_its_command, member.id)
+                )
+                try:
+                    if member.id in self._over:
+                        session.is_over(self._over[member.id])
+                    await self._run(member, session)
+                finally:
+                    deaf()
         finally:
             self._sessions.pop(member.id, None)
             self._changed.set()
+
+    def _stop_its_command(self, agent: str, word: Row) -> None:
+        """Whoever ends a session need not wait for the command that it runs."""
+        if word.tool == CANCEL:
+            self._workplace.commands.stop(agent)
 
     async def _run(self, member: Member, session: Session) -> None:
         """Until its agent has ended: its turns, and between them the wait for somebody's word."""

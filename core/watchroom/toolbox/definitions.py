@@ -340,7 +340,17 @@ _ALL: Final = (
         ("path",),
         for_humans=False,
     ),
-    define("run_command", "file", take.RunCommand, give.CommandRan, ADDS, tasks.run, for_humans=False),
+    define(
+        "run_command",
+        "file",
+        take.RunCommand,
+        give.CommandRan,
+        ADDS,
+        tasks.run,
+        for_humans=False,
+        rows="command",
+        retell=tasks.ran,
+    ),
     define(
         "get_workspace_info",
         "file",

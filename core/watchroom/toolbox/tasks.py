@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from watchroom import names
 from watchroom.model import Row, timestamp
 from watchroom.sandbox.errors import CommandFailed, CommandStopped, CommandTimeout
@@ -9,6 +11,9 @@ from watchroom.sandbox.limits import Limits
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
+
+if TYPE_CHECKING:
+    from watchroom.zones.commands import Ran
 
 
 def read(caller: Caller, args: take.ReadFile) -> give.FileRead:
@@ -50,9 +55,16 @@ def info(caller: Caller, args: take.NoArguments) -> give.WorkspaceInfo:
 
 
 def run(caller: Caller, args: take.RunCommand) -> give.CommandRan:
-    finished, _, rows = caller.commands.run(
-        caller.actor, args.command, Limits(seconds=args.timeout_ms / 1000)
-    )
+    limits = Limits(seconds=args.timeout_ms / 1000)
+    return _told(caller.commands.run(caller.actor, args.command, limits), args)
+
+
+def ran(caller: Caller, args: take.RunCommand, row: Row) -> give.CommandRan:
+    return _told(caller.commands.outcome(row), args)
+
+
+def _told(outcome: Ran, args: take.RunCommand) -> give.CommandRan:
+    finished, _, rows = outcome
     changed = [row.path.partition("/")[2] for row in rows]
     if finished.timed_out:
         raise CommandTimeout(

@@ -28,7 +28,7 @@ from watchroom.errors import (
 )
 from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row
-from watchroom.sandbox.errors import CommandFailed, CommandStopped, CommandTimeout
+from watchroom.sandbox.errors import CommandFailed, CommandInterrupted, CommandStopped, CommandTimeout
 from watchroom.texts import Language
 from watchroom.toolbox.arguments import Arguments
 from watchroom.toolbox.caller import Caller, Zones
@@ -135,6 +135,7 @@ class Toolbox:
             return self._conflict(conflict)
         except (
             CommandFailed,
+            CommandInterrupted,
             CommandStopped,
             CommandTimeout,
             DocumentExists,

@@ -7,16 +7,23 @@ import contextlib
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from threading import Condition, Event, Lock, Timer
+from collections.abc import Iterator, Mapping, Sequence
+from threading import Condition, Event, Lock
 from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.errors import WatchroomError
+from watchroom.journal import RowFilter
 from watchroom.locks import boot_id, incarnation, is_running
 from watchroom.model import PRINTED, SYSTEM, Json, Note, Row, Write
 from watchroom.sandbox.blocklist import blocked_by
-from watchroom.sandbox.errors import CommandBlocked, NoSandbox, WorkspaceNotBound
+from watchroom.sandbox.errors import (
+    CommandBlocked,
+    CommandInterrupted,
+    CommandNotStarted,
+    NoSandbox,
+    WorkspaceNotBound,
+)
 from watchroom.sandbox.fences import Fence, Network, Proxied
 from watchroom.sandbox.groups import Groups
 from watchroom.sandbox.ladder import Ladder
@@ -26,14 +33,14 @@ from watchroom.sandbox.running import Finished, run
 from watchroom.sandbox.unfenced import Unfenced
 from watchroom.texts import catalogue
 from watchroom.zones.approvals import Approvals, Stop
+from watchroom.zones.printing import Printing
 from watchroom.zones.store import Store
 from watchroom.zones.task_files import Author, TaskFiles
 
 ZONE: Final = "command"
 RUN: Final = "run_command"
 END: Final = "end_command"
-_EVERY: Final = 0.1
-"""What is printed becomes a row at most once in so many seconds."""
+_MOST: Final = 2**31
 
 
 class Ran(NamedTuple):
@@ -63,6 +70,8 @@ class Commands:
         self._ended = Condition(self._lock)
         self._stops: dict[str, list[Stop]] = {}
         """Of each agent the commands that are running, by what ends them."""
+        self._beside: dict[str, set[str]] = {}
+        """Of each command that runs here those that ran in the same folder meanwhile."""
         self._looked_through: set[str] = set()
         """The tasks whose interrupted commands have their last rows."""
 
@@ -115,6 +124,46 @@ class Commands:
             stop.set()
         return len(stops)
 
+    def outcome(self, begun: Row) -> Ran:
+        """How the command ended that began with this row. Raises `CommandInterrupted` where it was cut off,
+        or has no end yet, `CommandNotStarted` where it never ran."""
+        self._end_interrupted(begun.path.partition("/")[0])
+        end = self._store.journal.version(ZONE, begun.path, 2)
+        told = json.loads(self._store.content(end)) if end else {}
+        if end is None or "interrupted" in told:
+            raise CommandInterrupted
+        if "exitCode" not in told:
+            raise CommandNotStarted(reason=told.get("message", ""))
+        finished = Finished(
+            stdout=told["stdout"],
+            stderr=told["stderr"],
+            exit_code=told["exitCode"],
+            timed_out=told["timedOut"],
+            stopped=told["stopped"],
+            seconds=told["seconds"],
+            cut=told["cut"],
+        )
+        rows = self._store.journal.rows_before(
+            end.seq, limit=_MOST, only=RowFilter(actor=begun.actor, zone="file", tool=RUN, after=begun.seq)
+        )
+        changed = [row for row in rows if row.detail.get("command") == begun.path]
+        return Ran(finished, end, tuple(reversed(changed)))
+
+    @contextlib.contextmanager
+    def _running(self, path: str) -> Iterator[set[str]]:
+        """While a command runs: the others of its task that run meanwhile, here."""
+        task = path.partition("/")[0]
+        with self._lock:
+            others = {each for each in self._beside if each.partition("/")[0] == task}
+            for each in others:
+                self._beside[each].add(path)
+            beside = self._beside[path] = others
+        try:
+            yield beside
+        finally:
+            with self._lock:
+                del self._beside[path]
+
     @contextlib.contextmanager
     def _stoppable(self, actor: str) -> Iterator[Stop]:
         stop = Stop(Event(), Event())
@@ -134,11 +183,11 @@ class Commands:
         self._files.take_in(actor)
         message = names.storable(command.strip().replace("\n", " "), 200)
         self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, {"process": _this_process()}))
-        printing = _Printing(lambda stream, text: self._note(actor, path, stream, text))
+        printing = Printing(lambda stream, text: self._note(actor, path, stream, text))
         hosts = self._store.registry.current().allowed_hosts
         reached: dict[str, Json] = {}
         try:
-            with self._network(hosts, fence, reached) as network:
+            with self._running(path) as beside, self._network(hosts, fence, reached) as network:
                 finished = run(
                     command,
                     folder,
@@ -155,7 +204,11 @@ class Commands:
             printing.close()
         if "no_network" in reached:
             finished = finished._replace(stderr=f"{reached['no_network']}\n{finished.stderr}")
-        author = Author(actor, RUN, message, {"command": path})
+        about: dict[str, Json] = {"command": path}
+        if beside:
+            # What they changed in the same folder cannot be told apart.
+            about["beside"] = sorted(beside)
+        author = Author(actor, RUN, message, about)
         changed = tuple(self._files.take_in(actor, author))
         told: dict[str, Json] = {
             "stdout": finished.stdout,
@@ -248,39 +301,3 @@ def _check(command: str) -> None:
     keyword = blocked_by(command)
     if keyword is not None:
         raise CommandBlocked(keyword=keyword)
-
-
-class _Printing:
-    """Gathers what a command prints, so that it makes few rows and none comes late."""
-
-    def __init__(self, tell: Callable[[Stream, str], None]) -> None:
-        self._tell = tell
-        self._lock = Lock()
-        self._pieces: list[tuple[Stream, str]] = []
-        self._timer: Timer | None = None
-
-    def take(self, stream: Stream, text: str) -> None:
-        # A journal keeps no NUL.
-        piece = text.replace("\0", "␀")
-        with self._lock:
-            if self._pieces and self._pieces[-1][0] == stream:
-                piece = self._pieces.pop()[1] + piece
-            self._pieces.append((stream, piece))
-            if self._timer is None:
-                self._timer = Timer(_EVERY, self._flush)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def close(self) -> None:
-        with self._lock:
-            timer = self._timer
-        if timer is not None:
-            timer.cancel()
-            timer.join()
-        self._flush()
-
-    def _flush(self) -> None:
-        with self._lock:
-            pieces, self._pieces, self._timer = self._pieces, [], None
-        for stream, text in pieces:
-            self._tell(stream, text)
