@@ -22,7 +22,7 @@ from watchroom.tree.layout import (
     version_place,
 )
 from watchroom.tree.tree import whole_content
-from watchroom.zones import OutsideEdits, Store
+from watchroom.zones import OutsideEdits, Store, TaskFiles
 
 if TYPE_CHECKING:
     from watchroom.zones.realtime import RealtimeZone
@@ -58,7 +58,9 @@ class Problem:
     version: int | None = None
 
 
-def verify(store: Store, outside: OutsideEdits, documents: RealtimeZone | None = None) -> list[Problem]:
+def verify(
+    store: Store, outside: OutsideEdits, tasks: TaskFiles, documents: RealtimeZone | None = None
+) -> list[Problem]:
     """Every disagreement between journal and files. Reads everything; changes nothing."""
     store.committer.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
@@ -73,19 +75,26 @@ def verify(store: Store, outside: OutsideEdits, documents: RealtimeZone | None =
         )
     if documents:
         found.extend(Problem("file", "realtime", name, "differs") for name in documents.differing())
+    found.extend(Problem("file", "file", path, "differs") for path in tasks.differing())
     return found
 
 
-def repair(store: Store, outside: OutsideEdits, documents: RealtimeZone | None = None) -> list[Problem]:
-    """Record what differs, so that nothing is lost, then lay it out again. Returns what remains wrong.
+def repair(
+    store: Store, outside: OutsideEdits, tasks: TaskFiles, documents: RealtimeZone | None = None
+) -> list[Problem]:
+    """Record what differs, so that nothing is lost, then lay it out again: what lies in tasks' folders is as
+    it is, and only recorded. Returns what remains wrong.
 
     A file that cannot be kept in the journal, because it is no text or too large, is left where it is.
     """
     outside.scan()
+    tasks.record()
     if documents:
         for name in documents.differing():
             documents.mend(name, from_rows=True)
-    wrong = {(problem.zone, problem.path) for problem in verify(store, outside) if problem.kind != "journal"}
+    wrong = {
+        (problem.zone, problem.path) for problem in verify(store, outside, tasks) if problem.kind != "journal"
+    }
     with store.committer.exclusively():
         for zone, path in sorted(wrong):
             if not names.is_unicode(path):
@@ -95,7 +104,7 @@ def repair(store: Store, outside: OutsideEdits, documents: RealtimeZone | None =
             except OSError as error:
                 # What stands in the way is not ours to remove; what remains wrong is told.
                 _log.warning("%s %s could not be laid out again: %s", zone, path, error)
-    return verify(store, outside, documents)
+    return verify(store, outside, tasks, documents)
 
 
 def contents_broken(journal: Journal, rows: Iterable[Row]) -> list[BrokenVersion]:

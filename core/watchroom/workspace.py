@@ -251,7 +251,7 @@ class Workspace:
 
     def verify(self) -> list[Problem]:
         """Compare journal and files, whole; empty if both agree."""
-        return verify(self._store, self._outside, self._documents())
+        return verify(self._store, self._outside, self.task_files, self._documents())
 
     def broken_versions(self, rows: Iterable[Row]) -> list[BrokenVersion]:
         """What is wrong with these versions of collaborative files; empty if each is as its checksum says."""
@@ -259,7 +259,7 @@ class Workspace:
 
     def repair(self) -> list[Problem]:
         """Lay out again what differs, after recording it; returns what remains wrong."""
-        return repair(self._store, self._outside, self._documents())
+        return repair(self._store, self._outside, self.task_files, self._documents())
 
     def export(self, as_of: int, target: str | os.PathLike[str]) -> int:
         """Lay the tree out under ``target`` as it stood at row ``as_of``; returns the number of files."""

@@ -200,3 +200,34 @@ def test_a_closed_workspace_leaves_nothing_of_its_own(tmp_path: Path) -> None:
         ok(workspace.tools("alice"), "write_file", path="a.md", content="x")
         ok(workspace.tools("alice"), "write_file", path="a.md", content="y")
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["a.md"]
+
+
+def test_what_somebody_changed_in_the_folder_is_found_and_recorded(team: Team) -> None:
+    ok(team.one, "write_file", path="kept.txt", content="x")
+    ok(team.one, "write_file", path="changed.txt", content="x")
+    ok(team.one, "write_file", path="gone.txt", content="x")
+    assert team.workspace.verify() == []
+    (team.folder / "changed.txt").write_text("by hand")
+    (team.folder / "gone.txt").unlink()
+    (team.folder / "new.txt").write_text("by hand")
+    problems = team.workspace.verify()
+    assert {(each.kind, each.zone, each.path.partition("/")[2]) for each in problems} == {
+        ("file", "file", "changed.txt"),
+        ("file", "file", "gone.txt"),
+        ("file", "file", "new.txt"),
+    }
+    assert team.workspace.repair() == []
+    assert on_disk(team.folder) == {"changed.txt": b"by hand", "kept.txt": b"x", "new.txt": b"by hand"}
+    heads = team.workspace.journal.heads("file")
+    newest = {head.path.partition("/")[2]: head.actor for head in heads}
+    assert newest == {
+        "changed.txt": "outside",
+        "gone.txt": "outside",
+        "kept.txt": "alice",
+        "new.txt": "outside",
+    }
+
+
+def test_a_folder_that_nobody_has_looked_into_is_nobodys_business(team: Team) -> None:
+    (team.folder / "old.txt").write_text("here before")
+    assert team.workspace.verify() == []

@@ -108,7 +108,36 @@ class TaskFiles:
     def take_in(self, actor: str, author: Author = OUTSIDERS) -> list[Row]:
         """Make rows of all that changed in the folder, as made by ``author``; of what nobody may look into,
         rows that say so once."""
-        task, bound = self._of(actor)
+        return self._taken_in(*self._of(actor), author)
+
+    def record(self) -> list[Row]:
+        """Make rows of all that changed in the folders of tasks behind the journal's back."""
+        rows: list[Row] = []
+        for task in self._quiet():
+            rows += self._taken_in(task, self._bound_to(task), OUTSIDERS)
+        return rows
+
+    def differing(self) -> list[str]:
+        """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
+        found: list[str] = []
+        for task in self._quiet():
+            changed, gone, _ = self._differing(task, self._bound_to(task))
+            found += [_row_path(task, parts) for parts in (*changed, *gone)]
+        return found
+
+    def _quiet(self) -> list[str]:
+        """The open tasks whose folders somebody has looked into, and where no command is at work."""
+        journal = self._store.journal
+        return [
+            task.id
+            for task in self._tasks.list()
+            if task.status == "open"
+            and task.folder
+            and next(journal.heads(ZONE, f"{task.id}/"), None) is not None
+            and all(head.version != 1 for head in journal.heads("command", f"{task.id}/"))
+        ]
+
+    def _taken_in(self, task: str, bound: _Bound, author: Author) -> list[Row]:
         changed, gone, closed = self._differing(task, bound)
         bound.closed.intersection_update(closed)
         new = [parts for parts in closed if parts not in bound.closed]
@@ -160,14 +189,16 @@ class TaskFiles:
         # The folder of a task that has ended may be another one's by now.
         if not task or not self._tasks.is_open(task):
             raise WorkspaceNotBound(agent=actor)
+        if not self._tasks.find(task).folder:
+            raise WorkspaceNotBound(agent=actor)
+        return task, self._bound_to(task)
+
+    def _bound_to(self, task: str) -> _Bound:
         with self._lock:
             bound = self._bound.get(task)
             if bound is None:
-                folder = self._tasks.find(task).folder
-                if not folder:
-                    raise WorkspaceNotBound(agent=actor)
-                bound = self._bound[task] = _Bound(TaskFolder(folder), {}, set())
-        return task, bound
+                bound = self._bound[task] = _Bound(TaskFolder(self._tasks.find(task).folder), {}, set())
+        return bound
 
     def _take_in(
         self, task: str, bound: _Bound, parts: Parts, author: Author, commit: Callable[[Draft], Appended]
