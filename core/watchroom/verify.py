@@ -92,9 +92,8 @@ def repair(
     if documents:
         for name in documents.differing():
             documents.mend(name, from_rows=True)
-    wrong = {
-        (problem.zone, problem.path) for problem in verify(store, outside, tasks) if problem.kind != "journal"
-    }
+    problems = verify(store, outside, tasks)
+    wrong = {(each.zone, each.path) for each in problems if each.kind != "journal" and each.zone != "file"}
     with store.committer.exclusively():
         for zone, path in sorted(wrong):
             if not names.is_unicode(path):
