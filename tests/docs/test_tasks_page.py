@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from watchroom import Workspace
+from watchroom.registry import parse
 from watchroom.society import ROLES, system_prompt
 from watchroom.texts import LANGUAGES, Language
 from watchroom.toolbox.offered import tools
@@ -51,3 +52,10 @@ def test_each_role_is_told_who_it_is(role: str, language: Language) -> None:
     assert "`ada`" in prompt
     assert "`user`" in prompt
     assert "$" not in prompt
+
+
+def test_the_settings_are_understood() -> None:
+    (settings,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    config = parse(settings)
+    assert config.allowed_hosts == ("pypi.org", "*.pythonhosted.org")
+    assert config.unfenced_commands == "ask"
