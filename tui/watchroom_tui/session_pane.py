@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, Json, Row, SessionStatus
+from watchroom.model import CANCEL, PAUSE, RESUME, Row, SessionStatus
 from watchroom.projections import AgentView
 
 from watchroom_tui import describe
 from watchroom_tui.safe import safe
-from watchroom_tui.screens.question import QuestionScreen
-from watchroom_tui.screens.writing import WritingScreen
 from watchroom_tui.session_reading import Reading, SessionReader
+from watchroom_tui.steering import Steering
 from watchroom_tui.transcript import Entry, entries_of
 from watchroom_tui.widgets.session_view import SessionTranscript
 
@@ -36,7 +35,7 @@ class SessionPane:
         self._steps_asked = 0
         self._shown: tuple[str, Row | None, Row | None] | None = None
         self._entries: tuple[object, list[Entry]] = (None, [])
-        self._drafts: dict[str, str] = {}
+        self._steering = Steering(room)
 
     def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
         self._room.run_worker(work, group=group, exclusive=exclusive)
@@ -130,62 +129,34 @@ class SessionPane:
     def write_message(self) -> None:
         agent = self._steerable()
         if agent is not None:
-            self._start(partial(self._write, agent), "steer")
-
-    async def _write(self, agent: str) -> None:
-        words = self._app.words
-        title = words("session.message_title", agent=safe(agent))
-        screen = WritingScreen(title, words("session.message_hint"), self._drafts.pop(agent, ""))
-        text = await self._app.push_screen_wait(screen)
-        if text is None:
-            self._drafts[agent] = screen.draft
-        elif await self._act(MESSAGE, {"to": agent, "payload": {"text": text}}):
-            self._app.tell(words("session.sent", agent=safe(agent)))
-        else:
-            self._drafts[agent] = text
+            self._steering.write_to(agent)
 
     def hold_or_release(self) -> None:
         agent = self._steerable()
         if agent is None or self._agent is None or self._agent.session is None:
             return
         is_held = self._agent.session.status in ("paused", "error")
-        self._start(partial(self._hold, agent, is_held), "steer")
+        self._steering.start(partial(self._hold, agent, is_held))
 
     async def _hold(self, agent: str, is_held: bool) -> None:
         words = self._app.words
-        if await self._act(RESUME if is_held else PAUSE, {"agent_id": agent}):
+        if await self._steering.act(RESUME if is_held else PAUSE, {"agent_id": agent}):
             self._app.tell(words("session.resumed" if is_held else "session.paused", agent=safe(agent)))
 
     def end(self) -> None:
         agent = self._steerable()
         if agent is not None:
-            self._start(partial(self._end, agent), "steer")
-
-    async def _end(self, agent: str) -> None:
-        words = self._app.words
-        question = QuestionScreen(
-            words("session.end_title"), words("session.end_question", agent=safe(agent))
-        )
-        if await self._app.push_screen_wait(question) and await self._act(CANCEL, {"agent_id": agent}):
-            self._app.tell(words("session.ended", agent=safe(agent)))
+            words, name = self._app.words, safe(agent)
+            question = words("session.end_question", agent=name)
+            done = words("session.ended", agent=name)
+            act = partial(self._steering.act_if_meant, words("session.end_title"), question)
+            self._steering.start(partial(act, CANCEL, {"agent_id": agent}, done))
 
     def _steerable(self) -> str | None:
         """The agent, if it has a session that heeds what is said now; else says why not."""
-        words, agent = self._app.words, self._agent
-        if not self._app.feed.is_live:
-            self._app.tell(words("files.in_the_past"), "warning")
+        if self._agent is None:
+            if self._steering.may_act():
+                self._app.tell(self._app.words("session.none"), "warning")
             return None
-        if agent is None or agent.session is None:
-            self._app.tell(words("session.none"), "warning")
-            return None
-        return agent.agent.id
-
-    async def _act(self, tool: str, arguments: dict[str, Json]) -> bool:
-        workspace = await self._app.opened_workspace()
-        if workspace is None:
-            return False
-        tools = workspace.tools_for_human(self._app.person)
-        answer = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
-        if not answer["success"]:
-            self._app.tell(f"{answer['message']} {answer['suggestion']}", "error")
-        return bool(answer["success"])
+        agent = self._agent.agent.id
+        return agent if self._steering.is_heard(agent) else None
