@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from calls import ok
 from documents import create, edit
 from textual.geometry import Offset
 from tui.driving import MIDDLE, NARROW, Desk, dashboard
+from tui.societies import works
 from tui.team import PLAN, deliver, opens_merge
 from watchroom import Toolbox, Workspace
 from watchroom_tui.actions import ROOMS
@@ -33,8 +36,9 @@ async def test_above_100_columns_all_panes_show_and_there_are_no_tabs(workspace:
 
 
 async def test_every_pane_of_every_room_can_be_reached_and_used_at_80_by_24(
-    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int, tmp_path: Path
 ) -> None:
+    works(workspace, tmp_path / "calculator")
     ok(alice, "save_to_my_workspace", filename="a.md", content="the preview\n")
     deliver(alice, "bob", "one.md", "the delivery")
     create(alice, body="rga")
@@ -55,6 +59,15 @@ async def test_every_pane_of_every_room_can_be_reached_and_used_at_80_by_24(
         "boards": ["global", "Global board", "☑ all"],
         "requests": ["What agents ask of you", "Choose a request"],
         "activity": ["hand over"],
+        "tasks": [
+            "Build a calculator.",
+            "╰ ada",
+            "README.md",
+            "# Calculator",
+            "May I go on?",
+            "Commands that agents run",
+            "Choose a command",
+        ],
     }
     async with dashboard(workspace, size=NARROW) as desk:
         for key, room in ROOMS:

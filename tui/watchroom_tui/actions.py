@@ -13,6 +13,7 @@ Scope: TypeAlias = Literal[
     "view",
     "agents",
     "session",
+    "tasks",
     "files",
     "documents",
     "boards",
@@ -98,6 +99,7 @@ ROOMS: Final[tuple[tuple[str, str], ...]] = (
     ("6", "boards"),
     ("7", "requests"),
     ("8", "activity"),
+    ("9", "tasks"),
 )
 """The number key of each room and its name."""
 
@@ -137,6 +139,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("newer_session", "agents", "session(-1)", ("right_square_bracket",)),
     Action("fold", "session", "fold", ("enter",), footer=True),
     Action("fold_all", "session", "fold_all", ("z",), footer=True),
+    Action("write_to_agent", "tasks", "message", ("m",), footer=True, acts=True),
+    Action("end_agent", "tasks", "end_agent", ("X",), footer=True, acts=True),
+    Action("cancel_task", "tasks", "cancel_task", ("C",), footer=True, acts=True),
+    Action("fences", "tasks", "fences", ("f",), footer=True),
     Action("rollback", "files", "rollback", ("r",), footer=True, acts=True),
     Action("settle", "files", "settle", ("c",), footer=True, acts=True),
     Action("mark", "files", "mark", ("m",), footer=True),

@@ -70,6 +70,7 @@ class WatchroomApp(App[None]):
             "boards",
             "requests",
             "activity",
+            "tasks",
             "detail",
             "merge",
         )
@@ -362,6 +363,10 @@ def _make_room(name: str) -> Screen[None]:
         from watchroom_tui.screens.requests import RequestsRoom
 
         return RequestsRoom()
+    if name == "tasks":
+        from watchroom_tui.screens.tasks import TasksRoom
+
+        return TasksRoom()
     from watchroom_tui.screens.activity import ActivityRoom
 
     return ActivityRoom()

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from watchroom.model import CONTROLS, SEEN, SETTLING_NOTES, SHARED, Row, SessionStatus
-from watchroom.projections import Asked, Need, Status
+from watchroom.model import (
+    CONTROLS,
+    END_TASK,
+    MESSAGE,
+    SEEN,
+    SETTLING_NOTES,
+    SHARED,
+    SPAWN,
+    Row,
+    SessionStatus,
+)
+from watchroom.projections import AgentView, Asked, MessageView, Need, Status
 from watchroom.texts import Catalogue
 
 from watchroom_tui.columns import fit_path
@@ -30,6 +40,14 @@ SESSION_MARKS: Final[dict[SessionStatus, Span]] = {
     "error": Span("✖", "error"),
     "cancelled": Span("✖", "dim"),
 }
+TASK_MARKS: Final[dict[str, Span]] = {
+    "open": Span("●", "ok"),
+    "done": Span("✓", "ok"),
+    "failed": Span("✖", "error"),
+    "cancelled": Span("⊘", "dim"),
+}
+ENDED_MARK: Final = Span("–", "dim")
+"""Before an agent that works no more."""
 NEED_MARKS: Final[dict[str, Span]] = {
     "conflict": Span("⚔", "error"),
     "request": Span("◐", "accent"),
@@ -49,6 +67,8 @@ BOARD_MARK: Final = "▤"
 SESSION_WIDTH: Final = 8
 """So much of a session's id tells it from others."""
 SUBJECT_WIDTH: Final = 40
+TASK_WIDTH: Final = 8
+"""So much of a task's id tells it from others."""
 
 
 def tool_name(name: str, words: Catalogue) -> str:
@@ -74,9 +94,18 @@ def path_of(row: Row) -> str:
         return row.path.partition("/")[2]
     if row.zone == "command":
         return "$"
+    if row.zone == "task":
+        return row.path[:TASK_WIDTH]
+    if row.zone == "agent" and row.tool == MESSAGE:
+        return f"→ {row.path}"
     if row.zone in ("board", "lease"):
         return f"{BOARD_MARK} {row.path}"
     return row.path
+
+
+def about(row: Row) -> str:
+    """What an operation was about, where nothing stands after it: of a command, the command itself."""
+    return f"$ {row.message}" if row.zone == "command" else path_of(row)
 
 
 def outcome(row: Row, words: Catalogue) -> Span:
@@ -86,6 +115,8 @@ def outcome(row: Row, words: Catalogue) -> Span:
             return _of_a_session(row, words)
         if row.zone == "command":
             return _of_a_command(row, words)
+        if row.zone in ("task", "agent") and row.version is not None:
+            return _of_a_society(row, words)
         if row.deleted:
             return Span(words("row.deleted"), "warning")
         if row.version is not None:
@@ -107,7 +138,9 @@ def outcome(row: Row, words: Catalogue) -> Span:
 
 
 def said(row: Row) -> str:
-    """What the actor said of it; of an edit of a realtime document, what it did."""
+    """What the actor said of it; of an edit of a realtime document, what it did; of a new agent, what for."""
+    if row.tool == SPAWN and row.version is not None:
+        return safe(f"{row.detail.get('role', '')} · {row.message}")
     if row.zone != "realtime" or row.message or row.version is None:
         return safe(row.message)
     detail = row.detail
@@ -195,6 +228,50 @@ def _of_a_command(row: Row, words: Catalogue) -> Span:
         return Span("▸", "dim")
     code = detail["exit_code"]
     return Span(words("row.exit", code=code), "error" if code else "ok")
+
+
+def _of_a_society(row: Row, words: Catalogue) -> Span:
+    """That a task or an agent begins, or how it ended."""
+    if row.tool == END_TASK:
+        status = str(row.detail.get("status", "done"))
+        return Span(task_status(status, words), TASK_MARKS[status].style)
+    return Span(words("row.begun"), "ok") if row.version == 1 else Span(words("row.ended"), "dim")
+
+
+def task_status(status: str, words: Catalogue) -> str:
+    return words(f"tasks.status.{status}")
+
+
+def message_mark(message: MessageView) -> Span:
+    """How far a message got: sent, delivered, read."""
+    if message.read is not None:
+        return Span("✓✓", "ok")
+    return Span("✓", "") if message.delivered is not None else Span("·", "dim")
+
+
+def ended_how(row: Row, agent: str, words: Catalogue) -> str:
+    """How an agent ended that ``row`` ended: by somebody, with the one above it, with its task."""
+    if row.tool == END_TASK:
+        return words("tasks.ended_with_task")
+    if row.path != agent:
+        return words("tasks.ended_with", agent=safe(row.path))
+    how = words("tasks.ended_by", who=safe(row.actor))
+    return f"{how}: {safe(row.message)}" if row.message else how
+
+
+def says(view: AgentView, now: int, words: Catalogue) -> str:
+    """What an agent waits for, or that its model is just saying something; empty where what it did says
+    more. Not safe yet."""
+    session = view.session
+    if session is None:
+        return ""
+    if view.asked is not None:
+        return words("agents.waits", what=request_text(view.asked, words))
+    if session.status == "paused":
+        return words("session.status.paused")
+    if session.status == "error":
+        return words("agents.failed", what=session.last.message)
+    return words("agents.thinks") if view.is_thinking and view.status(now) == "running" else ""
 
 
 def request_text(asked: Asked, words: Catalogue) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NEED_ROOMS: Final = {
     "conflict": "files",
     "request": "requests",
-    "message": "agents",
+    "message": "tasks",
     "outside": "files",
     "unchecked": "files",
     "handoff": "handoffs",
@@ -89,3 +89,4 @@ class Guide:
         await self._app.action_room("agents")
         if isinstance(self._app.room, AgentsRoom):
             self._app.room.go_to_session(path)
+            self._app.room.start_here()

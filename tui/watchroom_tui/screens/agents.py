@@ -13,7 +13,7 @@ from watchroom.model import Row
 from watchroom.projections import Model, Need
 
 from watchroom_tui.actions import bindings
-from watchroom_tui.safe import safe
+from watchroom_tui.previewing import show_version
 from watchroom_tui.screens.detail import RowScreen
 from watchroom_tui.screens.room import Room
 from watchroom_tui.session_pane import SessionPane
@@ -49,7 +49,7 @@ class AgentsRoom(Room):
 
     def show_model(self, model: Model) -> None:
         agents = self.query_one("#agents", AgentList)
-        agents.show(model.agents)
+        agents.show_team(model)
         view = agents.item
         self.session.show(view, model.seq)
         if view is None or view.last is self._last_seen:
@@ -92,7 +92,7 @@ class AgentsRoom(Room):
 
     def go_to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
         agents = self.query_one("#agents", AgentList)
-        agents.show(self.watchroom.model.agents)
+        agents.show_team(self.watchroom.model)
         agents.move_to(agent)
         self.front(agents)
         if what_it_did:
@@ -151,16 +151,4 @@ class AgentsRoom(Room):
     @work(exclusive=True, group="preview")
     async def load_preview(self, head: Row) -> None:
         """Show the file, with the lines marked that its newest version changed."""
-        journal = self.watchroom.journal
-
-        def read() -> tuple[str, str]:
-            before = journal.version(head.zone, head.path, (head.version or 0) - 1)
-            return journal.content(head.seq) or "", (journal.content(before.seq) or "") if before else ""
-
-        content, before = await asyncio.to_thread(read)
-        changed: frozenset[int] = frozenset()
-        if before:
-            lines = await self.watchroom.worker_process.diff(before, content)
-            changed = frozenset(line.new - 1 for line in lines if line.kind == "added")
-        title = f"{safe(head.path)} v{head.version}"
-        self.query_one("#preview", TextView).show_text(head.path, content, title=title, changed=changed)
+        await show_version(self.watchroom, self.query_one("#preview", TextView), head, head.path)

@@ -9,10 +9,14 @@ from textual.app import ComposeResult
 from watchroom.model import Row
 
 from watchroom_tui.columns import fit, size
+from watchroom_tui.output_reading import read_ended
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.sheet import Sheet
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.text_view import TextView
+
+ENDED = 2
+"""The version of a command's row with which it ends."""
 
 
 class RowScreen(Sheet):
@@ -35,8 +39,12 @@ class RowScreen(Sheet):
         if content is None:
             nothing: list[Line] = [[], [Span(f" {app.words('detail.no_content')}", "dim")]]
             view.show_words(self._row.seq, [*self._fields(), *nothing], title=title)
+            return
+        head: list[Line] = [[], [Span(f" {app.words('detail.content')}", "title")], []]
+        if self._row.zone == "command" and self._row.version == ENDED:
+            lines = await asyncio.to_thread(read_ended, content, app.words)
+            view.show_words(self._row.seq, [*self._fields(), *head, *lines], title=title)
         else:
-            head: list[Line] = [[], [Span(f" {app.words('detail.content')}", "title")], []]
             view.show_text(self._row.seq, content, title=title, head=[*self._fields(), *head])
 
     def _fields(self) -> list[Line]:

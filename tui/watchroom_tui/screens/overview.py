@@ -32,7 +32,7 @@ class OverviewRoom(Room):
         self.set_interval(AGE_SECONDS, lambda: self.show(self.watchroom.model))
 
     def show_model(self, model: Model) -> None:
-        self.query_one("#agents", AgentList).show(model.agents)
+        self.query_one("#agents", AgentList).show_team(model)
         self.query_one("#needs", NeedList).show(pressing(model, self.watchroom.now()))
         self.query_one("#activity", RowList).show(model.recent)
 

@@ -133,6 +133,10 @@ class Room(AtWork[None]):
         self._put_in_front(pane)
         pane.focus()
 
+    def start_here(self) -> None:
+        """Who was led here from another room goes straight back to it."""
+        self._trail.clear()
+
     def step_back(self) -> bool:
         """Back to the pane that led here; False if none did."""
         if not self._trail:

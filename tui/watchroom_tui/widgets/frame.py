@@ -15,7 +15,7 @@ from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
 
 from watchroom_tui.actions import ROOMS, of_scope, offered, scopes_of
 from watchroom_tui.columns import sparkline
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.spans import Line, Span, width_of
 from watchroom_tui.widgets.drawn import Drawn
 from watchroom_tui.widgets.lists import clock
 from watchroom_tui.wording import now_of, words_of
@@ -120,13 +120,20 @@ class PaneTabs(Drawn):
         for index, name in enumerate(self._names):
             spans.append(Span(f" {name} ", "cursor" if index == self._front else "dim"))
             spans.append(Span(" "))
-        return self.strip([*spans, Span("tab ⇄", "key")], self.size.width)
+        width, left = self.size.width, self._left()
+        line = [*spans, Span("tab ⇄", "key")]
+        return self.strip(line, max(width + left, width_of(line))).crop(left, left + width)
+
+    def _left(self) -> int:
+        """How many cells are left out at the left, so that the tab in front shows whole."""
+        end = sum(cell_len(name) + 3 for name in self._names[: self._front + 1])
+        return max(0, end - self.size.width)
 
     def on_click(self, event: events.Click) -> None:
-        start = 0
+        start, at = 0, event.x + self._left()
         for index, name in enumerate(self._names):
             end = start + cell_len(name) + 3
-            if start <= event.x < end:
+            if start <= at < end:
                 self.post_message(self.Chosen(index))
             start = end
 

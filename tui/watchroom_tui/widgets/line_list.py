@@ -67,6 +67,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         self._all: Sequence[T] = ()
         self._shown: Sequence[T] = ()
         self._held: Sequence[T] | None = None
+        self._subject: Hashable = None
         self._cursor = 0
         self._filter = ""
         self._filtering = False
@@ -100,13 +101,23 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
     def show(self, items: Sequence[T]) -> None:
         """Show these items, keeping the cursor on its item and everything where the eye has it."""
         if items is not self._all:
-            self._all = items
-            if self.GROWS_AT_TOP and self._is_being_read():
+            before, self._all = self._all, items
+            if self.GROWS_AT_TOP and self._is_being_read() and self._has_grown(before):
                 self._held = items
                 self._retitle()
                 return
             self._take(items)
         self._redraw_changed()
+
+    def show_of(self, subject: Hashable, items: Sequence[T]) -> None:
+        """Show the items of ``subject``: those of another one from the first on."""
+        if subject == self._subject:
+            self.show(items)
+            return
+        self._subject, self._all, self._held, self._cursor = subject, items, None, 0
+        self.scroll_to(y=0, animate=False, immediate=True)
+        self._take(items)
+        self.refresh()
 
     def move_to(self, key: Hashable) -> bool:
         """Put the cursor on the item with this key, behind the filter too; False if there is none."""
@@ -115,6 +126,12 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
                 self._move_cursor(index)
                 return True
         return self.clear_filter() and self.move_to(key)
+
+    def _has_grown(self, before: Sequence[T]) -> bool:
+        """Whether others stand at the top than before, or what came there is held back already."""
+        if self._held is not None or not before or not self._all:
+            return True
+        return self.key_of(before[0]) != self.key_of(self._all[0])
 
     def _is_being_read(self) -> bool:
         return bool(self._shown) and (self._cursor > 0 or self.scroll_offset.y > 0)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from time import localtime, strftime
 
 from watchroom.model import Row
-from watchroom.projections import AgentView, Delivery, Need, SharedFile
+from watchroom.projections import AgentView, Delivery, Model, Need, SharedFile, TaskView
 from watchroom.projections.model import bucket_of, sparkline_counts
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path, sparkline
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
+from watchroom_tui.task_tree import ended_agents
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.wording import now_of, words_of
@@ -79,7 +80,19 @@ class OwnRowList(RowList):
 
 
 class AgentList(LineList[AgentView]):
-    """Agents with status, layer, last action and a sparkline of the last two minutes."""
+    """Agents with status, layer, last action and a sparkline of the last two minutes; those that have ended
+    are dimmed."""
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._tasks: Sequence[TaskView] = ()
+        self._ended: frozenset[str] = frozenset()
+
+    def show_team(self, model: Model) -> None:
+        """Show the agents of the model."""
+        if model.tasks is not self._tasks:
+            self._tasks, self._ended = model.tasks, ended_agents(model.tasks)
+        self.show(model.agents)
 
     def key_of(self, item: AgentView) -> Hashable:
         return item.agent.id
@@ -87,7 +100,9 @@ class AgentList(LineList[AgentView]):
     def look_of(self, item: AgentView) -> Hashable:
         now = now_of(self)
         status = item.status(now)
-        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), self._says(item))
+        says = describe.says(item, now, words_of(self))
+        is_ended = item.agent.id in self._ended
+        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, is_ended)
 
     def line(self, item: AgentView, width: int) -> Line:
         now = now_of(self)
@@ -96,14 +111,18 @@ class AgentList(LineList[AgentView]):
         spark_width = min(12, max(3, width // 9))
         layer_width = 7 if width >= 70 else 0
         rest = max(0, width - name_width - layer_width - spark_width - 12)
+        colour = "dim" if item.agent.id in self._ended else agent_class(item.agent.id)
         spans = [
             Span(" "),
-            describe.STATUS_MARKS[item.status(now)],
-            Span(" " + fit(safe(item.agent.id), name_width) + " ", agent_class(item.agent.id)),
+            describe.ENDED_MARK if item.agent.id in self._ended else describe.STATUS_MARKS[item.status(now)],
+            Span(" " + fit(safe(item.agent.id), name_width) + " ", colour),
             Span(fit(item.agent.layer, layer_width), "dim"),
         ]
-        says = self._says(item)
-        if says:
+        says = describe.says(item, now, words_of(self))
+        if item.agent.id in self._ended:
+            spans.append(Span(fit(words_of(self)("agents.ended"), rest), "dim"))
+            spans.append(Span(fit(age(item.heard, now), 6, "right"), "dim"))
+        elif says:
             spans.append(Span(fit(safe(says), rest), "" if item.status(now) == "waiting" else "dim"))
             spans.append(Span(fit(age(item.heard, now), 6, "right"), "dim"))
         elif last is None:
@@ -112,29 +131,10 @@ class AgentList(LineList[AgentView]):
             tool = describe.tool(last, words_of(self))
             tool_width = min(len(tool), max(6, rest - 12))
             spans.append(Span(fit(tool, tool_width) + " ", "error" if last.outcome != "ok" else "dim"))
-            spans.append(Span(fit_path(safe(describe.path_of(last)), max(0, rest - tool_width - 1))))
+            spans.append(Span(fit_path(safe(describe.about(last)), max(0, rest - tool_width - 1))))
             spans.append(Span(fit(age(last.time, now), 6, "right"), "dim"))
-        spans.append(
-            Span(
-                " " + sparkline(sparkline_counts(item.activity, now), spark_width), agent_class(item.agent.id)
-            )
-        )
+        spans.append(Span(" " + sparkline(sparkline_counts(item.activity, now), spark_width), colour))
         return spans
-
-    def _says(self, item: AgentView) -> str:
-        """What it waits for, or that its model is just saying something; else what it did says more."""
-        session = item.session
-        if session is None:
-            return ""
-        words = words_of(self)
-        if item.asked is not None:
-            return words("agents.waits", what=describe.request_text(item.asked, words))
-        if session.status == "paused":
-            return words("session.status.paused")
-        if session.status == "error":
-            return words("agents.failed", what=session.last.message)
-        is_thinking = item.is_thinking and item.status(now_of(self)) == "running"
-        return words("agents.thinks") if is_thinking else ""
 
     def copied(self, item: AgentView) -> str:
         return item.agent.id

@@ -1,0 +1,66 @@
+"""A team at a task: agents that make others, write to each other, change files and run commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from calls import ok
+from tui.driving import Desk
+from watchroom import Workspace
+
+REQUIREMENT = "Build a calculator.\nIt reads a line and prints its value."
+FIRST = "def value(line):\n    return 0\n"
+SECOND = "def value(line):\n    return int(line)\n"
+
+
+def begins(workspace: Workspace, folder: Path, text: str = REQUIREMENT) -> str:
+    """A task of dana's with its first agent, ``root``."""
+    task = workspace.tasks.submit("human:dana", text, folder)
+    workspace.members.begin(task)
+    return task.id
+
+
+def works(workspace: Workspace, folder: Path) -> str:
+    """A task with four agents, one of which has ended; files, and what they have written to each other."""
+    task = begins(workspace, folder)
+    root = workspace.tools("root")
+    ok(root, "spawn_agent", role="architect", instructions="Plan it.", name="ada")
+    ada = workspace.tools("ada")
+    ok(ada, "spawn_agent", role="programmer", instructions="Write value.py.\nTest it.", name="eve")
+    ok(ada, "spawn_agent", role="tester", instructions="Test it.", name="tom")
+    eve, tom = workspace.tools("eve"), workspace.tools("tom")
+    ok(eve, "write_file", path="calc/value.py", content=FIRST)
+    ok(eve, "write_file", path="README.md", content="# Calculator\n")
+    ok(eve, "write_file", path="calc/value.py", content=SECOND)
+    ok(eve, "send_message", to="ada", payload={"text": "It is written.\nAnd tested."})
+    ok(tom, "send_message", to="ada", payload={"text": "It works."})
+    ok(ada, "terminate_agent", agent_id="tom", reason="no more to test")
+    ok(root, "send_message", to="user", payload={"text": "May I go on?\nThe plan is in README.md."})
+    return task
+
+
+def runs(workspace: Workspace, agent: str, command: str) -> None:
+    """The agent runs a command, whatever comes of it."""
+    workspace.tools(agent).dispatch_tool_call("run_command", {"command": command})
+
+
+def needs_a_fence(workspace: Workspace) -> None:
+    """Skip where no command can run."""
+    if workspace.commands.ladder.best is None:
+        pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
+
+
+async def to_tasks(desk: Desk, words: str = "Build a calculator.") -> None:
+    """Go to the tasks, and wait until the newest is shown."""
+    await desk.goes_to("9", "tasks")
+    await desk.sees(words)
+
+
+async def to_pane(desk: Desk, pane: str) -> None:
+    """Give a pane the keys."""
+    for _ in range(len(desk.app.screen.query(".pane"))):
+        if desk.pane == pane:
+            return
+        await desk.press("tab")
+    assert desk.pane == pane

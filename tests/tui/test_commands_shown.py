@@ -1,0 +1,182 @@
+"""Commands in the room of tasks: what they print while they run, how they end, and what fences them in."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tui.driving import MIDDLE, NARROW, Desk, dashboard, past
+from tui.societies import begins, needs_a_fence, runs, to_pane, to_tasks
+from watchroom import Workspace
+from watchroom.sandbox.ladder import Ladder, Rung
+from watchroom_tui.screens.fences import FencesScreen
+
+WAITS = "while [ ! -e {name} ]; do sleep 0.02; done"
+"""Runs until somebody makes the file."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "calculator"
+
+
+@pytest.fixture
+def task(workspace: Workspace, folder: Path) -> str:
+    needs_a_fence(workspace)
+    return begins(workspace, folder)
+
+
+def style_of(desk: Desk, text: str) -> str:
+    """In which style the output has a text."""
+    view = desk.text("output")
+    return next(span.style for line in view._lines for span in line if text in span.text)
+
+
+async def test_a_command_shows_how_it_ended_and_what_it_printed(workspace: Workspace, task: str) -> None:
+    runs(workspace, "root", "echo fine")
+    runs(workspace, "root", "echo out; echo oh no >&2; exit 3")
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("exit 3", "exit 0", "oh no")
+        assert desk.words_in("#output").endswith("out oh no")
+        assert style_of(desk, "out") == ""
+        assert style_of(desk, "oh no") == "warning"
+        assert "exit 3" in str(desk.text("output").border_title)
+        await to_pane(desk, "commands")
+        await desk.press("down")
+        await desk.until(lambda: desk.words_in("#output").endswith("fine"), "the other one's output")
+        assert "$ echo fine · exit 0" in str(desk.text("output").border_title)
+        await desk.press("enter")
+        assert desk.pane == "output"
+        await desk.press("escape")
+        assert desk.pane == "commands"
+
+
+async def test_output_fills_while_the_command_runs(workspace: Workspace, task: str, folder: Path) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        command = f"echo one; echo careful >&2; {WAITS.format(name='go')}; echo two"
+        work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
+        await desk.until(lambda: "one" in desk.words_in("#output"), "what it prints first")
+        await desk.until(lambda: "careful" in desk.words_in("#output"), "its warning")
+        assert style_of(desk, "careful") == "warning"
+        assert "▸" in str(desk.text("output").border_title)
+        assert desk.cursor("commands").ended is None
+        assert "$ echo one" in desk.words_in("#members")
+        (folder / "go").touch()
+        await desk.until(lambda: "two" in desk.words_in("#output"), "what it prints last")
+        await desk.until(lambda: "exit 0" in str(desk.text("output").border_title), "its end")
+        await work
+
+
+async def test_the_newest_command_is_followed(workspace: Workspace, task: str) -> None:
+    runs(workspace, "root", "echo first")
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.until(lambda: desk.words_in("#output").endswith("first"), "the first")
+        await asyncio.to_thread(runs, workspace, "root", "echo second")
+        await desk.until(lambda: desk.words_in("#output").endswith("second"), "the second")
+
+
+async def test_a_command_that_is_looked_at_stays_when_another_begins(workspace: Workspace, task: str) -> None:
+    for word in ("first", "second"):
+        runs(workspace, "root", f"echo {word}")
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await to_pane(desk, "commands")
+        await desk.press("down")
+        await desk.until(lambda: desk.words_in("#output").endswith("first"), "the first")
+        await asyncio.to_thread(runs, workspace, "root", "echo third")
+        await desk.sees("1 new ↑")
+        assert desk.words_in("#output").endswith("first")
+
+
+@pytest.mark.parametrize("size", [MIDDLE, NARROW])
+async def test_output_scrolls_with_what_comes_unless_one_has_scrolled_up(
+    workspace: Workspace, task: str, folder: Path, size: tuple[int, int]
+) -> None:
+    async with dashboard(workspace, size=size) as desk:
+        await to_tasks(desk)
+        command = f"seq 100; {WAITS.format(name='go')}; seq 101 200; {WAITS.format(name='on')}; seq 201 300"
+        work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
+        await to_pane(desk, "output")
+        await desk.sees("│ 100 ")
+        (folder / "go").touch()
+        await desk.sees("│ 200 ")
+        await desk.press("up", "up", "up")
+        assert desk.shows("│ 197 ")
+        assert not desk.shows("│ 200 ")
+        (folder / "on").touch()
+        await work
+        await desk.until(lambda: "exit 0" in str(desk.text("output").border_title), "its end")
+        assert desk.shows("│ 197 ")
+        assert not desk.shows("│ 200 ")
+        await desk.press("G")
+        await desk.sees("│ 300 ")
+
+
+async def test_of_a_flood_the_newest_lines_are_kept(workspace: Workspace, task: str) -> None:
+    runs(workspace, "root", "seq 5000")
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("│ 5000 ")
+        await to_pane(desk, "output")
+        await desk.press("g")
+        await desk.sees("… 3000 earlier lines", "│ 3001 ")
+
+
+async def test_an_ended_row_shows_its_output_in_the_detail(workspace: Workspace, task: str) -> None:
+    runs(workspace, "root", "echo one; echo two")
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("8", "activity")
+        await desk.sees("exit 0")
+        await desk.press("enter")
+        await desk.until(lambda: desk.place == "RowScreen", "the row")
+        await desk.until(lambda: desk.words_in("#detail").endswith("one two"), "what it printed")
+
+
+async def test_nothing_printed_is_said(workspace: Workspace, task: str) -> None:
+    runs(workspace, "root", "true")
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("It printed nothing.")
+
+
+async def test_what_fences_commands_in_is_said_once_it_is_known(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("Commands · fenced in by bubblewrap")
+        await desk.press("f")
+        await desk.until(lambda: desk.place == "FencesScreen", "the fences")
+        await desk.sees("bubblewrap     ✓ works", "The kernel bounds")
+        await desk.press("escape")
+        assert desk.place == "tasks"
+
+
+async def test_a_fence_that_does_not_work_says_why(workspace: Workspace) -> None:
+    rungs = (
+        Rung("bubblewrap", True, False, "no user namespaces\x1b[31m\n[/b]", None),
+        Rung("landlock", False, False, "", None),
+    )
+    async with dashboard(workspace) as desk:
+        desk.app.push_screen(FencesScreen(Ladder(rungs, False)))
+        await desk.sees(
+            "every command of an agent is refused", "✖ installed, but does not work", "– not installed"
+        )
+        await desk.sees("no user namespaces␛[31m", "[/b]")
+
+
+async def test_in_the_past_a_command_runs_as_it_did_then(workspace: Workspace, task: str) -> None:
+    runs(workspace, "root", "echo one; sleep 0.3; echo two")
+    workspace.flush()
+    rows = workspace.journal.rows(0)
+    (printed,) = [row.seq for row in rows if row.tool == "command_output"][:1]
+    async with past(workspace.journal, printed) as desk:
+        await to_tasks(desk)
+        await desk.until(lambda: desk.words_in("#output").endswith("one"), "what it had printed")
+        assert "▸" in str(desk.text("output").border_title)
+        assert not desk.shows("fenced in")
+    async with past(workspace.journal, rows[-1].seq) as desk:
+        await to_tasks(desk)
+        await desk.until(lambda: desk.words_in("#output").endswith("one two"), "all that it printed")

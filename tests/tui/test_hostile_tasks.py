@@ -1,0 +1,42 @@
+"""What agents of a task write cannot steer the dashboard: shown as it is, never obeyed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calls import ok
+from tui.driving import WIDE, dashboard
+from tui.societies import begins, needs_a_fence, runs, to_pane, to_tasks
+from watchroom import Workspace
+
+EVIL = "\x1b[31mRED\x1b]0;OWNED\x07 [@click=app.quit]press me[/] [/foo] \u202eback"
+SHOWN = "␛[31mRED␛]0;OWNED␇ [@click=app.quit]press me[/] [/foo] ‹RO+202E›back"
+
+
+async def test_hostile_words_names_and_output_are_made_visible(workspace: Workspace, tmp_path: Path) -> None:
+    needs_a_fence(workspace)
+    folder = tmp_path / "hostile"
+    begins(workspace, folder, f"{EVIL}\nmore")
+    root = workspace.tools("root")
+    ok(root, "spawn_agent", role=f"r{EVIL}"[:100], instructions=EVIL, name="mallory")
+    ok(root, "send_message", to="user", payload={"text": f"{EVIL}\n{EVIL}"})
+    ok(root, "write_file", path="[@click=app.quit]x[.md", content=EVIL)
+    (folder / "\x1b[31mred[").write_text(EVIL)
+    runs(workspace, "root", f"printf '{EVIL}'; printf '{EVIL}' >&2; exit 1")
+    ok(root, "terminate_agent", agent_id="mallory", reason=EVIL)
+    async with dashboard(workspace, size=WIDE) as desk:
+        await to_tasks(desk, "␛[31mRED")
+        for pane in ("tasks", "members", "files", "messages", "commands", "output"):
+            await desk.until(lambda pane=pane: "␛[31m" in desk.words_in(f"#{pane}"), f"it in {pane}")  # type: ignore[misc]
+        await desk.sees("[@click=app.quit]x[.md")
+        raw = "\n".join(desk.lines())
+        assert not set(raw) & {"\x1b", "\x07", "\u202e", "\u009b"}
+        for pane in ("members", "files", "messages", "commands"):
+            await to_pane(desk, pane)
+            await desk.press("G", "g")
+        await to_pane(desk, "messages")
+        await desk.press("enter")
+        await desk.sees(SHOWN)
+        await desk.press("escape", "C")
+        await desk.is_asked("Cancel '␛[31mRED")
+        await desk.press("n")

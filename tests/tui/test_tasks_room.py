@@ -1,0 +1,393 @@
+"""The room of tasks: who works on each, what they write to each other, and their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from calls import ok
+from tui.driving import MIDDLE, NARROW, WIDE, Desk, dashboard, past
+from tui.sessions import running, says
+from tui.societies import begins, to_pane, to_tasks, works
+from watchroom import Agent, Workspace
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "calculator"
+
+
+@pytest.fixture
+def task(workspace: Workspace, folder: Path) -> str:
+    return works(workspace, folder)
+
+
+async def chooses_agent(desk: Desk, agent: str) -> None:
+    await to_pane(desk, "members")
+    await desk.press("g")
+    while desk.cursor("members").member.id != agent:
+        await desk.press("down")
+
+
+async def test_an_empty_room_says_how_a_task_begins(workspace: Workspace) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("9", "tasks")
+        await desk.until(lambda: 'watchroom task "…" --workspace DIR' in desk.words_in("#tasks"), "the way")
+        assert "No task yet. Begin one" in desk.words_in("#tasks")
+
+
+async def test_the_newest_task_comes_first_with_how_it_stands(
+    workspace: Workspace, task: str, tmp_path: Path
+) -> None:
+    begins(workspace, tmp_path / "other", "Write a poem.")
+    dana = workspace.tools_for_human("dana")
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        assert [each.task.row.message for each in desk.list("tasks").items] == [
+            "Write a poem.",
+            "Build a calculator.",
+        ]
+        await desk.sees("● Write a poem.", "1 agent", "3 agents")
+        ok(dana, "end_task", task_id=desk.cursor("tasks").task.id, status="failed", report="No.")
+        await desk.sees("✖ Write a poem.", "failed")
+
+
+async def test_agents_stand_beneath_those_that_made_them_and_ended_ones_say_how(
+    workspace: Workspace, task: str
+) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("● root", "● ╰ ada", "●   ├ eve", "–   ╰ tom")
+        tree = [(each.guides, each.member.id) for each in desk.list("members").items]
+        assert tree == [("", "root"), ("╰ ", "ada"), ("  ├ ", "eve"), ("  ╰ ", "tom")]
+        for role in ("architect", "programmer", "tester"):
+            assert role in desk.words_in("#members")
+        await desk.sees("ended by ada")
+        dana = workspace.tools_for_human("dana")
+        ok(dana, "terminate_agent", agent_id="ada", reason="too slow")
+        await desk.sees("ended by human:dana", "ended with ada")
+        ok(dana, "end_task", task_id=task, status="done", report="")
+        await desk.sees("ended with the task", "✓ Build a calculator.")
+
+
+async def test_layers_are_named_where_there_is_space(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace, size=WIDE) as desk:
+        await to_tasks(desk)
+        for layer in ("top", "mid", "bottom"):
+            assert layer in desk.words_in("#members")
+
+
+async def test_what_an_agent_does_just_now_stands_beside_it(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("message → ada")
+        async with running(workspace, "eve", says("Done."), stay=True):
+            await desk.sees("rests")
+
+
+async def test_messages_show_who_wrote_to_whom_and_how_far_they_got(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace, size=WIDE) as desk:
+        await to_tasks(desk)
+        shown = [(each.sender, each.receiver) for each in desk.list("messages").items]
+        assert shown == [("root", "user"), ("tom", "ada"), ("eve", "ada")]
+        words = desk.words_in("#messages")
+        assert "root → you ✓ May I go on?" in words
+        assert "eve → ada · It is written." in words
+        ok(workspace.tools_for_human("dana"), "mark_as_seen", row=desk.list("messages").items[0].row.seq)
+        await desk.until(
+            lambda: "root → you ✓✓ May I go on?" in desk.words_in("#messages"), "that it was read"
+        )
+
+
+async def test_a_mark_changes_while_a_person_reads_further_down(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace, size=WIDE) as desk:
+        await to_tasks(desk)
+        await to_pane(desk, "messages")
+        await desk.press("down")
+        ok(workspace.tools_for_human("dana"), "mark_as_seen", row=desk.list("messages").items[0].row.seq)
+        await desk.until(lambda: "root → you ✓✓" in desk.words_in("#messages"), "that it was read")
+        assert not desk.shows("new ↑")
+        ok(workspace.tools("root"), "send_message", to="user", payload={"text": "And now?"})
+        await desk.sees("1 new ↑")
+        assert desk.cursor("messages").sender == "tom"
+
+
+async def test_enter_opens_a_message_whole(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await to_pane(desk, "messages")
+        await desk.press("enter")
+        await desk.until(lambda: desk.place == "RowScreen", "the message")
+        await desk.sees("The plan is in README.md.")
+        await desk.press("escape")
+        assert desk.pane == "messages"
+
+
+async def test_each_task_has_messages_and_files_of_its_own(
+    workspace: Workspace, task: str, tmp_path: Path
+) -> None:
+    begins(workspace, tmp_path / "other", "Write a poem.")
+    other = workspace.tools("root-2")
+    ok(other, "write_file", path="poem.md", content="Roses are red.\n")
+    ok(other, "send_message", to="user", payload={"text": "Of what?"})
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("poem.md", "Roses are red.")
+        assert [each.row.message for each in desk.list("messages").items] == ["Of what?"]
+        await desk.press("down")
+        await desk.sees("calc/value.py", "May I go on?")
+        await desk.until(lambda: len(desk.list("files").items) == 2, "its files")
+        assert [each.sender for each in desk.list("messages").items] == ["root", "tom", "eve"]
+
+
+async def test_the_preview_marks_what_the_newest_version_changed(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("# Calculator", "v1 eve", "v2 eve")
+        await to_pane(desk, "files")
+        await desk.press("down")
+        await desk.sees("calc/value.py v2", "▌    return int(line)")
+        assert not desk.shows("▌def value")
+        ok(workspace.tools("eve"), "write_file", path="calc/value.py", content="value = int\n")
+        await desk.sees("calc/value.py v3", "▌value = int")
+        await desk.press("enter")
+        assert desk.pane == "preview"
+        await desk.press("escape")
+        assert desk.pane == "files"
+
+
+async def test_a_deleted_file_and_one_that_is_no_text_are_said_in_words(
+    workspace: Workspace, task: str, folder: Path
+) -> None:
+    (folder / "README.md").unlink()
+    (folder / "image.bin").write_bytes(b"\xff\xfe\x00" * 700)
+    workspace.tools("eve").dispatch_tool_call("read_file", {"path": "README.md"})
+    workspace.tools("eve").dispatch_tool_call("read_file", {"path": "image.bin"})
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("deleted outside")
+        await desk.until(lambda: "Deleted by outside at" in desk.words_in("#preview"), "that it is gone")
+        await to_pane(desk, "files")
+        await desk.press("G")
+        assert desk.cursor("files").path.endswith("image.bin")
+        await desk.until(
+            lambda: "No text, or too long to be kept: 2.1 KB." in desk.words_in("#preview"), "why"
+        )
+
+
+async def test_files_that_come_while_one_looks_are_shown(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("README.md")
+        ok(workspace.tools("eve"), "write_file", path="notes.md", content="More.\n")
+        await desk.sees("notes.md")
+        assert desk.cursor("files").path.endswith("README.md")
+
+
+async def test_a_message_to_people_leads_to_itself_and_is_marked_as_seen(
+    workspace: Workspace, task: str, tmp_path: Path
+) -> None:
+    begins(workspace, tmp_path / "other", "Write a poem.")
+    async with dashboard(workspace) as desk:
+        await desk.until(lambda: desk.model.needs, "the need")
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.place == "tasks", "the tasks")
+        await desk.until(lambda: desk.pane == "messages", "the messages")
+        assert desk.cursor("tasks").task.id == task
+        assert desk.cursor("messages").row.message == "May I go on?"
+        await desk.press("S")
+        await desk.is_asked("May I go on?: root wrote to you. Did you look at it")
+        await desk.press("y")
+        await desk.until(lambda: not desk.model.needs, "nothing that waits")
+
+
+async def test_writing_back_closes_the_need_as_well(workspace: Workspace, task: str) -> None:
+    async with (
+        dashboard(workspace) as desk,
+        running(workspace, "root", says("Fine."), says("Good."), stay=True),
+    ):
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.pane == "messages", "the messages")
+        await desk.press("m")
+        await desk.sees("Message to root")
+        await desk.type("Go on.")
+        await desk.press("enter")
+        await desk.is_told("root reads it with its next turn")
+        await desk.until(lambda: not desk.model.needs, "nothing that waits")
+        await desk.until(
+            lambda: "human:dana → root ✓✓ Go on." in desk.words_in("#messages"), "that it was read"
+        )
+
+
+async def test_a_person_writes_to_the_agent_under_the_cursor(workspace: Workspace, task: str) -> None:
+    async with (
+        dashboard(workspace) as desk,
+        running(workspace, "eve", says("Fine."), says("Good."), stay=True),
+    ):
+        await to_tasks(desk)
+        await chooses_agent(desk, "eve")
+        await desk.press("m")
+        await desk.sees("Message to eve")
+        await desk.type("Faster.")
+        await desk.press("enter")
+        await desk.is_told("eve reads it with its next turn")
+        await chooses_agent(desk, "tom")
+        await desk.press("m")
+        await desk.is_told("Nobody is under the cursor who still works.")
+
+
+async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.press("m")
+        await desk.is_told("This agent has no session")
+
+
+async def test_ending_an_agent_ends_those_that_it_made(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await chooses_agent(desk, "ada")
+        await desk.press("X")
+        await desk.is_asked("End ada for good? What it did stays; it cannot go on. 1 that it made end")
+        assert "eve" in desk.words_in("#question")
+        await desk.press("n")
+        assert [each.id for each in workspace.members.of(task) if each.ended_by] == ["tom"]
+        await desk.press("X", "y")
+        await desk.is_told("ada has ended.")
+        await desk.sees("ended with ada")
+        assert [each.id for each in workspace.members.of(task) if not each.ended_by] == ["root"]
+        await desk.press("X")
+        await desk.is_told("Nobody is under the cursor who still works.")
+
+
+async def test_ending_the_first_agent_cancels_the_task_and_the_question_says_so(
+    workspace: Workspace, task: str
+) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.press("X")
+        await desk.is_asked("End root? The task cannot go on without it, and is cancelled.")
+        await desk.press("y")
+        await desk.sees("⊘ Build a calculator.")
+
+
+async def test_a_task_is_cancelled_with_all_of_its_agents(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.press("C")
+        await desk.is_asked("Cancel 'Build a calculator.'? All of its agents end (3 at work).")
+        await desk.press("y")
+        await desk.is_told("'Build a calculator.' is cancelled.")
+        await desk.sees("⊘ Build a calculator.", "cancelled")
+        assert workspace.tasks.find(task).status == "cancelled"
+        await desk.press("C")
+        await desk.is_told("No open task is under the cursor.")
+
+
+async def test_enter_on_an_agent_goes_to_its_session_and_esc_comes_back(
+    workspace: Workspace, task: str
+) -> None:
+    async with dashboard(workspace) as desk, running(workspace, "eve", says("All is written.")) as eve:
+        await eve.ended()
+        await to_tasks(desk)
+        await chooses_agent(desk, "eve")
+        await desk.press("enter")
+        await desk.until(lambda: desk.place == "agents", "the agents")
+        await desk.sees("All is written.")
+        assert desk.pane == "session"
+        await desk.press("escape")
+        await desk.until(lambda: desk.place == "tasks", "the tasks")
+        assert desk.pane == "members"
+        assert desk.cursor("members").member.id == "eve"
+
+
+async def test_ended_agents_are_dimmed_among_the_agents(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("2", "agents")
+        await desk.until(lambda: "– tom" in desk.words_in("#agents"), "that tom has ended")
+        assert "has ended" in desk.words_in("#agents")
+        assert "● eve" in desk.words_in("#agents")
+
+
+async def test_the_activity_says_what_a_society_does(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace, size=WIDE) as desk:
+        ok(workspace.tools_for_human("dana"), "end_task", task_id=task, status="failed", report="Too slow.")
+        await desk.goes_to("8", "activity")
+        await desk.sees(
+            "new agent", "architect · Plan it.", "end agent", "no more to test", "message", "→ user"
+        )
+        await desk.sees(f"new task          {task[:8]}", "Too slow.")
+        (ended,) = [line for line in desk.lines() if "Too slow." in line]
+        assert "end task" in ended
+        assert "failed" in ended
+
+
+async def test_narrow_one_pane_shows_and_the_tab_in_front_is_always_seen(
+    workspace: Workspace, task: str
+) -> None:
+    ok(workspace.tools("root"), "send_message", to="user", payload={"text": "Well?"})
+    async with dashboard(workspace, size=NARROW) as desk:
+        await to_tasks(desk)
+        for pane, name in (
+            ("tasks", "Tasks 1"),
+            ("members", "Agents 4"),
+            ("files", "Files 2"),
+            ("preview", "Preview"),
+            ("messages", "Messages 4"),
+            ("commands", "Commands 0"),
+            ("output", "Output"),
+        ):
+            assert desk.shown_panes() == [pane]
+            await desk.until(lambda name=name: name in desk.lines()[1], name)  # type: ignore[misc]
+            await desk.press("tab")
+
+
+@pytest.mark.parametrize("size", [MIDDLE, WIDE])
+async def test_all_panes_show_where_there_is_space(
+    workspace: Workspace, task: str, size: tuple[int, int]
+) -> None:
+    async with dashboard(workspace, size=size) as desk:
+        await to_tasks(desk)
+        assert len(desk.shown_panes()) == 7
+
+
+async def test_the_past_shows_that_moment_only_and_offers_no_acts(workspace: Workspace, task: str) -> None:
+    workspace.flush()
+    moment = workspace.journal.last_seq()
+    eve = workspace.tools("eve")
+    ok(eve, "write_file", path="later.md", content="Later.\n")
+    ok(eve, "send_message", to="ada", payload={"text": "Later, too."})
+    ok(workspace.tools_for_human("dana"), "end_task", task_id=task, status="done", report="")
+    workspace.flush()
+    last = workspace.journal.last_seq()
+    async with past(workspace.journal, moment) as desk:
+        await to_tasks(desk, "● Build a calculator.")
+        await desk.sees("README.md")
+        assert [each.path.partition("/")[2] for each in desk.list("files").items] == [
+            "README.md",
+            "calc/value.py",
+        ]
+        assert [each.sender for each in desk.list("messages").items] == ["root", "tom", "eve"]
+        for offered in ("X end agent", "C cancel task", "m message", "f fences", "fenced in"):
+            assert not desk.shows(offered)
+        for key in ("X", "C", "m"):
+            await desk.press(key)
+            await desk.is_told("This is a look into the past: nothing can be changed here.")
+        await desk.press("f")
+        await desk.is_told("What fences commands in can only be tried where commands run")
+    assert workspace.journal.last_seq() == last
+
+
+async def test_a_crowd_is_drawn_by_the_line(workspace: Workspace, task: str) -> None:
+    workspace.register(Agent(f"worker-{n}", "worker", supervisor="ada", task=task) for n in range(200))
+    eve = workspace.tools("eve")
+    for n in range(500):
+        ok(eve, "send_message", to="ada", payload={"text": f"Message {n}."})
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.sees("Message 499.")
+        assert len(desk.list("members").items) == 204
+        assert len(desk.list("messages").items) == 500
+        await to_pane(desk, "members")
+        await desk.press("G")
+        await desk.sees("╰ worker-199")

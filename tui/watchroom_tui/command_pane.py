@@ -1,0 +1,67 @@
+"""The output of the command under the cursor, as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from watchroom.projections import CommandView
+
+from watchroom_tui import describe
+from watchroom_tui.columns import age, lasting
+from watchroom_tui.output_reading import OutputReader
+from watchroom_tui.safe import safe
+from watchroom_tui.widgets.output_view import OutputView
+
+if TYPE_CHECKING:
+    from watchroom_tui.screens.tasks import TasksRoom
+
+
+class CommandPane:
+    """Shows in ``view`` what a command prints. One reading at a time: what comes meanwhile is read next."""
+
+    def __init__(self, room: TasksRoom, view: OutputView) -> None:
+        self._room = room
+        self._app = room.watchroom
+        self._view = view
+        self._reader = OutputReader(self._app.journal, self._app.words)
+        self._wanted: CommandView | None = None
+        self._shown: CommandView | None = None
+        self._is_reading = False
+
+    def show(self, command: CommandView | None) -> None:
+        """Bring the pane up to this command as it stands."""
+        self._wanted = command
+        if command is None:
+            if self._shown is not None:
+                self._shown = None
+                self._view.clear()
+        elif command != self._shown and not self._is_reading:
+            self._is_reading = True
+            self._room.run_worker(self._read_on(), group="output")
+
+    def follow_the_clock(self) -> None:
+        """Say how long the command has been running."""
+        if self._shown is not None and self._shown.ended is None:
+            self._view.say_standing(self._standing(self._shown))
+
+    async def _read_on(self) -> None:
+        try:
+            while self._wanted is not None and self._wanted != self._shown:
+                command = self._wanted
+                lines = await asyncio.to_thread(self._reader.read, command)
+                if self._is_wanted(command):
+                    self._shown = command
+                    text, standing = safe(command.begun.message), self._standing(command)
+                    self._view.show_output(command.path, lines, text, standing)
+        finally:
+            self._is_reading = False
+
+    def _is_wanted(self, command: CommandView) -> bool:
+        return self._wanted is not None and self._wanted.path == command.path
+
+    def _standing(self, command: CommandView) -> str:
+        begun, ended = command.begun, command.ended
+        outcome = describe.outcome(ended or begun, self._app.words).text
+        took = lasting(begun.time, ended.time) if ended else age(begun.time, self._app.now())
+        return f"{outcome} · {took}"

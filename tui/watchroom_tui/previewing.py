@@ -1,0 +1,59 @@
+"""A version of a file as its preview shows it: its text, with the lines that this version changed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from watchroom.journal import Journal
+from watchroom.model import Row
+
+from watchroom_tui.columns import size
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.widgets.text_view import TextView
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+
+class _Texts(NamedTuple):
+    content: str
+    before: str
+
+
+async def show_version(app: WatchroomApp, view: TextView, head: Row, path: str) -> None:
+    """Show a version of a file; in words, where there is no text. ``path`` is what people call it."""
+    words = app.words
+    title = f"{safe(path)} v{head.version}"
+    if head.deleted:
+        said = words("preview.deleted", who=safe(head.actor), time=head.timestamp)
+        view.show_words(head.path, _notice(said), title=title)
+        return
+    if not _is_kept(head):
+        amount = head.detail.get("size")
+        said = words("preview.not_kept", size=size(amount if isinstance(amount, int) else None))
+        view.show_words(head.path, _notice(said), title=title)
+        return
+    texts = await asyncio.to_thread(_read, app.journal, head)
+    changed: frozenset[int] = frozenset()
+    if texts.before:
+        lines = await app.worker_process.diff(texts.before, texts.content)
+        changed = frozenset(line.new - 1 for line in lines if line.kind == "added")
+    view.show_text(head.path, texts.content, title=title, changed=changed)
+
+
+def _notice(said: str) -> list[Line]:
+    return [[], [Span(" "), Span(said, "dim")]]
+
+
+def _is_kept(row: Row) -> bool:
+    """Whether the journal has the text: of what is no text it has only the checksum."""
+    return not (row.zone == "file" and "sha256" in row.detail)
+
+
+def _read(journal: Journal, head: Row) -> _Texts:
+    before = journal.version(head.zone, head.path, (head.version or 0) - 1)
+    has_text = before is not None and not before.deleted and _is_kept(before)
+    content = journal.content(head.seq) or ""
+    return _Texts(content, (journal.content(before.seq) or "") if before and has_text else "")

@@ -1,0 +1,305 @@
+"""The tasks: who works on the one under the cursor, what they write to each other, their files, commands."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from watchroom.model import USER, Row
+from watchroom.projections import Model, Need, NeedKind, TaskView
+
+from watchroom_tui import describe
+from watchroom_tui.actions import bindings
+from watchroom_tui.command_pane import CommandPane
+from watchroom_tui.ending import cancel_task, end_agent
+from watchroom_tui.previewing import show_version
+from watchroom_tui.screens.detail import RowScreen
+from watchroom_tui.screens.fences import FencesScreen, fence_text
+from watchroom_tui.screens.room import Room
+from watchroom_tui.steering import Steering
+from watchroom_tui.task_tree import member_items, task_items
+from watchroom_tui.widgets.frame import Footer
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.output_view import OutputView
+from watchroom_tui.widgets.task_lists import CommandList, MemberTree, MessageList, TaskFileList, TaskList
+from watchroom_tui.widgets.text_view import TextView
+
+if TYPE_CHECKING:
+    from watchroom import Workspace
+    from watchroom.sandbox.ladder import Ladder
+
+NEEDS_OF_AN_AGENT: Final[tuple[NeedKind, ...]] = ("message", "failed", "denied", "stalled")
+
+
+class TasksRoom(Room):
+    ROOM: ClassVar = "tasks"
+    BINDINGS = bindings("tasks")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks = TaskList(title="pane.tasks", empty="empty.tasks", id="tasks", classes="pane")
+        self.members = MemberTree(title="pane.agents", empty="empty.members", id="members", classes="pane")
+        self.files = TaskFileList(title="pane.files", empty="empty.task_files", id="files", classes="pane")
+        self.preview = TextView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+        self.messages = MessageList(
+            title="pane.messages", empty="empty.messages", id="messages", classes="pane"
+        )
+        self.commands = CommandList(
+            title="pane.commands", empty="empty.commands", id="commands", classes="pane"
+        )
+        self.output = OutputView(title="pane.output", empty="empty.output", id="output", classes="pane")
+        self._command_pane: CommandPane | None = None
+        self._steering: Steering | None = None
+        self._files_read: tuple[str, int] | None = None
+        self._seen = 0
+        self._previewed: Row | None = None
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            with Vertical(id="work", classes="group"):
+                with Vertical(id="who", classes="group"):
+                    yield self.tasks
+                    yield self.members
+                with Vertical(id="made", classes="group"):
+                    yield self.files
+                    yield self.preview
+            with Vertical(id="heard", classes="group"):
+                yield self.messages
+                yield self.commands
+                yield self.output
+
+    @property
+    def command_pane(self) -> CommandPane:
+        """What the command under the cursor prints."""
+        if self._command_pane is None:
+            self._command_pane = CommandPane(self, self.output)
+        return self._command_pane
+
+    @property
+    def steering(self) -> Steering:
+        """What a person does to agents."""
+        if self._steering is None:
+            self._steering = Steering(self)
+        return self._steering
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        # Commands run, and agents fall silent, without a row.
+        self.set_interval(1.0, self._follow_the_clock)
+        if self.watchroom.feed.is_live:
+            self.look_for_fences()
+
+    def _follow_the_clock(self) -> None:
+        if self.watchroom.screen is self and self.watchroom.feed.is_live:
+            for each in (self.tasks, self.members, self.files, self.commands):
+                each.redraw()
+            self.command_pane.follow_the_clock()
+
+    @property
+    def chosen_task(self) -> TaskView | None:
+        """The task under the cursor."""
+        return self.tasks.item.task if self.tasks.item else None
+
+    def show_model(self, model: Model) -> None:
+        self.tasks.show(task_items(model))
+        self._show_task(model)
+
+    def _show_task(self, model: Model) -> None:
+        """Bring the other panes up to the task under the cursor."""
+        task = self.chosen_task
+        path = task.id if task else ""
+        messages = tuple(each for each in model.messages if each.task == path)
+        commands = tuple(each for each in model.commands if each.task == path)
+        self.members.show_of(path, member_items(task, model) if task else ())
+        self.messages.show_of(path, messages)
+        self.commands.show_of(path, commands)
+        self.command_pane.show(self.commands.item)
+        self._show_files(path, model)
+
+    def _show_files(self, task: str, model: Model) -> None:
+        """Read the task's files anew if one has changed."""
+        if not task:
+            self._files_read = None
+            self._take_files("", [])
+            return
+        mine = (row.seq for row in model.recent if row.zone == "file" and row.path.startswith(f"{task}/"))
+        newest = next(mine, 0)
+        oldest = model.recent[-1].seq if model.recent else 0
+        was_read = self._files_read is not None and self._files_read[0] == task
+        # What came before all of the rows that the model has at hand may be a file, too.
+        if not was_read or newest > self._seen or oldest > self._seen:
+            self._files_read = (task, model.seq)
+            self._seen = model.seq
+            self.load_files(task, model.seq)
+
+    @work(exclusive=True, group="files")
+    async def load_files(self, task: str, as_of: int) -> None:
+        journal = self.watchroom.journal
+
+        def read() -> list[Row]:
+            return list(journal.heads("file", f"{task}/", as_of=as_of))
+
+        self._take_files(task, await asyncio.to_thread(read))
+
+    def _take_files(self, task: str, files: list[Row]) -> None:
+        self.files.show_of(task, files)
+        self._preview()
+
+    def _preview(self) -> None:
+        head = self.files.item
+        if head is None and self._previewed is not None:
+            self._previewed = None
+            # What is still being read belongs to nothing any more.
+            self.workers.cancel_group(self, "preview")
+            self.preview.clear()
+        elif head is not None and head != self._previewed:
+            self._previewed = head
+            self.load_preview(head)
+
+    @work(exclusive=True, group="preview")
+    async def load_preview(self, head: Row) -> None:
+        """Show the file, with the lines marked that its newest version changed."""
+        await show_version(self.watchroom, self.preview, head, describe.path_of(head))
+
+    @on(LineList.Highlighted, "#tasks")
+    def choose_task(self) -> None:
+        self._show_task(self.watchroom.model)
+        self.query_one(Footer).refresh()
+
+    @on(LineList.Highlighted, "#members")
+    def choose_agent(self) -> None:
+        self.query_one(Footer).refresh()
+
+    @on(LineList.Highlighted, "#files")
+    def choose_file(self) -> None:
+        self._preview()
+
+    @on(LineList.Highlighted, "#commands")
+    def choose_command(self) -> None:
+        self.command_pane.show(self.commands.item)
+
+    @on(LineList.Opened, "#tasks")
+    def open_task(self) -> None:
+        self.front(self.members)
+
+    @on(LineList.Opened, "#members")
+    async def open_agent(self) -> None:
+        item = self.members.item
+        if item is None:
+            return
+        session = item.view.session if item.view else None
+        if session is not None:
+            await self.watchroom.guide.to_session(session.path)
+        else:
+            await self.watchroom.guide.to_agent(item.member.id)
+
+    @on(LineList.Opened, "#messages")
+    def open_message(self) -> None:
+        if self.messages.item is not None:
+            self.app.push_screen(RowScreen(self.messages.item.row))
+
+    @on(LineList.Opened, "#files")
+    def open_file(self) -> None:
+        self.front(self.preview)
+
+    @on(LineList.Opened, "#commands")
+    def open_command(self) -> None:
+        self.front(self.output)
+
+    def go_to(self, row: Row) -> None:
+        """To the task that the row is about, and there to its message, agent, file or command."""
+        is_of_agent = row.zone == "agent"
+        task = str(row.detail.get("task", "")) if is_of_agent else row.path.partition("/")[0]
+        self.show_model(self.watchroom.model)
+        self.tasks.move_to(task)
+        self._show_task(self.watchroom.model)
+        if is_of_agent and self.messages.move_to(row.seq):
+            self.front(self.messages)
+        elif is_of_agent and self.members.move_to(row.path):
+            self.front(self.members)
+        elif row.zone == "command" and self.commands.move_to(row.path):
+            self.front(self.commands)
+        else:
+            self.front(self.tasks)
+
+    @property
+    def need_at_hand(self) -> Need | None:
+        message = self.messages.item
+        if self.focused is self.messages and message is not None:
+            return self.need_of(["message"], message.sender) if message.receiver == USER else None
+        return self.need_of(NEEDS_OF_AN_AGENT, self.members.item.member.id if self.members.item else None)
+
+    def offers(self, action: str) -> bool:
+        if action == "fences":
+            return self.watchroom.feed.is_live
+        if action == "cancel_task":
+            return self.chosen_task is not None and self.chosen_task.ended is None
+        if action == "end_agent":
+            item = self.members.item
+            return item is not None and item.member.ended is None
+        return action != "write_to_agent" or bool(self._addressee())
+
+    def _addressee(self) -> str:
+        """To whom a person would write from here: who wrote the message under the cursor, else the agent
+        under the cursor. Empty if that one works no more."""
+        task, message = self.chosen_task, self.messages.item
+        if self.focused is self.messages and message is not None:
+            named = [message.sender, message.receiver]
+        else:
+            named = [self.members.item.member.id] if self.members.item else []
+        at_work = {each.id for each in task.members if each.ended is None} if task else set()
+        return next((each for each in named if each in at_work), "")
+
+    def action_message(self) -> None:
+        if not self.steering.may_act():
+            return
+        agent = self._addressee()
+        if agent:
+            self.steering.write_to(agent)
+        else:
+            self.watchroom.tell(self.watchroom.words("tasks.nobody"), "warning")
+
+    def action_end_agent(self) -> None:
+        app, task, item = self.watchroom, self.chosen_task, self.members.item
+        if not self.steering.may_act():
+            return
+        if task is None or item is None or item.member.ended is not None:
+            app.tell(app.words("tasks.nobody"), "warning")
+            return
+        end_agent(self.steering, task, item.member, app.words)
+
+    def action_cancel_task(self) -> None:
+        app, task = self.watchroom, self.chosen_task
+        if not self.steering.may_act():
+            return
+        if task is None or task.ended is not None:
+            app.tell(app.words("tasks.none"), "warning")
+        else:
+            cancel_task(self.steering, task, app.words)
+
+    @work(exclusive=True, group="fences")
+    async def look_for_fences(self) -> None:
+        """Say what commands are fenced in with, once that is known."""
+        ladder = await self._ladder()
+        if ladder is not None:
+            self.commands.say_fence(fence_text(ladder, self.watchroom.words))
+
+    @work(exclusive=True, group="fences")
+    async def action_fences(self) -> None:
+        ladder = await self._ladder()
+        if ladder is None:
+            self.watchroom.tell(self.watchroom.words("fences.not_now"), "warning")
+        else:
+            self.app.push_screen(FencesScreen(ladder))
+
+    async def _ladder(self) -> Ladder | None:
+        """What commands can be fenced in with here; None where none can be run. Trying it takes a moment."""
+        workspace = await self.watchroom.opened_workspace()
+        return await asyncio.to_thread(_ladder_of, workspace) if workspace is not None else None
+
+
+def _ladder_of(workspace: Workspace) -> Ladder:
+    return workspace.commands.ladder

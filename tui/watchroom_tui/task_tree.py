@@ -1,0 +1,81 @@
+"""The agents of a task as a tree: who made whom, and what each has at hand. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from watchroom.projections import AgentView, CommandView, MemberView, Model, TaskView
+
+
+class MemberItem(NamedTuple):
+    """An agent of a task with its place in the tree: ``guides`` are the lines that lead to it. ``view`` is
+    None where it is not registered yet; ``command`` is what it is running."""
+
+    member: MemberView
+    guides: str
+    view: AgentView | None
+    command: CommandView | None
+
+
+class TaskItem(NamedTuple):
+    """A task, and how many of its agents wait for a person."""
+
+    task: TaskView
+    waiting: int
+
+    @property
+    def at_work(self) -> int:
+        """How many of its agents have not ended."""
+        return sum(each.ended is None for each in self.task.members)
+
+
+def task_items(model: Model) -> tuple[TaskItem, ...]:
+    """The tasks of the model, newest first."""
+    if not model.tasks:
+        return ()
+    asking = {view.agent.id for view in model.agents if view.asked is not None}
+    return tuple(
+        TaskItem(task, sum(each.id in asking and each.ended is None for each in task.members))
+        for task in model.tasks
+    )
+
+
+def member_items(task: TaskView, model: Model) -> tuple[MemberItem, ...]:
+    """The agents of a task, each beneath the one that made it."""
+    views = {view.agent.id: view for view in model.agents}
+    running = {
+        each.begun.actor: each for each in model.commands if each.ended is None and each.task == task.id
+    }
+    guides = _guides([each.depth for each in task.members])
+    return tuple(
+        MemberItem(each, guide, views.get(each.id), running.get(each.id))
+        for each, guide in zip(task.members, guides, strict=True)
+    )
+
+
+def below(task: TaskView, agent: str) -> list[str]:
+    """Those that an agent made, and that these made, as far as they still work."""
+    found = {agent}
+    for each in task.members:
+        if each.parent in found:
+            found.add(each.id)
+    return [each.id for each in task.members if each.id in found - {agent} and each.ended is None]
+
+
+def ended_agents(tasks: Iterable[TaskView]) -> frozenset[str]:
+    """The ids of all agents that work no more."""
+    return frozenset(each.id for task in tasks for each in task.members if each.ended is not None)
+
+
+def _guides(depths: Sequence[int]) -> list[str]:
+    """The tree's lines before each of these, which stand in the order of the tree."""
+    found: list[str] = []
+    goes_on: set[int] = set()
+    """At which depths another one follows beneath the same parent."""
+    for depth in reversed(depths):
+        lead = "".join("│ " if each in goes_on else "  " for each in range(1, depth))
+        own = "├ " if depth in goes_on else "╰ "
+        found.append(lead + own if depth else "")
+        goes_on = {each for each in goes_on if each < depth} | {depth}
+    return found[::-1]

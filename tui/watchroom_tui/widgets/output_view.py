@@ -1,0 +1,61 @@
+"""What a command prints, followed to its end for as long as nobody has scrolled up."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from rich.cells import cell_len
+
+from watchroom_tui.columns import fit_path
+from watchroom_tui.spans import Line
+from watchroom_tui.widgets.text_view import TextView
+
+_FRAME = 7
+"""So many cells of the title's line are not the title's."""
+
+
+class OutputView(TextView):
+    _follows = True
+    _command = ""
+    _standing = ""
+
+    def show_output(self, subject: Hashable, lines: Sequence[Line], command: str, standing: str) -> None:
+        """Show what ``command`` (safe already) has printed so far, and how it stands; another one is followed
+        from its newest line."""
+        follows = self._follows or subject != self._subject
+        self._command, self._standing = command, standing
+        self.show_words(subject, lines, title=self._whole_title())
+        self._follows = follows
+        self._keep_up()
+
+    def say_standing(self, standing: str) -> None:
+        """Say how the command stands now."""
+        if standing != self._standing:
+            self._standing = standing
+            self._entitle(self._whole_title())
+
+    def _whole_title(self) -> str:
+        room = self.size.width - cell_len(self._standing) - _FRAME
+        return f"$ {fit_path(self._command, max(8, room)).rstrip()} · {self._standing}"
+
+    def _keep_up(self) -> None:
+        if self._follows:
+            # Also where there is no scrollbar yet: it comes with the next layout.
+            self.scroll_to(y=self.virtual_size.height, animate=False, immediate=True, force=True)
+
+    def clear(self) -> None:
+        self._command = self._standing = ""
+        super().clear()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._follows = new_value >= self.max_scroll_y
+
+    def on_resize(self) -> None:
+        # What was at its end stays there, whatever the new width makes of the lines.
+        follows = self._follows
+        super().on_resize()
+        if self._command:
+            self._entitle(self._whole_title())
+        self._follows = follows
+        self._keep_up()

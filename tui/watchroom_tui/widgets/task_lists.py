@@ -1,0 +1,290 @@
+"""The lists of the room of tasks: tasks, the tree of agents, messages, files, commands."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+from rich.cells import cell_len
+from watchroom.model import USER, Row
+from watchroom.projections import CommandView, MessageView
+
+from watchroom_tui import describe
+from watchroom_tui.columns import age, fit, fit_path, lasting
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span, width_of
+from watchroom_tui.task_tree import MemberItem, TaskItem
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.lists import clock
+from watchroom_tui.wording import now_of, words_of
+
+LAYERS_FROM = 54
+ALL_FROM = 66
+"""From so many columns on, the tree names layers; and the roles that ids say already, and how long ago each
+agent did what it did."""
+
+
+T = TypeVar("T")
+
+
+class _NamingList(LineList[T]):
+    """A list whose column of names is as wide as the longest of them, up to a share of the width."""
+
+    _measured: tuple[Sequence[T], int] = ((), 0)
+
+    @abstractmethod
+    def names_of(self, item: T) -> Sequence[str]:
+        """The names that stand in that column."""
+
+    def name_width(self, width: int, share: int) -> int:
+        return max(6, min(self.longest_name, width // share))
+
+    @property
+    def longest_name(self) -> int:
+        if self._measured[0] is not self.items:
+            names = (cell_len(name) for item in self.items for name in self.names_of(item))
+            self._measured = (self.items, max(names, default=0))
+        return self._measured[1]
+
+
+class TaskList(LineList[TaskItem]):
+    """Tasks, newest first: how each stands, how many work on it, how old it is."""
+
+    def key_of(self, item: TaskItem) -> Hashable:
+        return item.task.id
+
+    def look_of(self, item: TaskItem) -> Hashable:
+        task = item.task
+        return (task.id, task.status, item.at_work, item.waiting, self.age_of(task.row))
+
+    def line(self, item: TaskItem, width: int) -> Line:
+        task, words = item.task, words_of(self)
+        if task.ended is None:
+            mark = describe.STATUS_MARKS["waiting"] if item.waiting else describe.TASK_MARKS["open"]
+            said = words("tasks.agent") if item.at_work == 1 else words("tasks.agents", count=item.at_work)
+        else:
+            mark = describe.TASK_MARKS[task.status]
+            said = describe.task_status(task.status, words)
+        style = "dim" if task.ended is not None else ""
+        return [
+            Span(" "),
+            mark,
+            Span(" " + fit(safe(task.row.message), max(8, width - 22)), style),
+            Span(fit(said, 11, "right"), "dim"),
+            Span(fit(age(task.row.time, now_of(self)), 7, "right"), "dim"),
+        ]
+
+    def text_of(self, item: TaskItem) -> str:
+        return f"{item.task.row.message} {item.task.folder} {item.task.status}"
+
+    def copied(self, item: TaskItem) -> str:
+        return item.task.folder or item.task.id
+
+
+class MemberTree(_NamingList[MemberItem]):
+    """The agents of a task: who made whom, how each is, and what it does just now."""
+
+    def key_of(self, item: MemberItem) -> Hashable:
+        return item.member.id
+
+    def look_of(self, item: MemberItem) -> Hashable:
+        look = (item.member, item.guides, self._mark(item), self._doing(item), self._age(item))
+        return (*look, self.longest_name, self._role_width(self.room.width))
+
+    def line(self, item: MemberItem, width: int) -> Line:
+        member = item.member
+        is_ended = member.ended is not None
+        name_width = self.name_width(width, 2)
+        name = fit(safe(member.id), max(1, name_width - len(item.guides)))
+        role_width = self._role_width(width)
+        spans = [
+            Span(" "),
+            self._mark(item),
+            Span(f" {item.guides}", "number"),
+            Span(name, "dim" if is_ended else agent_class(member.id)),
+            Span(" " + fit(self._role(item, width), role_width) if role_width else "", "dim"),
+            Span(" " + fit(member.layer, 6) if width >= LAYERS_FROM else "", "dim"),
+            Span(" "),
+        ]
+        age_width = 6 if width >= ALL_FROM else 0
+        rest = max(0, width - width_of(spans) - age_width)
+        doing = self._doing(item)
+        shown = "".join(span.text for span in doing)
+        if width_of(doing) > rest:
+            doing = (Span(fit(shown, rest), doing[-1].style),) if len(doing) == 1 else self._cut(doing, rest)
+        spans += [*doing, Span(" " * max(0, rest - width_of(doing)))]
+        return [*spans, Span(fit(self._age(item), age_width, "right"), "dim")]
+
+    def names_of(self, item: MemberItem) -> Sequence[str]:
+        return (item.guides + item.member.id.ljust(4),)
+
+    def _role_width(self, width: int) -> int:
+        return min(12, max((cell_len(self._role(each, width)) for each in self.items), default=0))
+
+    @staticmethod
+    def _role(item: MemberItem, width: int) -> str:
+        """The role; where there is little space, only if the id does not say it."""
+        role = item.member.role
+        return "" if width < ALL_FROM and role in item.member.id else safe(role)
+
+    @staticmethod
+    def _cut(doing: tuple[Span, ...], rest: int) -> tuple[Span, ...]:
+        """What was done stays, and to what is cut in its middle."""
+        tool, path = doing
+        tool_width = min(width_of([tool]), rest)
+        return Span(fit(tool.text, tool_width), tool.style), Span(
+            fit_path(path.text, rest - tool_width), path.style
+        )
+
+    def _mark(self, item: MemberItem) -> Span:
+        if item.member.ended is not None:
+            return describe.ENDED_MARK
+        return describe.STATUS_MARKS[item.view.status(now_of(self)) if item.view else "idle"]
+
+    def _doing(self, item: MemberItem) -> tuple[Span, ...]:
+        """What it does, in one piece, or in two: the tool, and to what."""
+        words, now, view = words_of(self), now_of(self), item.view
+        if item.member.ended is not None:
+            return (Span(describe.ended_how(item.member.ended, item.member.id, words), "dim"),)
+        if view is None:
+            return (Span(words("agents.nothing_yet"), "dim"),)
+        said = describe.says(view, now, words)
+        if said:
+            return (Span(safe(said), "" if view.status(now) == "waiting" else "dim"),)
+        if item.command is not None:
+            return Span("$ ", "dim"), Span(safe(item.command.begun.message))
+        is_done = view.session is not None and view.session.status == "done"
+        if view.last is None or is_done:
+            return (Span(words("tasks.rests" if is_done else "agents.nothing_yet"), "dim"),)
+        last = view.last
+        style = "error" if last.outcome != "ok" else "dim"
+        return Span(f"{describe.tool(last, words)} ", style), Span(safe(describe.about(last)))
+
+    def _age(self, item: MemberItem) -> str:
+        view, now = item.view, now_of(self)
+        return age(view.heard, now) if view is not None and view.heard else ""
+
+    def text_of(self, item: MemberItem) -> str:
+        return f"{item.member.id} {item.member.role} {item.member.layer}"
+
+    def copied(self, item: MemberItem) -> str:
+        return item.member.id
+
+
+def _named(actor: str, width: int, you: str) -> Span:
+    """Who writes or hears; the people who watch are ``you``."""
+    if actor == USER:
+        return Span(fit(you, width), "human")
+    return Span(fit(safe(actor), width), agent_class(actor))
+
+
+class MessageList(_NamingList[MessageView]):
+    """Messages, newest first: who wrote to whom, and how far it got."""
+
+    GROWS_AT_TOP = True
+
+    def key_of(self, item: MessageView) -> Hashable:
+        return item.row.seq
+
+    def look_of(self, item: MessageView) -> Hashable:
+        return (item.row.seq, describe.message_mark(item), self.longest_name)
+
+    def names_of(self, item: MessageView) -> Sequence[str]:
+        return item.sender, words_of(self)("tasks.you") if item.receiver == USER else item.receiver
+
+    def line(self, item: MessageView, width: int) -> Line:
+        you = words_of(self)("tasks.you")
+        name_width = self.name_width(width, 5)
+        is_new = item.receiver == USER and item.read is None
+        return [
+            Span(f" {clock(item.row.time)} ", "dim"),
+            _named(item.sender, name_width, you),
+            Span(" → ", "dim"),
+            _named(item.receiver, name_width, you),
+            Span(" "),
+            describe.message_mark(item)._replace(text=fit(describe.message_mark(item).text, 2)),
+            Span(" " + fit(safe(item.row.message), width - 2 * name_width - 18), "strong" if is_new else ""),
+        ]
+
+    def copied(self, item: MessageView) -> str:
+        return item.row.message
+
+
+class TaskFileList(_NamingList[Row]):
+    """The files of a task by path, and who changed each last."""
+
+    def key_of(self, item: Row) -> Hashable:
+        return item.path
+
+    def look_of(self, item: Row) -> Hashable:
+        return (item.seq, self.age_of(item), self.longest_name)
+
+    def names_of(self, item: Row) -> Sequence[str]:
+        return (item.actor,)
+
+    def line(self, item: Row, width: int) -> Line:
+        who_width = self.name_width(width, 4)
+        rest = max(8, width - who_width - 16)
+        is_gone = item.deleted
+        path = fit_path(safe(describe.path_of(item)), rest)
+        version = words_of(self)("row.deleted") if is_gone else f"v{item.version}"
+        return [
+            Span(" " + path, "dim" if is_gone else ""),
+            Span(fit(version, 7, "right"), "warning" if is_gone else "ok"),
+            Span(" " + fit(safe(item.actor), who_width), "dim" if is_gone else agent_class(item.actor)),
+            Span(fit(age(item.time, now_of(self)), 6, "right"), "dim"),
+        ]
+
+    def copied(self, item: Row) -> str:
+        return describe.path_of(item)
+
+
+class CommandList(_NamingList[CommandView]):
+    """Commands, newest first: who ran each, how it ended, how long it took."""
+
+    GROWS_AT_TOP = True
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._fence = ""
+
+    def say_fence(self, text: str) -> None:
+        """Say in the title what commands are fenced in with."""
+        self._fence = text
+        self._retitle()
+
+    def title_text(self, title: str) -> str:
+        return f"{title} · {self._fence}" if self._fence else title
+
+    @property
+    def tab_text(self) -> str:
+        return f"{words_of(self)(self._title)} {len(self.items)}"
+
+    def key_of(self, item: CommandView) -> Hashable:
+        return item.path
+
+    def look_of(self, item: CommandView) -> Hashable:
+        return (item.path, item.ended, self._time(item), self.longest_name)
+
+    def names_of(self, item: CommandView) -> Sequence[str]:
+        return (item.begun.actor,)
+
+    def line(self, item: CommandView, width: int) -> Line:
+        outcome = describe.outcome(item.ended or item.begun, words_of(self))
+        who_width = self.name_width(width, 5)
+        rest = max(8, width - who_width - 21)
+        return [
+            Span(" $ ", "dim"),
+            Span(fit_path(safe(item.begun.message), rest)),
+            Span(" " + fit(safe(item.begun.actor), who_width), agent_class(item.begun.actor)),
+            Span(fit(outcome.text, 10, "right"), outcome.style),
+            Span(fit(self._time(item), 7, "right"), "dim"),
+        ]
+
+    def _time(self, item: CommandView) -> str:
+        return lasting(item.begun.time, item.ended.time) if item.ended else age(item.begun.time, now_of(self))
+
+    def copied(self, item: CommandView) -> str:
+        return item.begun.message
