@@ -8,7 +8,7 @@ import pytest
 from calls import ok
 from tui.driving import MIDDLE, NARROW, WIDE, Desk, dashboard, past
 from tui.sessions import running, says
-from tui.societies import begins, to_pane, to_tasks, works
+from tui.societies import begins, needs_a_fence, runs, to_pane, to_tasks, works
 from watchroom import Agent, Workspace
 
 
@@ -309,12 +309,30 @@ async def test_ended_agents_are_dimmed_among_the_agents(workspace: Workspace, ta
         assert "● eve" in desk.words_in("#agents")
 
 
+async def test_the_overview_says_who_wrote_what_and_how_often(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.until(lambda: "✎ message root May I go on?" in desk.words_in("#needs"), "the message")
+        ok(workspace.tools("root"), "send_message", to="user", payload={"text": "Well?"})
+        await desk.until(lambda: "✎ message root ×2 Well?" in desk.words_in("#needs"), "the second message")
+
+
+async def test_what_went_wrong_with_a_command_shows_beside_its_agent(workspace: Workspace, task: str) -> None:
+    needs_a_fence(workspace)
+    runs(workspace, "eve", "echo oh; exit 1")
+    async with dashboard(workspace) as desk:
+        await desk.until(lambda: "● eve $ echo oh; exit 1" in desk.words_in("#agents"), "the command")
+        await to_tasks(desk)
+        await desk.until(
+            lambda: "eve programmer $ echo oh; exit 1" in desk.words_in("#members"), "the command"
+        )
+
+
 async def test_the_activity_says_what_a_society_does(workspace: Workspace, task: str) -> None:
     async with dashboard(workspace, size=WIDE) as desk:
         ok(workspace.tools_for_human("dana"), "end_task", task_id=task, status="failed", report="Too slow.")
         await desk.goes_to("8", "activity")
         await desk.sees(
-            "new agent", "architect · Plan it.", "end agent", "no more to test", "message", "→ user"
+            "new agent", "architect · Plan it.", "end agent", "no more to test", "message", "→ you"
         )
         await desk.sees(f"new task          {task[:8]}", "Too slow.")
         (ended,) = [line for line in desk.lines() if "Too slow." in line]
@@ -368,7 +386,7 @@ async def test_the_past_shows_that_moment_only_and_offers_no_acts(workspace: Wor
             "calc/value.py",
         ]
         assert [each.sender for each in desk.list("messages").items] == ["root", "tom", "eve"]
-        for offered in ("X end agent", "C cancel task", "m message", "f fences", "fenced in"):
+        for offered in ("X end", "C cancel", "m message", "f fences", "fenced in"):
             assert not desk.shows(offered)
         for key in ("X", "C", "m"):
             await desk.press(key)

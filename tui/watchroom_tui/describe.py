@@ -13,6 +13,7 @@ from watchroom.model import (
     SETTLING_NOTES,
     SHARED,
     SPAWN,
+    USER,
     Row,
     SessionStatus,
 )
@@ -103,9 +104,20 @@ def path_of(row: Row) -> str:
     return row.path
 
 
-def about(row: Row) -> str:
-    """What an operation was about, where nothing stands after it: of a command, the command itself."""
-    return f"$ {row.message}" if row.zone == "command" else path_of(row)
+def shown_path(row: Row, words: Catalogue) -> str:
+    """The path, where people read it who are meant by some: safe already."""
+    if row.zone == "agent" and row.tool == MESSAGE and row.path == USER:
+        return f"→ {words('tasks.you')}"
+    return safe(path_of(row))
+
+
+def doing(row: Row, words: Catalogue) -> tuple[Span, Span]:
+    """What an agent did, and to what, for where nothing stands after it: of a command, the command itself."""
+    went_wrong = row.outcome != "ok" or bool(row.detail.get("exit_code"))
+    style = "error" if went_wrong else "dim"
+    if row.zone == "command":
+        return Span("$", style), Span(safe(row.message))
+    return Span(tool(row, words), style), Span(shown_path(row, words))
 
 
 def outcome(row: Row, words: Catalogue) -> Span:

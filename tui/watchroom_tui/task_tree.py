@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from watchroom.model import Row
 from watchroom.projections import AgentView, CommandView, MemberView, Model, TaskView
 
 
@@ -63,9 +64,9 @@ def below(task: TaskView, agent: str) -> list[str]:
     return [each.id for each in task.members if each.id in found - {agent} and each.ended is None]
 
 
-def ended_agents(tasks: Iterable[TaskView]) -> frozenset[str]:
-    """The ids of all agents that work no more."""
-    return frozenset(each.id for task in tasks for each in task.members if each.ended is not None)
+def ended_agents(tasks: Iterable[TaskView]) -> dict[str, Row]:
+    """All agents that work no more, each with the row that ended it."""
+    return {each.id: each.ended for task in tasks for each in task.members if each.ended is not None}
 
 
 def _guides(depths: Sequence[int]) -> list[str]:

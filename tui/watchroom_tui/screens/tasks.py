@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from watchroom.model import USER, Row
-from watchroom.projections import Model, Need, NeedKind, TaskView
+from watchroom.projections import CommandView, MessageView, Model, Need, NeedKind, TaskView
 
 from watchroom_tui import describe
 from watchroom_tui.actions import bindings
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 NEEDS_OF_AN_AGENT: Final[tuple[NeedKind, ...]] = ("message", "failed", "denied", "stalled")
 
 
+T = TypeVar("T")
+
+
+def _kept(before: list[T], now: list[T]) -> list[T]:
+    """What was shown before, if it is the same: then there is nothing to draw."""
+    return before if now == before else now
+
+
 class TasksRoom(Room):
     ROOM: ClassVar = "tasks"
     BINDINGS = bindings("tasks")
@@ -54,6 +62,8 @@ class TasksRoom(Room):
         self._command_pane: CommandPane | None = None
         self._steering: Steering | None = None
         self._files_read: tuple[str, int] | None = None
+        self._messages: list[MessageView] = []
+        self._commands: list[CommandView] = []
         self._seen = 0
         self._previewed: Row | None = None
 
@@ -111,11 +121,11 @@ class TasksRoom(Room):
         """Bring the other panes up to the task under the cursor."""
         task = self.chosen_task
         path = task.id if task else ""
-        messages = tuple(each for each in model.messages if each.task == path)
-        commands = tuple(each for each in model.commands if each.task == path)
+        self._messages = _kept(self._messages, [each for each in model.messages if each.task == path])
+        self._commands = _kept(self._commands, [each for each in model.commands if each.task == path])
         self.members.show_of(path, member_items(task, model) if task else ())
-        self.messages.show_of(path, messages)
-        self.commands.show_of(path, commands)
+        self.messages.show_of(path, self._messages)
+        self.commands.show_of(path, self._commands)
         self.command_pane.show(self.commands.item)
         self._show_files(path, model)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from time import localtime, strftime
 
@@ -57,7 +57,7 @@ class RowList(LineList[Row]):
                 fit(describe.tool(item, words_of(self)), tool_width) + " ",
                 "dim" if item.version is None and item.outcome == "ok" else "",
             ),
-            Span(fit_path(safe(describe.path_of(item)), path_width) + "  "),
+            Span(fit_path(describe.shown_path(item, words_of(self)), path_width) + "  "),
             # Short outcomes stand in a column, so that the messages after them line up.
             Span(outcome.text.ljust(SHORT_OUTCOME), outcome.style),
         ]
@@ -86,7 +86,7 @@ class AgentList(LineList[AgentView]):
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._tasks: Sequence[TaskView] = ()
-        self._ended: frozenset[str] = frozenset()
+        self._ended: Mapping[str, Row] = {}
 
     def show_team(self, model: Model) -> None:
         """Show the agents of the model."""
@@ -101,8 +101,8 @@ class AgentList(LineList[AgentView]):
         now = now_of(self)
         status = item.status(now)
         says = describe.says(item, now, words_of(self))
-        is_ended = item.agent.id in self._ended
-        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, is_ended)
+        ended = self.age_of(self._ended.get(item.agent.id))
+        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, ended)
 
     def line(self, item: AgentView, width: int) -> Line:
         now = now_of(self)
@@ -119,19 +119,20 @@ class AgentList(LineList[AgentView]):
             Span(fit(item.agent.layer, layer_width), "dim"),
         ]
         says = describe.says(item, now, words_of(self))
-        if item.agent.id in self._ended:
+        ended = self._ended.get(item.agent.id)
+        if ended is not None:
             spans.append(Span(fit(words_of(self)("agents.ended"), rest), "dim"))
-            spans.append(Span(fit(age(item.heard, now), 6, "right"), "dim"))
+            spans.append(Span(fit(age(ended.time, now), 6, "right"), "dim"))
         elif says:
             spans.append(Span(fit(safe(says), rest), "" if item.status(now) == "waiting" else "dim"))
             spans.append(Span(fit(age(item.heard, now), 6, "right"), "dim"))
         elif last is None:
             spans.append(Span(fit(words_of(self)("agents.nothing_yet"), rest + 6), "dim"))
         else:
-            tool = describe.tool(last, words_of(self))
-            tool_width = min(len(tool), max(6, rest - 12))
-            spans.append(Span(fit(tool, tool_width) + " ", "error" if last.outcome != "ok" else "dim"))
-            spans.append(Span(fit_path(safe(describe.about(last)), max(0, rest - tool_width - 1))))
+            tool, path = describe.doing(last, words_of(self))
+            tool_width = min(len(tool.text), max(6, rest - 12))
+            spans.append(Span(fit(tool.text, tool_width) + " ", tool.style))
+            spans.append(Span(fit_path(path.text, max(0, rest - tool_width - 1))))
             spans.append(Span(fit(age(last.time, now), 6, "right"), "dim"))
         spans.append(Span(" " + sparkline(sparkline_counts(item.activity, now), spark_width), colour))
         return spans
@@ -152,14 +153,15 @@ class NeedList(LineList[Need]):
     def line(self, item: Need, width: int) -> Line:
         words = words_of(self)
         kind = describe.need_kind(item, words)
-        if item.kind == "request":
+        if item.kind in ("request", "message"):
+            times = f"×{item.times} " if item.times > 1 else ""
             text_width = max(10, width - 31)
             return [
                 Span(" "),
                 describe.NEED_MARKS[item.kind],
                 Span(" " + fit(kind, 10), "strong"),
                 Span(fit(safe(item.row.actor), 11) + " ", agent_class(item.row.actor)),
-                Span(fit(describe.subject(item, words), text_width)),
+                Span(fit(times + describe.subject(item, words), text_width)),
                 Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
             ]
         path_width = max(10, (width - 22) * 2 // 5)

@@ -10,8 +10,8 @@ from watchroom_tui.columns import fit_path
 from watchroom_tui.spans import Line
 from watchroom_tui.widgets.text_view import TextView
 
-_FRAME = 7
-"""So many cells of the title's line are not the title's."""
+_FRAME = 11
+"""So many cells of the title's line are for the frame, and between the command and how it stands."""
 
 
 class OutputView(TextView):

@@ -86,25 +86,26 @@ class TaskList(LineList[TaskItem]):
 class MemberTree(_NamingList[MemberItem]):
     """The agents of a task: who made whom, how each is, and what it does just now."""
 
+    _roles: tuple[Sequence[MemberItem], tuple[int, int]] = ((), (0, 0))
+
     def key_of(self, item: MemberItem) -> Hashable:
         return item.member.id
 
     def look_of(self, item: MemberItem) -> Hashable:
         look = (item.member, item.guides, self._mark(item), self._doing(item), self._age(item))
-        return (*look, self.longest_name, self._role_width(self.room.width))
+        return (*look, self.longest_name, self._longest_roles())
 
     def line(self, item: MemberItem, width: int) -> Line:
         member = item.member
         is_ended = member.ended is not None
         name_width = self.name_width(width, 2)
         name = fit(safe(member.id), max(1, name_width - len(item.guides)))
-        role_width = self._role_width(width)
         spans = [
             Span(" "),
             self._mark(item),
             Span(f" {item.guides}", "number"),
             Span(name, "dim" if is_ended else agent_class(member.id)),
-            Span(" " + fit(self._role(item, width), role_width) if role_width else "", "dim"),
+            Span(self._role(item, width), "dim"),
             Span(" " + fit(member.layer, 6) if width >= LAYERS_FROM else "", "dim"),
             Span(" "),
         ]
@@ -120,14 +121,22 @@ class MemberTree(_NamingList[MemberItem]):
     def names_of(self, item: MemberItem) -> Sequence[str]:
         return (item.guides + item.member.id.ljust(4),)
 
-    def _role_width(self, width: int) -> int:
-        return min(12, max((cell_len(self._role(each, width)) for each in self.items), default=0))
+    def _longest_roles(self) -> tuple[int, int]:
+        """How wide the widest role is, and the widest that no id says."""
+        if self._roles[0] is not self.items:
+            roles = [(cell_len(safe(each.member.role)), _says_role(each)) for each in self.items]
+            every = max((width for width, _ in roles), default=0)
+            unsaid = max((width for width, is_said in roles if not is_said), default=0)
+            self._roles = (self.items, (min(12, every), min(12, unsaid)))
+        return self._roles[1]
 
-    @staticmethod
-    def _role(item: MemberItem, width: int) -> str:
-        """The role; where there is little space, only if the id does not say it."""
-        role = item.member.role
-        return "" if width < ALL_FROM and role in item.member.id else safe(role)
+    def _role(self, item: MemberItem, width: int) -> str:
+        """The role in its column; where there is little space, only if the id does not say it."""
+        every, unsaid = self._longest_roles()
+        has_space = width >= ALL_FROM
+        column = every if has_space else unsaid
+        role = safe(item.member.role) if has_space or not _says_role(item) else ""
+        return " " + fit(role, column) if column else ""
 
     @staticmethod
     def _cut(doing: tuple[Span, ...], rest: int) -> tuple[Span, ...]:
@@ -158,9 +167,8 @@ class MemberTree(_NamingList[MemberItem]):
         is_done = view.session is not None and view.session.status == "done"
         if view.last is None or is_done:
             return (Span(words("tasks.rests" if is_done else "agents.nothing_yet"), "dim"),)
-        last = view.last
-        style = "error" if last.outcome != "ok" else "dim"
-        return Span(f"{describe.tool(last, words)} ", style), Span(safe(describe.about(last)))
+        tool, path = describe.doing(view.last, words)
+        return tool._replace(text=f"{tool.text} "), path
 
     def _age(self, item: MemberItem) -> str:
         view, now = item.view, now_of(self)
@@ -171,6 +179,11 @@ class MemberTree(_NamingList[MemberItem]):
 
     def copied(self, item: MemberItem) -> str:
         return item.member.id
+
+
+def _says_role(item: MemberItem) -> bool:
+    """Whether the agent's id says its role."""
+    return item.member.role in item.member.id
 
 
 def _named(actor: str, width: int, you: str) -> Span:
