@@ -10,7 +10,7 @@ from pathlib import Path
 
 from render import exact, render
 from rich.console import Console
-from shots import SHOTS, STORY_SECONDS, Shot, team_at_work
+from shots import SHOTS, Shot
 from watchroom import Workspace
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -56,12 +56,14 @@ def main() -> int:
             print(_named(shot))
         return 0
     given.to.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        with Console(stderr=True).status(f"A team works for {STORY_SECONDS:.0f} seconds …"):
-            workspace = stack.enter_context(team_at_work())
-        for shot in wanted:
-            picture = save(shot, workspace, given.to, with_svg=given.svg)
-            print(f"{_named(shot)}  {picture.stat().st_size / 1024:6.0f} KB  {picture}", flush=True)
+    for team in dict.fromkeys(shot.team for shot in wanted):
+        with ExitStack() as stack:
+            with Console(stderr=True).status("A team works for a while …"):
+                workspace = stack.enter_context(team())
+            for shot in wanted:
+                if shot.team is team:
+                    picture = save(shot, workspace, given.to, with_svg=given.svg)
+                    print(f"{_named(shot)}  {picture.stat().st_size / 1024:6.0f} KB  {picture}", flush=True)
     return 0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,8 +17,10 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 from watchroom import Workspace
+from watchroom.journal import RowFilter
 from watchroom.model import Row
-from watchroom.simulation import Simulation, roster
+from watchroom.simulation import Simulation, developer, roster
+from watchroom.society import Society
 from watchroom.texts import Language
 from watchroom.tree.layout import CONTROL
 from watchroom_tui.app import WatchroomApp
@@ -28,22 +32,50 @@ STORY_SPEED = 1.5
 
 NARROW, MIDDLE, WIDE = (80, 24), (120, 40), (200, 60)
 
+SOCIETY_SPEED = 1.0
+
+REQUIREMENT = """Build a small calculator for the command line.
+
+It reads a line, prints its value, and has tests."""
+
 Build: TypeAlias = Callable[[Workspace], App[Any]]
+Team: TypeAlias = Callable[[], AbstractContextManager[Workspace]]
 
 
-@dataclass(frozen=True, slots=True)
-class Shot:
-    """``build`` makes the app over the workspace of a team at work.
+@contextmanager
+def society_at_work() -> Iterator[Workspace]:
+    """Agents that have taken a task on, just after something went wrong."""
+    with (
+        TemporaryDirectory(prefix="night-train-") as root,
+        Workspace.open(os.path.join(root, "team")) as workspace,
+    ):
+        society = Society(workspace, lambda member: developer(member, "en", speed=SOCIETY_SPEED))
+        folder = os.path.join(root, "calculator")
+        task = society.submit_requirement(REQUIREMENT, folder, by="human:supervisor")
+        with ThreadPoolExecutor(1) as pool:
+            work = pool.submit(lambda: asyncio.run(society.run(task.id)))
+            _wait_until(workspace, lambda: _has_seen_a_failure(workspace))
+            yield workspace
+            workspace.tools_for_human("supervisor").dispatch_tool_call(
+                "end_task", {"task_id": task.id, "status": "cancelled", "report": ""}
+            )
+            work.result()
 
-    ``keys`` are pressed one after the other, then ``act`` may do what keys alone cannot.
-    """
 
-    name: str
-    size: tuple[int, int]
-    build: Build
-    keys: tuple[str, ...] = ()
-    act: Callable[[Pilot[Any]], Awaitable[None]] | None = None
-    title: str = "watchroom"
+def _has_seen_a_failure(workspace: Workspace) -> bool:
+    """Whether a command has failed: by then some agents have done their part, and one has to mend its own."""
+    only = RowFilter(zone="command", tool="end_command")
+    rows = workspace.journal.rows_before(workspace.journal.last_seq() + 1, only=only)
+    return any(row.detail.get("exit_code") for row in rows)
+
+
+def _wait_until(workspace: Workspace, holds: Callable[[], bool]) -> None:
+    changed = Event()
+    end = workspace.subscribe(changed.set)
+    while not holds():
+        changed.wait()
+        changed.clear()
+    end()
 
 
 @contextmanager
@@ -59,19 +91,40 @@ def team_at_work() -> Iterator[Workspace]:
         yield workspace
 
 
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """``build`` makes the app over the workspace of a team at work.
+
+    ``keys`` are pressed one after the other, then ``act`` may do what keys alone cannot. ``team`` gives that
+    workspace.
+    """
+
+    name: str
+    size: tuple[int, int]
+    build: Build
+    keys: tuple[str, ...] = ()
+    act: Callable[[Pilot[Any]], Awaitable[None]] | None = None
+    title: str = "watchroom"
+    team: Team = team_at_work
+
+
+def _dashboard(workspace: Workspace, language: Language = "en") -> WatchroomApp:
+    return WatchroomApp(
+        workspace.journal,
+        place="night-train/",
+        language=language,
+        control=os.path.join(workspace.root, CONTROL),
+        open_workspace=lambda: workspace,
+    )
+
+
 def _rooms(language: Language = "en") -> Build:
     """The dashboard over the team, just after somebody edited the plan by hand."""
 
     def build(workspace: Workspace) -> App[Any]:
         Path(workspace.root, "collaborative/current/plan.md").write_text("# Plan\n\nRewritten by hand.\n")
         workspace.scan()
-        return WatchroomApp(
-            workspace.journal,
-            place="night-train/",
-            language=language,
-            control=os.path.join(workspace.root, CONTROL),
-            open_workspace=lambda: workspace,
-        )
+        return _dashboard(workspace, language)
 
     return build
 
@@ -180,6 +233,15 @@ async def _writing_on_a_board(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
 
 
+async def _at_an_agent(pilot: Pilot[Any]) -> None:
+    """Have the newest agent of the task under the cursor, and the file that it wrote last shown."""
+    await _settled(pilot)
+    await pilot.press("9")
+    await _settled(pilot)
+    await pilot.press("tab", "end", "tab", "end")
+    await _settled(pilot)
+
+
 async def _merging(app: WatchroomApp, row: Row) -> None:
     await app.guide.to_merge(row)
 
@@ -208,5 +270,8 @@ SHOTS: tuple[Shot, ...] = (
     Shot("sides", WIDE, _rooms(), act=_at_the_dispute(_in_its_file, "s")),
     Shot("blame", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file, "b")),
     Shot("activity", MIDDLE, _rooms(), ("8", "down", "down"), act=_settled),
+    Shot("tasks", MIDDLE, _dashboard, act=_at_an_agent, team=society_at_work),
+    Shot("tasks-narrow", NARROW, _dashboard, ("9", "tab"), act=_settled, team=society_at_work),
+    Shot("tasks-wide", WIDE, _dashboard, act=_at_an_agent, team=society_at_work),
     Shot("help", MIDDLE, _rooms(), ("4", "question_mark"), act=_settled),
 )
