@@ -126,6 +126,14 @@ async def test_of_a_flood_the_newest_lines_are_kept(workspace: Workspace, task: 
         await desk.sees("… 3000 earlier lines", "│ 3001 ")
 
 
+async def test_a_scrollbar_that_comes_hides_no_letter(workspace: Workspace, task: str) -> None:
+    runs(workspace, "root", "for i in $(seq 40); do seq -s '' 60; done")
+    whole = "".join(str(n) for n in range(1, 61))
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.until(lambda: whole in desk.words_in("#output").replace(" ", ""), "a line, whole")
+
+
 async def test_an_ended_row_shows_its_output_in_the_detail(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "echo one; echo two")
     async with dashboard(workspace) as desk:

@@ -114,6 +114,10 @@ class TextView(Scrolled):
             self._measure()
             self.refresh()
 
+    def watch_show_vertical_scrollbar(self) -> None:
+        # Its cell is one less to write in, and no event says so.
+        self.call_after_refresh(self.on_resize)
+
     def clear(self) -> None:
         self._lines, self._subject, self._source = (), None, None
         self.virtual_size = Size(0, 0)
