@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from pty_driver import NotSeen, Terminal
 from runtime.weather import call, calling
 from tui.sessions import asks, running
+from tui.societies import begins, runs
 from watchroom import Toolbox, Workspace
 from watchroom_tui.safe import safe, safe_lines
 
@@ -141,9 +142,26 @@ async def _asked(workspace: Workspace, count: int) -> None:
     end()
 
 
+def take_a_task_on(workspace: Workspace, folder: Path) -> None:
+    """Hostile text in a task: asked for, told, written, named, run and printed."""
+    begins(workspace, folder, TEXT)
+    root = workspace.tools("root")
+    ok(root, "spawn_agent", role=HOSTILE["title"], instructions=TEXT, name="mallory")
+    for name, text in HOSTILE.items():
+        ok(root, "send_message", to="user", payload={"text": text})
+        ok(root, "write_file", path=f"{name}.md", content=text)
+        (folder / text.replace("/", "")).write_text(text, encoding="utf-8")
+    if workspace.commands.ladder.best is not None:
+        (folder / "all").write_text(TEXT, encoding="utf-8")
+        runs(workspace, "root", f"cat all; cat all >&2; : '{HOSTILE['clipboard']}'")
+        runs(workspace, "mallory", f"{HOSTILE['click']} {HOSTILE['link']}")
+    ok(root, "terminate_agent", agent_id="mallory", reason=HOSTILE["clipboard"])
+
+
 def made(root: Path) -> Path:
     with Workspace.open(root, agents=["alice", "bob"]) as workspace:
         asyncio.run(speak(workspace))
+        take_a_task_on(workspace, root.parent / "task")
         spread(workspace.tools("alice"), workspace.tools("bob"), "bob")
         for number, text in enumerate(HOSTILE.values()):
             name = text.replace("/", "").replace("\x00", "")
@@ -165,6 +183,7 @@ ROUNDS: Final = {
     "files": ("4", *"jjjjj", "\r", *"jj", "d", "\r", "G", "l" * 3, "\t"),
     "requests": ("7", "\r", "e", ESC, "G", "g", "\t", "j", "\t", "\t", "j", " ", "s", "z", "G", "g"),
     "activity": ("8", *(("j",) * 12), "\r", "G", "g", ESC, "/", *"evil", "\r", ESC, "o", "o", "o", "G"),
+    "tasks": ("9", "d", "G", ESC, *(("\t", "G", "g") * 6), "m", ESC, "\t", "C", ESC, "f", ESC),
     "urgent": (
         "!",
         "G",
@@ -197,6 +216,7 @@ ARRIVED: Final = {
     "files": "Versions",
     "requests": "Requests",
     "activity": "outcome",
+    "tasks": "Commands",
     "urgent": "incoming",
 }
 """What only stands there when the keys of the round before are dealt with."""

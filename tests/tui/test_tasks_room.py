@@ -123,6 +123,20 @@ async def test_enter_opens_a_message_whole(workspace: Workspace, task: str) -> N
         assert desk.pane == "messages"
 
 
+async def test_a_task_is_read_whole(workspace: Workspace, task: str, folder: Path) -> None:
+    ok(workspace.tools("root"), "end_task", status="done", report="It prints values.")
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.press("d")
+        await desk.until(lambda: desk.place == "TaskScreen", "the task")
+        await desk.sees(
+            "It reads a line and prints its value.", "human:dana", str(folder)[:40], "It prints values."
+        )
+        await desk.sees("4 layers beneath the first agent", "done")
+        await desk.press("escape")
+        assert desk.place == "tasks"
+
+
 async def test_each_task_has_messages_and_files_of_its_own(
     workspace: Workspace, task: str, tmp_path: Path
 ) -> None:
@@ -199,6 +213,19 @@ async def test_a_message_to_people_leads_to_itself_and_is_marked_as_seen(
         await desk.is_asked("May I go on?: root wrote to you. Did you look at it")
         await desk.press("y")
         await desk.until(lambda: not desk.model.needs, "nothing that waits")
+
+
+async def test_a_message_that_is_held_back_while_one_reads_is_led_to_all_the_same(
+    workspace: Workspace, task: str
+) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await to_pane(desk, "messages")
+        await desk.press("down")
+        ok(workspace.tools("root"), "send_message", to="user", payload={"text": "And now?"})
+        await desk.sees("1 new ↑")
+        await desk.press("exclamation_mark")
+        await desk.until(lambda: desk.cursor("messages").row.message == "And now?", "the cursor on it")
 
 
 async def test_writing_back_closes_the_need_as_well(workspace: Workspace, task: str) -> None:

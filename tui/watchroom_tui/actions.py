@@ -142,6 +142,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("write_to_agent", "tasks", "message", ("m",), footer=True, acts=True),
     Action("end_agent", "tasks", "end_agent", ("X",), footer=True, acts=True),
     Action("cancel_task", "tasks", "cancel_task", ("C",), footer=True, acts=True),
+    Action("task_detail", "tasks", "task_detail", ("d",), footer=True),
     Action("fences", "tasks", "fences", ("f",), footer=True),
     Action("rollback", "files", "rollback", ("r",), footer=True, acts=True),
     Action("settle", "files", "settle", ("c",), footer=True, acts=True),

@@ -19,6 +19,7 @@ from watchroom_tui.previewing import show_version
 from watchroom_tui.screens.detail import RowScreen
 from watchroom_tui.screens.fences import FencesScreen, fence_text
 from watchroom_tui.screens.room import Room
+from watchroom_tui.screens.task_detail import TaskScreen
 from watchroom_tui.steering import Steering
 from watchroom_tui.task_tree import member_items, task_items
 from watchroom_tui.widgets.frame import Footer
@@ -226,6 +227,9 @@ class TasksRoom(Room):
         self.show_model(self.watchroom.model)
         self.tasks.move_to(task)
         self._show_task(self.watchroom.model)
+        for each in (self.messages, self.commands):
+            # What is held back while one reads further down is wanted now.
+            each.action_first()
         if is_of_agent and self.messages.move_to(row.seq):
             self.front(self.messages)
         elif is_of_agent and self.members.move_to(row.path):
@@ -245,6 +249,8 @@ class TasksRoom(Room):
     def offers(self, action: str) -> bool:
         if action == "fences":
             return self.watchroom.feed.is_live
+        if action == "task_detail":
+            return self.chosen_task is not None
         if action == "cancel_task":
             return self.chosen_task is not None and self.chosen_task.ended is None
         if action == "end_agent":
@@ -280,6 +286,10 @@ class TasksRoom(Room):
             app.tell(app.words("tasks.nobody"), "warning")
             return
         end_agent(self.steering, task, item.member, app.words)
+
+    def action_task_detail(self) -> None:
+        if self.chosen_task is not None:
+            self.app.push_screen(TaskScreen(self.chosen_task))
 
     def action_cancel_task(self) -> None:
         app, task = self.watchroom, self.chosen_task

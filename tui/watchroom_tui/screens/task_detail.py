@@ -1,0 +1,68 @@
+"""One task, whole: what was asked for, by whom, where, and how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from textual import work
+from textual.app import ComposeResult
+from watchroom.projections import TaskView
+from watchroom.texts import Catalogue
+
+from watchroom_tui import describe
+from watchroom_tui.columns import fit
+from watchroom_tui.safe import safe, safe_lines
+from watchroom_tui.screens.sheet import Sheet
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.widgets.text_view import TextView
+
+LIMITS = ("depth", "agents", "steps")
+
+
+class TaskScreen(Sheet):
+    def __init__(self, task: TaskView) -> None:
+        super().__init__()
+        self._about = task
+
+    def compose(self) -> ComposeResult:
+        yield TextView(title="tasks.title", empty="empty.detail", id="detail", classes="pane")
+
+    def on_mount(self) -> None:
+        self.load()
+
+    @work(exclusive=True)
+    async def load(self) -> None:
+        app, task = self.watchroom, self._about
+
+        def read() -> list[Line]:
+            return task_lines(task, app.journal.content(task.row.seq), app.words)
+
+        lines = await asyncio.to_thread(read)
+        title = f"{app.words('tasks.title')} · {app.words('help.close')}"
+        self.query_one(TextView).show_words(task.id, lines, title=title)
+
+
+def task_lines(task: TaskView, content: str | None, words: Catalogue) -> list[Line]:
+    """The task as people read it; ``content`` is that of its first row."""
+    record: Mapping[str, Any] = json.loads(content or "{}")
+    limits = record.get("limits", {})
+    fields = {
+        "by": task.row.actor,
+        "begun": task.row.timestamp,
+        "folder": task.folder or words("tasks.no_folder"),
+        "limits": words("tasks.most", **{name: limits.get(name, "–") for name in LIMITS}),
+        "status": describe.task_status(task.status, words),
+    }
+    if task.ended is not None:
+        fields |= {"ended": task.ended.timestamp, "ended_by_whom": task.ended.actor}
+        fields |= {"report": task.ended.message} if task.ended.message else {}
+    lines: list[Line] = [
+        [Span(fit(f" {words(f'tasks.field.{name}')}", 14), "dim"), Span(safe(value))]
+        for name, value in fields.items()
+    ]
+    asked = safe_lines(str(record.get("requirement", task.row.message)).strip("\n"))
+    head = Span(f" {words('tasks.field.asked')}", "title")
+    return [*lines, [], [head], [], *([Span(" "), Span(line)] for line in asked)]
