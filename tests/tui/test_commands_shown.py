@@ -92,6 +92,28 @@ async def test_a_command_that_is_looked_at_stays_when_another_begins(workspace: 
         assert desk.words_in("#output").endswith("first")
 
 
+async def test_a_command_that_is_looked_at_goes_on_while_others_begin(
+    workspace: Workspace, task: str, folder: Path
+) -> None:
+    runs(workspace, "root", "echo first")
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        command = f"echo one; {WAITS.format(name='go')}; echo two"
+        work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
+        await desk.until(lambda: desk.words_in("#output").endswith("one"), "what it prints first")
+        await to_pane(desk, "commands")
+        await asyncio.to_thread(runs, workspace, "root", "echo between")
+        await desk.press("down")
+        await desk.until(lambda: desk.words_in("#output").endswith("one"), "the one that runs")
+        await asyncio.to_thread(runs, workspace, "root", "echo last")
+        await desk.sees("1 new ↑")
+        (folder / "go").touch()
+        await work
+        await desk.until(lambda: desk.words_in("#output").endswith("one two"), "what it prints last")
+        assert desk.cursor("commands").exit_code == 0
+        assert desk.shows("1 new ↑")
+
+
 @pytest.mark.parametrize("size", [MIDDLE, NARROW])
 async def test_output_scrolls_with_what_comes_unless_one_has_scrolled_up(
     workspace: Workspace, task: str, folder: Path, size: tuple[int, int]

@@ -62,7 +62,7 @@ class TasksRoom(Room):
         self.output = OutputView(title="pane.output", empty="empty.output", id="output", classes="pane")
         self._command_pane: CommandPane | None = None
         self._steering: Steering | None = None
-        self._files_read: tuple[str, int] | None = None
+        self._files_of = ""
         self._messages: list[MessageView] = []
         self._commands: list[CommandView] = []
         self._seen = 0
@@ -133,17 +133,15 @@ class TasksRoom(Room):
     def _show_files(self, task: str, model: Model) -> None:
         """Read the task's files anew if one has changed."""
         if not task:
-            self._files_read = None
+            self._files_of = ""
             self._take_files("", [])
             return
         mine = (row.seq for row in model.recent if row.zone == "file" and row.path.startswith(f"{task}/"))
         newest = next(mine, 0)
         oldest = model.recent[-1].seq if model.recent else 0
-        was_read = self._files_read is not None and self._files_read[0] == task
         # What came before all of the rows that the model has at hand may be a file, too.
-        if not was_read or newest > self._seen or oldest > self._seen:
-            self._files_read = (task, model.seq)
-            self._seen = model.seq
+        if task != self._files_of or max(newest, oldest) > self._seen:
+            self._files_of, self._seen = task, model.seq
             self.load_files(task, model.seq)
 
     @work(exclusive=True, group="files")

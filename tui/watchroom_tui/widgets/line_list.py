@@ -43,6 +43,9 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
     GROWS_AT_TOP = False
     """Whether new items come first: then the list holds still while the cursor is not on the first."""
 
+    ITEMS_CHANGE = False
+    """Whether what is shown of an item may become another while it stands there."""
+
     class Highlighted(Message):
         """The cursor is on another item, or on none: see the sender's ``item``."""
 
@@ -105,8 +108,9 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
             if self.GROWS_AT_TOP and self._is_being_read() and self._has_grown(before):
                 self._held = items
                 self._retitle()
-                return
-            self._take(items)
+                self._renew()
+            else:
+                self._take(items)
         self._redraw_changed()
 
     def show_of(self, subject: Hashable, items: Sequence[T]) -> None:
@@ -126,6 +130,12 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
                 self._move_cursor(index)
                 return True
         return self.clear_filter() and self.move_to(key)
+
+    def _renew(self) -> None:
+        """Bring what is shown up to date, while what is new is held back."""
+        if self.ITEMS_CHANGE and self._held is not None:
+            now = {self.key_of(item): item for item in self._held}
+            self._shown = [now.get(self.key_of(item), item) for item in self._shown]
 
     def _has_grown(self, before: Sequence[T]) -> bool:
         """Whether others stand at the top than before, or what came there is held back already."""

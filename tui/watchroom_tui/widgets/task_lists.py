@@ -197,6 +197,7 @@ class MessageList(_NamingList[MessageView]):
     """Messages, newest first: who wrote to whom, and how far it got."""
 
     GROWS_AT_TOP = True
+    ITEMS_CHANGE = True
 
     def key_of(self, item: MessageView) -> Hashable:
         return item.row.seq
@@ -258,6 +259,7 @@ class CommandList(_NamingList[CommandView]):
     """Commands, newest first: who ran each, how it ended, how long it took."""
 
     GROWS_AT_TOP = True
+    ITEMS_CHANGE = True
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
