@@ -197,11 +197,19 @@ async def test_a_fence_that_does_not_work_says_why(workspace: Workspace) -> None
         await desk.sees("no user namespaces␛[31m", "[/b]")
 
 
-async def test_in_the_past_a_command_runs_as_it_did_then(workspace: Workspace, task: str) -> None:
-    runs(workspace, "root", "echo one; sleep 0.3; echo two")
+async def test_in_the_past_a_command_runs_as_it_did_then(
+    workspace: Workspace, task: str, folder: Path
+) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        command = f"echo one; {WAITS.format(name='go')}; echo two"
+        work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
+        await desk.until(lambda: desk.words_in("#output").endswith("one"), "what it prints first")
+        (folder / "go").touch()
+        await work
     workspace.flush()
     rows = workspace.journal.rows(0)
-    (printed,) = [row.seq for row in rows if row.tool == "command_output"][:1]
+    printed = next(row.seq for row in rows if row.tool == "command_output")
     async with past(workspace.journal, printed) as desk:
         await to_tasks(desk)
         await desk.until(lambda: desk.words_in("#output").endswith("one"), "what it had printed")
