@@ -9,6 +9,7 @@ import pytest
 from tui.driving import MIDDLE, NARROW, Desk, dashboard, past
 from tui.societies import begins, needs_a_fence, runs, to_pane, to_tasks
 from watchroom import Workspace
+from watchroom.model import Write
 from watchroom.sandbox.ladder import Ladder, Rung
 from watchroom_tui.screens.fences import FencesScreen
 
@@ -218,3 +219,24 @@ async def test_in_the_past_a_command_runs_as_it_did_then(
     async with past(workspace.journal, rows[-1].seq) as desk:
         await to_tasks(desk)
         await desk.until(lambda: desk.words_in("#output").endswith("one two"), "all that it printed")
+
+
+async def test_of_a_command_that_has_printed_nothing_yet_that_is_said(
+    workspace: Workspace, task: str, folder: Path
+) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", WAITS.format(name="go")))
+        await desk.until(lambda: "printed nothing yet" in desk.words_in("#output"), "that it is quiet")
+        (folder / "go").touch()
+        await desk.until(lambda: "It printed nothing." in desk.words_in("#output"), "that it stayed so")
+        await work
+
+
+async def test_of_a_command_that_was_cut_off_that_is_said(workspace: Workspace, task: str) -> None:
+    begun = Write("root", "run_command", "command", f"{task}/c1", "make", "make", 0)
+    cut_off = Write("system", "end_command", "command", f"{task}/c1", '{"interrupted": true}', "make", 1)
+    workspace.journal.append([begun, cut_off._replace(detail={"interrupted": True})])
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        await desk.until(lambda: "how far it got nobody knows" in desk.words_in("#output"), "how it ended")

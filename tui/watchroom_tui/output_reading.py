@@ -48,7 +48,7 @@ class OutputReader:
                 stream = str(row.detail.get("stream", "stdout"))
                 self._printed.take(stream, self._journal.content(row.seq) or "")
             self._seen = max(self._seen, until)
-            return self._printed.lines(self._words)
+            return self._printed.lines(self._words) or [_noted(self._words("output.nothing_yet"))]
 
 
 def read_ended(content: str, words: Catalogue) -> list[Line]:
@@ -64,6 +64,8 @@ def read_ended(content: str, words: Catalogue) -> list[Line]:
         lines.append(_noted(words("output.cut")))
     if "error" in record:
         lines += [_noted(line) for line in safe_lines(str(record.get("message") or record["error"]))]
+    if record.get("interrupted"):
+        lines.append(_noted(words("output.interrupted")))
     return lines or [_noted(words("output.nothing"))]
 
 

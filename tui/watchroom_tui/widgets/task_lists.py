@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from rich.cells import cell_len
 from watchroom.model import USER, Row
-from watchroom.projections import CommandView, MessageView
+from watchroom.projections import AgentView, CommandView, MessageView
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path, lasting
@@ -150,7 +150,9 @@ class MemberTree(_NamingList[MemberItem]):
     def _mark(self, item: MemberItem) -> Span:
         if item.member.ended is not None:
             return describe.ENDED_MARK
-        return describe.STATUS_MARKS[item.view.status(now_of(self)) if item.view else "idle"]
+        if item.view is None or _rests(item.view):
+            return describe.STATUS_MARKS["idle"]
+        return describe.STATUS_MARKS[item.view.status(now_of(self))]
 
     def _doing(self, item: MemberItem) -> tuple[Span, ...]:
         """What it does, in one piece, or in two: the tool, and to what."""
@@ -164,9 +166,8 @@ class MemberTree(_NamingList[MemberItem]):
             return (Span(safe(said), "" if view.status(now) == "waiting" else "dim"),)
         if item.command is not None:
             return Span("$ ", "dim"), Span(safe(item.command.begun.message))
-        is_done = view.session is not None and view.session.status == "done"
-        if view.last is None or is_done:
-            return (Span(words("tasks.rests" if is_done else "agents.nothing_yet"), "dim"),)
+        if view.last is None or _rests(view):
+            return (Span(words("tasks.rests" if _rests(view) else "agents.nothing_yet"), "dim"),)
         tool, path = describe.doing(view.last, words)
         return tool._replace(text=f"{tool.text} "), path
 
@@ -303,3 +304,8 @@ class CommandList(_NamingList[CommandView]):
 
     def copied(self, item: CommandView) -> str:
         return item.begun.message
+
+
+def _rests(view: AgentView) -> bool:
+    """Whether it has nothing to do until somebody writes to it."""
+    return view.session is not None and view.session.status == "done"
