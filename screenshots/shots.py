@@ -44,7 +44,7 @@ Team: TypeAlias = Callable[[], AbstractContextManager[Workspace]]
 
 @contextmanager
 def society_at_work() -> Iterator[Workspace]:
-    """Agents that have taken a task on, just after something went wrong."""
+    """Agents that have taken a task on, just after something went wrong and was mended."""
     with (
         TemporaryDirectory(prefix="night-train-") as root,
         Workspace.open(os.path.join(root, "team")) as workspace,
@@ -54,7 +54,7 @@ def society_at_work() -> Iterator[Workspace]:
         task = society.submit_requirement(REQUIREMENT, folder, by="human:supervisor")
         with ThreadPoolExecutor(1) as pool:
             work = pool.submit(lambda: asyncio.run(society.run(task.id)))
-            _wait_until(workspace, lambda: _has_seen_a_failure(workspace))
+            _wait_until(workspace, lambda: _has_mended(workspace))
             yield workspace
             workspace.tools_for_human("supervisor").dispatch_tool_call(
                 "end_task", {"task_id": task.id, "status": "cancelled", "report": ""}
@@ -62,11 +62,12 @@ def society_at_work() -> Iterator[Workspace]:
             work.result()
 
 
-def _has_seen_a_failure(workspace: Workspace) -> bool:
-    """Whether a command has failed: by then some agents have done their part, and one has to mend its own."""
+def _has_mended(workspace: Workspace) -> bool:
+    """Whether a command has failed, and the next one did not: by then some agents have done their part."""
     only = RowFilter(zone="command", tool="end_command")
     rows = workspace.journal.rows_before(workspace.journal.last_seq() + 1, only=only)
-    return any(row.detail.get("exit_code") for row in rows)
+    codes = [row.detail.get("exit_code") for row in rows]
+    return any(codes) and not codes[0]
 
 
 def _wait_until(workspace: Workspace, holds: Callable[[], bool]) -> None:
