@@ -11,6 +11,7 @@ from watchroom.errors import InvalidAgentId, InvalidName, InvalidPath, InvalidSe
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, SYSTEM
 
 MAX_PART_BYTES: Final = 200
+MAX_AGENT_ID: Final = 64
 MAX_PATH_BYTES: Final = 1000
 RESERVED_PARTS: Final = frozenset({".watchroom", ".versions", ".crdt_state", ".locks", ".git"})
 RESERVED_IDS: Final = frozenset({OUTSIDE, SYSTEM, "human", "user"})

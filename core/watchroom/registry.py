@@ -160,18 +160,24 @@ class Registry:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._version = 0
-        self._config = Config()
+        self._known: tuple[int, Config] = (0, Config())
+        """The newest version, and what holds by it: always assigned together, for threads read both."""
         self._ever_known: set[str] = set()
         self._looked_through = 0
 
     def current(self) -> Config:
         """The newest valid config: one that was broken by hand does not count until it is mended."""
+        return self._newest()[1]
+
+    def _newest(self) -> tuple[int, Config]:
         head = self._journal.head("config", CONFIG_PATH)
-        if head is not None and head.version != self._version:
-            self._config = self._newest_valid(head.version or 0)
-            self._version = head.version or 0
-        return self._config
+        known = self._known
+        if head is None or head.version == known[0]:
+            return known
+        found = (head.version or 0, self._newest_valid(head.version or 0))
+        if found[0] > self._known[0]:
+            self._known = found
+        return found
 
     def _newest_valid(self, version: int) -> Config:
         while version > 0:
@@ -198,19 +204,19 @@ class Registry:
     def agent(self, agent_id: str) -> Agent:
         """The agent of that id. Raises `InvalidAgentId`, `UnknownAgent`."""
         names.agent_id(agent_id)
-        agent = self._config.agents.get(agent_id) or self.current().agents.get(agent_id)
+        agent = self._known[1].agents.get(agent_id) or self.current().agents.get(agent_id)
         if agent is None:
-            raise UnknownAgent(agent=agent_id, known=", ".join(self._config.agents) or "-")
+            raise UnknownAgent(agent=agent_id, known=", ".join(self._known[1].agents) or "-")
         return agent
 
     def add(self, agents: Iterable[Agent], write: Callable[[str, int], None]) -> None:
         """Register agents by handing the new config and the version it follows to ``write``."""
-        config = self.current()
+        version, config = self._newest()
         new = [agent for agent in agents if config.agents.get(agent.id) != agent]
         if new:
             changed = config.with_agents(new)
             _check_supervisors(changed)
-            write(render(changed), self._version)
+            write(render(changed), version)
 
 
 __all__ = ["LAYERS", "Agent", "Config", "Layer", "Registry", "agent_born", "downward", "parse", "render"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -16,7 +16,7 @@ from watchroom.mail import Mailroom
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Agent, Config, Registry, render
 from watchroom.texts import Language
-from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, document_at
+from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, document_at, place
 from watchroom.tree.tree import Tree, export
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import (
@@ -133,7 +133,8 @@ class Workspace:
             names.agent_id(agent.id)
         known = self.config.agents
         # An id alone registers an unknown agent; it does not take a known one's role away.
-        wanted = [agent for agent in given if agent.id not in known or agent != Agent(agent.id)]
+        new = [agent for agent in given if agent.id not in known or agent != Agent(agent.id)]
+        wanted = [_still_in_task(agent, known) for agent in new]
         while True:
             try:
                 self._registry.add(wanted, self._write_config)
@@ -196,7 +197,9 @@ class Workspace:
         with self._commands_lock:
             if self._commands is None:
                 approvals = Approvals(self._store, self.requests, os.path.join(self.root, CONTROL))
-                self._commands = Commands(self._store, self.task_files, approvals, self._ladder)
+                self._commands = Commands(
+                    self._store, self.task_files, approvals, self.members.has_ended, self._ladder
+                )
             return self._commands
 
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
@@ -236,9 +239,15 @@ class Workspace:
     def check(self, files: Iterable[str | os.PathLike[str]]) -> list[Row]:
         """Compare only these files with the journal; returns the rows of outside edits that were new."""
         relative = [tuple(os.path.relpath(file, self.root).split(os.sep)) for file in files]
+        # The folder of an agent that is just being registered is no file of anybody's.
+        relative = [parts for parts in relative if not self._is_agents_folder(parts)]
         documents = {name for parts in relative if (name := document_at(parts))}
         edits = self._check_documents(documents) if documents else []
         return [*self._outside.check_files(relative), *edits]
+
+    def _is_agents_folder(self, parts: tuple[str, ...]) -> bool:
+        own = place("private", parts[-1])
+        return parts == own and os.path.isdir(os.path.join(self.root, *parts))
 
     def _check_documents(self, names: Iterable[str] | None = None) -> list[Row]:
         """Put right the checkpoints of these documents, or of all; the rows of what somebody wrote there."""
@@ -289,3 +298,9 @@ class Workspace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _still_in_task(agent: Agent, known: Mapping[str, Agent]) -> Agent:
+    """Registering an agent anew gives it no way out of its task."""
+    before = known.get(agent.id)
+    return agent._replace(task=before.task) if before is not None and not agent.task else agent

@@ -16,7 +16,7 @@ from cli.running import Captured, as_typed, misuse, spawned
 from runtime.models.server import Exchange, serving
 from tasking import on_disk
 from watchroom import Workspace, names
-from watchroom_tui.cli import OK, REFUSED
+from watchroom_tui.cli import OK, REFUSED, USAGE
 
 REQUIREMENT = "Build a calculator for the command line."
 
@@ -172,3 +172,48 @@ async def test_a_model_that_cannot_be_reached_leaves_the_task_open(tmp_path: Pat
     assert json.loads(done.stdout)["status"] == "open"
     assert "no such model" in done.stderr
     assert "wait for you" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "rule"),
+    [("~", "home folder"), ("/", "home folder"), ("other/agents", "another team"), ("file", "no folder")],
+)
+def test_a_folder_that_is_no_place_for_agents_is_refused_and_nothing_is_made(
+    tmp_path: Path, where: str, rule: str
+) -> None:
+    with Workspace.open(tmp_path / "other", agents=["alice"]):
+        pass
+    (tmp_path / "file").write_text("x")
+    given = os.path.expanduser(where) if where in ("~", "/") else str(tmp_path / where)
+    before = sorted(tmp_path.rglob("*"))
+    done = spawned("task", "x", "--workspace", given, "--team", str(tmp_path / "team"), "--headless")
+    assert (done.returncode, done.stdout) == (REFUSED, "")
+    assert rule in done.stderr or "folder" in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+async def test_a_task_goes_on_with_the_kind_of_model_it_was_begun_with(tmp_path: Path) -> None:
+    given = ["task", "x", "--workspace", str(tmp_path / "app"), "--headless", "--model", "m1"]
+    done = await asyncio.to_thread(spawned, *given, "--base-url", "http://127.0.0.1:9/v1")
+    assert done.returncode == REFUSED
+    team = str(tmp_path / "app-watchroom")
+    again = await asyncio.to_thread(spawned, "task", "--team", team, "--headless")
+    assert again.returncode == USAGE
+    assert "--model m1" in again.stderr
+    assert f"watchroom task --team {team}" in done.stderr
+
+
+def test_limits_hold_from_the_beginning(capsys: Captured, tmp_path: Path) -> None:
+    app = str(tmp_path / "app")
+    for limit in ("--steps", "--agents", "--depth"):
+        assert "1 or more" in misuse(capsys, "task", "x", "--workspace", app, limit, "0")
+        assert "when a task begins" in misuse(capsys, "task", "--workspace", app, limit, "5")
+    assert "--base-url goes with --model" in misuse(
+        capsys, "task", "x", "--workspace", app, "--base-url", "http://127.0.0.1:9/v1"
+    )
+
+
+def test_a_team_whose_steps_are_used_up_fails(folder: Path) -> None:
+    done = spawned("task", REQUIREMENT, "--workspace", str(folder), "--headless", "--steps", "6")
+    assert done.returncode == REFUSED
+    assert json.loads(done.stdout)["status"] != "done"

@@ -111,7 +111,7 @@ class Members(RuleBasedStateMachine):
         result = self.calls(actor, "send_message", to=receiver, payload={"text": "Hello."})
         if self.has_ended(actor):
             assert result["error"] == "agent_ended"
-        elif self.agents[actor].task != self.agents[receiver].task:
+        elif actor == receiver or self.agents[actor].task != self.agents[receiver].task:
             assert result["error"] == "unknown_agent"
         elif self.has_ended(receiver):
             assert result["error"] == "agent_ended"

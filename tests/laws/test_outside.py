@@ -246,3 +246,10 @@ def test_scanning_does_not_depend_on_the_clock(workspace: Workspace, notes: Path
     notes.write_text("by hand")
     os.utime(notes, (time.time() + 1e6, time.time() + 1e6))
     assert len(workspace.scan()) == 1
+
+
+def test_the_folder_of_an_agent_is_no_file_that_somebody_made(root: Path, workspace: Workspace) -> None:
+    os.makedirs(root / "agents" / "zoe", exist_ok=True)
+    before = workspace.journal.last_seq()
+    assert workspace.check([root / "agents" / "zoe"]) == []
+    assert workspace.journal.last_seq() == before

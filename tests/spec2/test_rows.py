@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -231,3 +232,10 @@ def test_what_somebody_changed_in_the_folder_is_found_and_recorded(team: Team) -
 def test_a_folder_that_nobody_has_looked_into_is_nobodys_business(team: Team) -> None:
     (team.folder / "old.txt").write_text("here before")
     assert team.workspace.verify() == []
+
+
+def test_a_folder_of_ours_that_somebody_cleaned_away_is_made_again(team: Team) -> None:
+    ok(team.one, "write_file", path="a.txt", content="x")
+    shutil.rmtree(team.folder / ".watchroom")
+    ok(team.one, "write_file", path="b.txt", content="y")
+    assert on_disk(team.folder) == {"a.txt": b"x", "b.txt": b"y"}

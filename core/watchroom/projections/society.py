@@ -172,7 +172,7 @@ class Society:
             self._begun[row.path] = row
             return ()
         self._ended[row.path] = row
-        return tuple(each.id for each in self._members(row.path))
+        return tuple(each.id for each in self._members(row.path) if each.ended == row)
 
     def _apply_to_agent(self, row: Row) -> tuple[str, ...]:
         self._tasks = None

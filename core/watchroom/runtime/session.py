@@ -10,7 +10,7 @@ import asyncio
 import time
 from bisect import insort
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +21,7 @@ from watchroom.runtime import answering
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
 from watchroom.runtime.describing import detail_of, heard_in, message_of
 from watchroom.runtime.events import Event, LlmStream
-from watchroom.runtime.messages import ToolCall
+from watchroom.runtime.messages import AssistantMessage, ToolCall
 from watchroom.runtime.record import step_record
 from watchroom.runtime.runtime import AgentRuntime
 from watchroom.runtime.state import AgentState, StepResult, call_key
@@ -62,11 +62,20 @@ class Session:
         self._heard, _ = heard_in(last)
         self._mail: list[Recorded] = []
         self._messages: deque[Recorded] = deque()
+        self.begun = 0
+        """Its first row: who held or ended the agent before it, did not mean this session."""
         self._last_word: Row | None = None
+        self._spoke_last = 0
+        self.on_standstill: Callable[[], None] | None = None
+        """Called whenever it begins to wait for a person."""
         self._called = asyncio.Event()
         self._in_tool = False
         self._streamed: list[str] = []
         self._telling: asyncio.TimerHandle | None = None
+
+    def is_meant(self, row: Row) -> bool:
+        """Whether what was said by ``row`` is for this session: of what came before it only messages are."""
+        return row.seq > self.begun or row.tool == MESSAGE
 
     @property
     def heard(self) -> int:
@@ -87,6 +96,8 @@ class Session:
         while True:
             await self._heed()
             status = self._state.status
+            if status in ("waiting_for_human_input", "paused") and self.on_standstill is not None:
+                self.on_standstill()
             if status == "waiting_for_human_input":
                 await self._wait_for_answer()
             elif status == "cancelled" or (status in ENDED and (self._last_word is not None or not stay)):
@@ -119,8 +130,10 @@ class Session:
             self._called.set()
 
     def is_over(self, word: Row) -> None:
-        """The agent has ended, says this row: it is cancelled at what it does, unless it said so itself."""
+        """The agent has ended, says this row: it is cancelled at what it does. If it said so itself, its
+        model has one more word, with which nothing is done."""
         self._last_word = word
+        self._spoke_last = self._times_spoken()
         self._called.set()
 
     def was_resumed(self, begun: Iterable[str], waiting: Iterable[Recorded]) -> None:
@@ -174,8 +187,10 @@ class Session:
         try:
             while not step.done() and not self._is_cut_short():
                 called = asyncio.create_task(self._called.wait())
-                await asyncio.wait({step, called}, return_when=asyncio.FIRST_COMPLETED)
-                called.cancel()
+                try:
+                    await asyncio.wait({step, called}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    called.cancel()
                 self._called.clear()
         finally:
             if not step.done():
@@ -194,7 +209,19 @@ class Session:
         return PAUSE in said or CANCEL in said or self._is_ended_by_others()
 
     def _is_ended_by_others(self) -> bool:
-        return self._last_word is not None and self._last_word.actor != self.agent_id
+        if self._last_word is None or self._state.status in ENDED:
+            return False
+        return self._last_word.actor != self.agent_id
+
+    def _goes_too_far(self) -> bool:
+        """Whether it has ended by its own word, and would do something more, or wait for somebody."""
+        if self._last_word is None or self._state.status in ENDED:
+            return False
+        waits = self._state.status in ("waiting_for_human_input", "paused")
+        return waits or (self._times_spoken() > self._spoke_last and bool(self._state.open_calls))
+
+    def _times_spoken(self) -> int:
+        return sum(isinstance(message, AssistantMessage) for message in self._state.messages)
 
     async def _heed(self) -> None:
         """Act on what was said, in order. Messages wait until the calls before them have their results."""
@@ -213,7 +240,7 @@ class Session:
                 await self._cancel(row, mail.text)
             elif row.tool == ANSWER and self._state.asked is not None:
                 await self._take_answer()
-        if self._last_word is not None and self._is_ended_by_others() and self._state.status not in ENDED:
+        if self._last_word is not None and (self._is_ended_by_others() or self._goes_too_far()):
             await self._cancel(self._last_word, self._last_word.message)
         if self._state.status != "cancelled":
             while self._messages and answering.can_be_told(self._state):

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from watchroom import names
 from watchroom.mail import Mailroom
-from watchroom.model import MESSAGE, Row, SessionStatus
+from watchroom.model import Row, SessionStatus
 from watchroom.runtime.agent import Agent, RuntimeConfig
 from watchroom.runtime.describing import detail_of, heard_in
 from watchroom.runtime.messages import AssistantMessage, Message
@@ -76,7 +76,7 @@ class Sessions:
         """The first row. What was said to the agent since its last session was done, or since it was made,
         is for this one."""
         last = self._zone.newest_step(names.agent_id(agent_id))
-        heard = self._zone.made_at(agent_id) if last is None else None
+        heard = self._zone.heard_from(agent_id) if last is None else None
         if last is not None and status_in(last) == "done":
             heard = heard_in(last)[0]
         detail = detail_of(state, heard=heard)
@@ -106,7 +106,8 @@ class Sessions:
 
     async def has_mail(self, session: Session) -> bool:
         """Whether something was said to the session that it has not acted on."""
-        return bool(await finished(self._threads, self._zone.steering, session.path, session.heard))
+        said = await finished(self._threads, self._zone.steering, session.path, session.heard)
+        return any(session.is_meant(mail.row) for mail in said)
 
     def list(self, agent_id: str = "") -> list[SessionHead]:
         """All sessions, of all agents or of one, in the order of their ids."""
@@ -131,27 +132,24 @@ class Sessions:
         first: Row,
         last: Row,
     ) -> AsyncIterator[Session]:
-        """The session, hearing what is said to it. Of what was said before its ``first`` row only messages
-        are for it: who held or ended the agent then, did not mean this session."""
+        """The session, hearing what is said to it since its ``first`` row, and messages from before."""
         path = session_path(agent_id, state.session_id)
         session = Session(
             self._zone, self._requests, self._threads, agent_id, agent, config or RuntimeConfig(), state, last
         )
+        session.begun = first.seq
         loop = asyncio.get_running_loop()
-
-        def is_meant(row: Row) -> bool:
-            return row.seq > first.seq or row.tool == MESSAGE
 
         def take(row: Row) -> None:
             # The mailroom may still be busy with what was said before this session began.
-            if is_meant(row):
+            if session.is_meant(row):
                 call_on(loop, partial(session.takes, self._zone.recorded(row)))
 
         end = self._mailroom.subscribe((agent_id, path), take)
         try:
             # What was said before somebody listened.
             for mail in await finished(self._threads, self._zone.steering, path, heard_in(last)[0]):
-                if is_meant(mail.row):
+                if session.is_meant(mail.row):
                     session.takes(mail)
             yield session
         finally:

@@ -112,10 +112,22 @@ class TaskFolder:
         parts = _parts(path)
         try:
             with self._refusals(path):
-                self._folder.write(parts, data)
+                self._put(parts, data)
         except (NotADirectoryError, NotAFile) as error:
             self._check_steps(path, parts)
             raise NotText(rule="not_a_file") from error
+
+    def _put(self, parts: Parts, data: bytes) -> None:
+        try:
+            self._folder.write(parts, data)
+        except FileNotFoundError:
+            # Somebody cleaned up, and took our own folder away.
+            if os.path.isdir(self._folder.scratch) or not os.path.isdir(self.path):
+                raise
+            scratch = self._folder.scratch
+            self._folder.close()
+            self._folder = Folder(self.path, scratch)
+            self._folder.write(parts, data)
 
     def entries(self, path: str = ".") -> list[Found]:
         """What stands in a folder, in order of name. Raises `NotFound`, `PathTraversalBlocked`."""

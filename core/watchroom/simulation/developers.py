@@ -27,6 +27,7 @@ _NAMED: Final = re.compile(rf"`({PACKAGE}\w*)`")
 _MODULE: Final = re.compile(rf"({PACKAGE}\w*)/(\w+)\.py")
 _ASSERTION: Final = re.compile(r"(\w*Error: .*)")
 _LONGEST: Final = 200
+_CUT_OFF: Final = frozenset({"command_interrupted", "command_stopped"})
 
 _THINKS: Final = 0.6
 _WORD_SECONDS: Final = 0.08
@@ -96,7 +97,7 @@ def _root(requirement: str, parent: str, say: Lines) -> Follow:
     problem = _problem(heard.result) if not architect else report or architect
     count = 0
     if package is not None:
-        heard = yield _tests(say("root_checks"), f"discover -s {package[1]}/tests -t .")
+        heard = yield from _tested(say("root_checks"), f"discover -s {package[1]}/tests -t .")
         count, problem = _outcome(heard.result)
     if package is None or problem:
         said = say("root_broken", problem=problem)
@@ -127,17 +128,17 @@ def _architect(requirement: str, parent: str, say: Lines) -> Follow:
     test = f"{package}/tests/test_{package}.py"
     yield _file(say("architect_tests"), test, f"test_{PACKAGE}.py", package)
     yield _file(say("architect_explains"), f"{package}/README.md", "README.md", package)
-    heard = yield _tests(say("architect_runs"), f"discover -s {package}/tests -t .")
+    heard = yield from _tested(say("architect_runs"), f"discover -s {package}/tests -t .")
     count, problem = _outcome(heard.result)
-    said = say("architect_broken", package=package, problem=problem)
-    yield _tell(parent, said if problem else say("architect_reports", package=package, count=count))
+    broken = say("architect_broken", package=package, problem=problem)
+    yield _tell(parent, broken if problem else say("architect_reports", package=package, count=count))
     yield Move(say("architect_rests"))
 
 
 def _phase(modules: tuple[str, ...], package: str, say: Lines) -> Part[str]:
     """Has these modules written at the same time; gives what stands in the way, empty if nothing does."""
     who: dict[str, str] = {}
-    heard = Heard({})
+    said: list[tuple[str, str]] = []
     for module in modules:
         heard = yield Move(
             say("architect_spawns", module=f"{module}.py"),
@@ -151,14 +152,15 @@ def _phase(modules: tuple[str, ...], package: str, say: Lines) -> Part[str]:
         if not heard.result.get("success"):
             return _problem(heard.result)
         who[str(heard.result["agent_id"])] = module
+        said += heard.said
     waits = say("architect_waits", who=", ".join(who))
-    reports = yield from _reports(heard, set(who), waits)
+    reports = yield from _reports(Heard({}, tuple(said)), set(who), waits)
     for agent, module in who.items():
         path = f"{package}/{module}.py"
         heard = yield Move(say("architect_reads", who=agent), "read_file", {"path": path})
         if reports[agent] is None or not heard.result.get("success"):
             return reports[agent] or _problem(heard.result) or agent
-        heard = yield _tests(say("architect_accepts"), f"{package}.tests.test_{module}")
+        heard = yield from _tested(say("architect_accepts"), f"{package}.tests.test_{module}")
         problem = _outcome(heard.result)[1]
         if problem:
             return reports[agent] or problem
@@ -178,7 +180,7 @@ def _programmer(specification: str, parent: str, say: Lines) -> Follow:
     first = f"{module}.first.py" if f"{module}.first.py" in _program() else f"{module}.py"
     yield _file(say("programmer_writes", module=path), path, first, package)
     yield _file(say("programmer_tests"), test, f"test_{module}.py", package)
-    heard = yield _tests(say("programmer_runs"), f"{package}.tests.test_{module}")
+    heard = yield from _tested(say("programmer_runs"), f"{package}.tests.test_{module}")
     count, problem = _outcome(heard.result)
     trouble = ""
     if problem and heard.result.get("error") == "command_failed" and first != f"{module}.py":
@@ -186,7 +188,7 @@ def _programmer(specification: str, parent: str, say: Lines) -> Follow:
         trouble = say("programmer_trouble")
         said = say("programmer_sees", problem=f"{seen[1]}. " if seen else "", module=path)
         yield _file(said, path, f"{module}.py", package)
-        heard = yield _tests(say("programmer_again"), f"{package}.tests.test_{module}")
+        heard = yield from _tested(say("programmer_again"), f"{package}.tests.test_{module}")
         count, problem = _outcome(heard.result)
     done = say("programmer_reports", files=f"{path}, {test}", count=count, trouble=trouble)
     yield _tell(parent, say("programmer_broken", module=path, problem=problem) if problem else done)
@@ -225,16 +227,21 @@ def _file(thought: str, path: str, name: str, package: str) -> Move:
     return Move(thought, "write_file", {"path": path, "content": content})
 
 
-def _tests(thought: str, what: str) -> Move:
-    """Without leaving compiled files behind."""
-    return Move(thought, "run_command", {"command": f"python3 -B -m unittest {what}"})
+def _tested(thought: str, what: str) -> Part[Heard]:
+    """Run tests, without leaving compiled files behind; once more where they were cut off."""
+    move = Move(thought, "run_command", {"command": f"python3 -B -m unittest {what}"})
+    heard = yield move
+    if heard.result.get("error") in _CUT_OFF:
+        again = yield move
+        heard = Heard(again.result, (*heard.said, *again.said))
+    return heard
 
 
 def _outcome(result: Mapping[str, Json]) -> tuple[int, str]:
     """How many tests ran, and what is wrong, empty if nothing is."""
     ran = _RAN.search(str(result.get("stderr", "")))
     count = int(ran[1]) if ran else 0
-    return count, "" if result.get("success") and count else _problem(result)
+    return count, "" if result.get("success") and count else _problem(result) or f"Ran {count} tests"
 
 
 def _problem(result: Mapping[str, Json]) -> str:

@@ -53,9 +53,9 @@ class Background:
     def stop(self) -> None:
         """Let go of the agents where they are; they can be taken up again."""
         with self._lock:
-            self._is_stopped = True
-            if self._stopping is not None:
+            if self._stopping is not None and not self._is_stopped:
                 self._stopping()
+            self._is_stopped = True
         self._thread.join()
 
     def result(self) -> tuple[Task, ...]:
@@ -85,13 +85,18 @@ class Background:
         loop = asyncio.get_running_loop()
         async with self._models() as models:
             society = self._society(models)
-            work = asyncio.gather(*(society.run(task, stay=self._stay) for task in self._tasks))
+            running = (society.run(task, stay=self._stay) for task in self._tasks)
+            work = asyncio.gather(*running, return_exceptions=True)
             with self._lock:
                 self._stopping = lambda: loop.call_soon_threadsafe(work.cancel)
                 if self._is_stopped:
                     work.cancel()
             try:
-                return tuple(await work)
+                ended = await work
+                for each in ended:
+                    if isinstance(each, BaseException):
+                        raise each
+                return tuple(each for each in ended if isinstance(each, Task))
             except asyncio.CancelledError:
                 return ()
             finally:

@@ -23,7 +23,8 @@ def system_prompt(member: Member, language: Language) -> str:
         "parent": member.parent or USER,
     }
     common = Template(_read("common", language)).substitute(about)
-    return f"{common}\n{_read(member.role, language)}" if member.role in ROLES else common
+    has_own = member.role in ROLES and (member.role != "root" or not member.parent)
+    return f"{common}\n{_read(member.role, language)}" if has_own else common
 
 
 def _read(name: str, language: Language) -> str:

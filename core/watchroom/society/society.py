@@ -44,10 +44,11 @@ class Society:
         *,
         by: str,
         limits: TaskLimits = TaskLimits(),  # noqa: B008  # immutable
+        model: str = "",
     ) -> Task:
         """Begin a task of ``by`` (``human:NAME``): its first agent is made and told ``text``; `run` lets it
         begin. Raises as `Tasks.submit` does."""
-        task = self._workplace.tasks.submit(by, text, workspace_path, limits)
+        task = self._workplace.tasks.submit(by, text, workspace_path, limits, model)
         self._workplace.members.begin(task)
         return task
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final
 
+from watchroom.errors import JournalError, LimitReached
 from watchroom.model import CANCEL, ENDED, SYSTEM, TERMINATE, USER, Row
 from watchroom.runtime import (
     AgentState,
@@ -25,9 +27,14 @@ from watchroom.texts import Language, catalogue
 from watchroom.toolbox.agent_tools import agent_tools
 from watchroom.zones import Member, Task
 from watchroom.zones.addresses import task_address
+from watchroom.zones.task_errors import AgentEnded
 
 TOOLSETS: Final = ("file", "agent")
 """What the agents of a task may call: each tool costs a model tokens with each turn."""
+
+
+_WAITING: Final = frozenset({"waiting_for_human_input", "paused"})
+_log = logging.getLogger("watchroom")
 
 
 class Team:
@@ -56,8 +63,8 @@ class Team:
         self._sessions: dict[str, Session] = {}
         self._over: dict[str, Row] = {}
         self._resting: set[str] = set()
+        self._aside: set[str] = set()
         self._changed = asyncio.Event()
-        self._was_reminded = False
 
     async def work(self, *, stay: bool) -> None:
         """Until the task has ended and all agents have; without ``stay``, until none has anything to do."""
@@ -82,19 +89,23 @@ class Team:
             self._resting.discard(agent)
         if not self._at_work:
             return False
-        if self._resting != self._at_work.keys() or not await self._have_heard_all():
+        waiting = {each for each, session in self._sessions.items() if session.state.status in _WAITING}
+        if self._resting | waiting != self._at_work.keys() or not await self._have_heard_all():
             return True
-        if not self._was_reminded and len(members) > 1:
-            self._was_reminded = True
-            text = self._texts("society.all_rest")
-            await self._tell(next(each.id for each in members if each.id in self._at_work), text)
-            return True
-        return stay
+        if not waiting:
+            await self._remind(members)
+        return stay or self._changed.is_set() or not await self._have_heard_all()
+
+    async def _remind(self, members: Sequence[Member]) -> None:
+        """Tell the first agent that all rest, once a task: it may have forgotten to end it."""
+        first = next((each for each in members if each.born and not each.parent), None)
+        if first is not None and first.born is not None and first.id in self._resting and len(members) > 1:
+            await self._tell(first.id, self._texts("society.all_rest"), first.born.seq)
 
     async def _follow(self, member: Member) -> None:
         """Let an agent begin that is new, and end one that has ended."""
         if member.ended_by is None:
-            if member.id not in self._at_work:
+            if member.id not in self._at_work and member.id not in self._aside:
                 await asyncio.to_thread(self._workplace.members.registered, member)
                 self._at_work[member.id] = asyncio.create_task(self._live(member))
             return
@@ -108,7 +119,8 @@ class Team:
         await asyncio.to_thread(self._workplace.commands.stop, member.id)
         ended = member.ended_by
         if ended.tool == TERMINATE and ended.path == member.id and ended.actor != member.parent:
-            await self._tell_parent(member, "society.was_ended", by=ended.actor, reason=ended.message or "-")
+            reason = ended.message or "-"
+            await self._tell_parent(member, "society.was_ended", ended.seq, by=ended.actor, reason=reason)
 
     def _left_behind(self, member: Member) -> bool:
         """Whether an ended agent has a session that does not know yet."""
@@ -118,6 +130,7 @@ class Team:
         try:
             async with self._session(member) as session:
                 self._sessions[member.id] = session
+                session.on_standstill = self._changed.set
                 deaf = self._workplace.mailroom.subscribe(
                     (member.id, session.path), partial(self._stop_its_command, member.id)
                 )
@@ -127,6 +140,13 @@ class Team:
                     await self._run(member, session)
                 finally:
                     deaf()
+        except JournalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - an agent may break in any way
+            # Whatever it is, the others go on without this one, and its maker knows.
+            _log.exception("%s could not go on", member.id)
+            self._aside.add(member.id)
+            await self._tell_parent(member, "society.failed", problem=f"{type(error).__name__}: {error}")
         finally:
             self._sessions.pop(member.id, None)
             self._changed.set()
@@ -146,6 +166,11 @@ class Team:
             if state.status == "cancelled":
                 await self._was_cancelled(member)
                 return
+            if await asyncio.to_thread(self._workplace.members.has_ended, member.id):
+                return
+            if state.error is not None and state.error.code == LimitReached.code:
+                await self._end(member, state.error.message)
+                return
             if state.status == "error" and state.step_count != told:
                 told = state.step_count
                 await self._failed(member, state)
@@ -159,21 +184,29 @@ class Team:
         """The agent's session: the one it has, or its first."""
         sessions = self._workplace.sessions
         agent = await asyncio.to_thread(self._agent, member)
-        heads = await asyncio.to_thread(sessions.list, member.id)
-        if heads:
-            async with sessions.resume(member.id, heads[-1].id, agent, self._config) as session:
+        begun = await asyncio.to_thread(self._begun, member)
+        if begun is not None:
+            async with sessions.resume(member.id, begun, agent, self._config) as session:
                 yield session
             return
         said = await asyncio.to_thread(self._workplace.members.told_first, member)
-        author = member.born.actor if member.born else ""
+        first = [UserMessage(content=said, author=member.born.actor)] if member.born else []
         async with sessions.begin(
             member.id,
             agent,
             self._config,
-            messages=[UserMessage(content=said, author=author)],
+            messages=first,
             metadata={"task": member.task},
         ) as session:
             yield session
+
+    def _begun(self, member: Member) -> str | None:
+        """The session that the agent has for this task, None if it has none yet."""
+        heads = self._workplace.sessions.list(member.id)
+        if not heads:
+            return None
+        state = self._workplace.sessions.state(member.id, heads[-1].id)
+        return heads[-1].id if state.metadata.get("task") == member.task else None
 
     def _agent(self, member: Member) -> ChatAgent:
         toolbox = self._workplace.tools(member.id)
@@ -190,23 +223,27 @@ class Team:
         for session in list(self._sessions.values()):
             if await self._workplace.sessions.has_mail(session):
                 return False
-        return self._resting == self._at_work.keys() and not self._changed.is_set()
+        return not self._changed.is_set()
 
     async def _was_cancelled(self, member: Member) -> None:
         """A person ended the session, and with it the agent."""
-        reason = self._texts("society.session_ended")
-        await asyncio.to_thread(self._workplace.members.terminate, SYSTEM, member.id, reason)
+        await self._end(member, self._texts("society.session_ended"))
+
+    async def _end(self, member: Member, reason: str) -> None:
+        # Somebody may have ended it meanwhile.
+        with suppress(AgentEnded):
+            await asyncio.to_thread(self._workplace.members.terminate, SYSTEM, member.id, reason)
 
     async def _failed(self, member: Member, state: AgentState) -> None:
         problem = state.error.message if state.error else ""
         await self._tell_parent(member, "society.failed", problem=problem)
 
-    async def _tell_parent(self, member: Member, text: str, **values: str) -> None:
+    async def _tell_parent(self, member: Member, text: str, about: int | None = None, **values: str) -> None:
         if member.parent not in self._over:
-            await self._tell(member.parent or USER, self._texts(text, agent=member.id, **values))
+            await self._tell(member.parent or USER, self._texts(text, agent=member.id, **values), about)
 
-    async def _tell(self, to: str, text: str) -> None:
-        await asyncio.to_thread(partial(self._workplace.members.tell, self._task.id, to, text))
+    async def _tell(self, to: str, text: str, about: int | None = None) -> None:
+        await asyncio.to_thread(self._workplace.members.tell, self._task.id, to, text, about)
 
     async def _leave(self) -> None:
         """Let go of the sessions where they are: they can be taken up again."""

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Condition, Event, Lock
 from typing import Final, NamedTuple
 
@@ -35,6 +35,7 @@ from watchroom.texts import catalogue
 from watchroom.zones.approvals import Approvals, Stop
 from watchroom.zones.printing import Printing
 from watchroom.zones.store import Store
+from watchroom.zones.task_errors import AgentEnded
 from watchroom.zones.task_files import Author, TaskFiles
 
 ZONE: Final = "command"
@@ -59,12 +60,15 @@ class Commands:
         store: Store,
         files: TaskFiles,
         approvals: Approvals,
+        has_ended: Callable[[str], bool],
         ladder: Ladder | None = None,
     ) -> None:
-        """``ladder`` are the fences to use; by default this machine's, tried when first asked for."""
+        """``has_ended`` knows of each agent whether it works no more; ``ladder`` are the fences to use: by
+        default this machine's, tried when first asked for."""
         self._store = store
         self._files = files
         self._approvals = approvals
+        self._has_ended = has_ended
         self._ladder = ladder
         self._lock = Lock()
         self._ended = Condition(self._lock)
@@ -92,6 +96,9 @@ class Commands:
         _check(command)
         fence = self.ladder.best
         with self._stoppable(actor) as stop:
+            # Who ended it before now did not find the command, and after that does.
+            if self._has_ended(actor):
+                raise AgentEnded(agent=actor)
             if fence is None:
                 fence = self._unfenced()
                 command = self._approvals.ask(actor, RUN, command, folder, stop)
@@ -209,7 +216,12 @@ class Commands:
             # What they changed in the same folder cannot be told apart.
             about["beside"] = sorted(beside)
         author = Author(actor, RUN, message, about)
-        changed = tuple(self._files.take_in(actor, author))
+        changed: tuple[Row, ...] = ()
+        try:
+            changed = tuple(self._files.take_in_of(task, author))
+        except WatchroomError as error:
+            # How the command ended is told all the same, and that nobody knows what it changed.
+            reached["unrecorded"] = error.code
         told: dict[str, Json] = {
             "stdout": finished.stdout,
             "stderr": finished.stderr,

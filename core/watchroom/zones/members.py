@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.errors import InvalidAgentId, UnknownAgent
+from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
 from watchroom.registry import Agent, Layer, agent_born, downward
 from watchroom.zones.store import Store
@@ -25,6 +26,7 @@ ROOT: Final = "root"
 _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 40
 _NAMELESS: Final = "agent"
+_MOST: Final = 2**31
 _BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
 
 
@@ -54,10 +56,8 @@ class Members:
     def begin(self, task: Task) -> Member:
         """Make the first agent of a task, whom what was asked for is told; once, however often it is asked.
         Raises `TaskNotFound`."""
-        first = next((each for each in self.of(task.id) if each.born and not each.parent), None)
-        if first is None:
-            agent = Agent("", ROOT, "top", "", task.id)
-            first = self._made(task.by, agent, ROOT, task.text, lambda members: None)
+        agent = Agent("", ROOT, "top", "", task.id)
+        first = self._made(task.by, agent, ROOT, task.text, _first_of)
         self.registered(first)
         return first
 
@@ -71,11 +71,12 @@ class Members:
         names.agent_id(name or _slug(role))
         limits = self._tasks.find(parent.task).limits
 
-        def check(members: Iterable[Member]) -> None:
+        def check(members: Iterable[Member]) -> Member | None:
             if parent.depth + 1 > limits.depth:
                 raise SocietyLimit(limit="depth", most=limits.depth)
             if sum(each.ended_by is None for each in members) >= limits.agents:
                 raise SocietyLimit(limit="agents", most=limits.agents)
+            return None
 
         agent = Agent("", role, _BELOW[parent.layer], actor, parent.task)
         made = self._made(actor, agent, name or _slug(role), instructions, check)
@@ -94,24 +95,36 @@ class Members:
         names.text(text)
         if to != USER:
             members = self.of(sender.task)
-            receiver = next((each for each in members if each.id == to), None)
+            receiver = next((each for each in members if each.id == to != actor), None)
             if receiver is None:
                 known = [USER, *(each.id for each in members if each.ended_by is None and each.id != actor)]
                 raise UnknownAgent(agent=names.storable(to, 100), known=", ".join(known))
             if receiver.ended_by is not None:
                 raise AgentEnded(agent=to)
-        return self._tell(actor, to, text, sender.task)
+        return self._tell(actor, to, text, {"task": sender.task})
 
-    def tell(self, task: str, to: str, text: str) -> Row:
-        """Watchroom's own word to an agent of a task, or to the people (``user``)."""
-        return self._tell(SYSTEM, to, text, task)
+    def tell(self, task: str, to: str, text: str, about: int | None = None) -> None:
+        """Watchroom's own word to an agent of a task, or to the people (``user``): once of each row that it
+        is ``about``."""
+        if about is None:
+            self._tell(SYSTEM, to, text, {"task": task})
+            return
+        only = RowFilter(actor=SYSTEM, zone=ZONE, tool=MESSAGE, path=to)
+        before = self._store.journal.last_seq() + 1
+        told = self._store.journal.rows_before(before, limit=_MOST, only=only)
+        about_it: dict[str, Json] = {"task": task, "about": about}
+        if not any(row.path == to and row.detail == about_it for row in told):
+            self._tell(SYSTEM, to, text, about_it)
 
     def terminate(self, actor: str, agent: str, reason: str = "") -> list[Member]:
         """End an agent and all that it made; gives those that this ended. An agent may end what it made, a
         person any: with the first one the task is cancelled. Raises `NotInTask`, `AgentEnded`,
         `UnknownAgent`, `NotYours`."""
         is_person = actor.startswith(HUMAN_PREFIX) or actor == SYSTEM
-        members = self.of(self._task_of(agent) if is_person else self.member(actor).task)
+        task = self._task_of(agent) if is_person else self.member(actor).task
+        if not task and agent in self._store.registry.current().agents:
+            raise NotInTask(agent=agent)
+        members = self.of(task) if task else []
         one = next((each for each in members if each.id == agent), None)
         if one is None:
             known = ", ".join(each.id for each in members if each.ended_by is None)
@@ -122,7 +135,8 @@ class Members:
             raise NotYours(agent=agent)
         if one.born and not one.parent:
             self._tasks.end(actor, one.task, "cancelled", reason)
-            return self.of(one.task)
+            end = self._tasks.end_row(one.task)
+            return [each for each in self.of(one.task) if each.ended_by == end]
         head = self._store.journal.head(ZONE, agent)
         detail: dict[str, Json] = {"task": one.task}
         expected = (head.version or 0) if head else 0
@@ -141,8 +155,9 @@ class Members:
         `NotInTask`, `AgentEnded`, `NotYours`, `TaskNotFound`."""
         if not actor.startswith(HUMAN_PREFIX):
             member = self.member(actor)
-            if member.parent:
-                raise NotYours(agent=self._first(member))
+            first = _first_of(self.of(member.task)) or member
+            if member.parent or member.id != first.id:
+                raise NotYours(agent=first.id)
             task = member.task
         return self._tasks.end(actor, task, status, report)
 
@@ -157,9 +172,21 @@ class Members:
         return found
 
     def has_ended(self, agent: str) -> bool:
-        """Whether the agent worked on a task and does no more."""
+        """Whether the agent worked on a task and does no more. Costs little: every call of a tool asks."""
         task = self._task_of(agent)
-        return bool(task) and any(each.ended_by for each in self.of(task) if each.id == agent)
+        if not task:
+            return False
+        known = self._store.registry.current().agents
+        seen: set[str] = set()
+        while agent and agent not in seen:
+            seen.add(agent)
+            head = self._store.journal.head(ZONE, agent)
+            if head is not None and head.tool == TERMINATE:
+                return True
+            born = self._born(agent)
+            above = str(born.detail["parent"]) if born else known[agent].supervisor if agent in known else ""
+            agent = above if above and self._task_of(above) == task else ""
+        return self._tasks.end_row(task) is not None
 
     def of(self, task: str) -> list[Member]:
         """All agents that work on a task or did, those that made others before these."""
@@ -169,10 +196,9 @@ class Members:
         heads = {
             head.path: head for head in self._store.journal.heads(ZONE) if head.detail.get("task") == task
         }
-        born = {path: self._store.journal.version(ZONE, path, 1) for path in heads}
+        born = {path: row for path in heads if (row := self._born(path)) is not None}
         for path, row in born.items():
-            if path not in agents and row is not None and row.tool == SPAWN:
-                agents[path] = agent_born(row)
+            agents.setdefault(path, agent_born(row))
         end = self._tasks.end_row(task)
         found: dict[str, Member] = {}
         for agent in downward(agents):
@@ -201,10 +227,13 @@ class Members:
         agent: Agent,
         wanted: str,
         instructions: str,
-        check: Callable[[Iterable[Member]], None],
+        check: Callable[[Iterable[Member]], Member | None],
     ) -> Member:
+        """A new agent, or the one that ``check`` finds in its place."""
         with self._store.committer.exclusively() as commit:
-            check(self.of(agent.task))
+            known = check(self.of(agent.task))
+            if known is not None:
+                return known
             path = self._free(wanted)
             detail: dict[str, Json] = {
                 "task": agent.task,
@@ -221,22 +250,30 @@ class Members:
         number, found = 1, wanted
         while found in taken:
             number += 1
-            found = f"{wanted}-{number}"
+            tail = f"-{number}"
+            found = wanted[: names.MAX_AGENT_ID - len(tail)] + tail
         return found
 
-    def _tell(self, actor: str, to: str, text: str, task: str) -> Row:
-        note = Note(actor, MESSAGE, ZONE, to, message=_line(text), content=text, detail={"task": task})
+    def _tell(self, actor: str, to: str, text: str, detail: dict[str, Json]) -> Row:
+        note = Note(actor, MESSAGE, ZONE, to, message=_line(text), content=text, detail=detail)
         return self._store.committer.commit(note).row
 
-    def _task_of(self, agent: str) -> str:
-        found = self._store.registry.current().agents.get(agent)
-        if found is not None:
-            return found.task
-        born = self._store.journal.version(ZONE, agent, 1)
-        return str(born.detail.get("task", "")) if born else ""
+    def _born(self, agent: str) -> Row | None:
+        row = self._store.journal.version(ZONE, agent, 1)
+        return row if row is not None and row.tool == SPAWN else None
 
-    def _first(self, member: Member) -> str:
-        return next(each.id for each in self.of(member.task) if not each.parent)
+    def _task_of(self, agent: str) -> str:
+        """The task that an agent was made for; of one that nobody made, that of its registration."""
+        born = self._born(agent)
+        if born is not None:
+            return str(born.detail["task"])
+        found = self._store.registry.current().agents.get(agent)
+        return found.task if found else ""
+
+
+def _first_of(members: Iterable[Member]) -> Member | None:
+    """The agent that the task began with."""
+    return next((each for each in members if each.born and not each.parent), None)
 
 
 def _above(member: Member, members: Iterable[Member]) -> set[str]:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from watchroom import names
 from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
 from watchroom.journal import RowFilter
-from watchroom.model import CONTROLS, MESSAGE, STREAM, Json, Note, Row, Write
+from watchroom.model import CONTROLS, MESSAGE, SPAWN, STREAM, Json, Note, Row, Write
 from watchroom.zones.store import Store
 
 ZONE: Final = "session"
@@ -92,10 +92,13 @@ class SessionZone:
             raise SessionNotFound(session=path)
         return [Recorded(row, self._store.content(row)) for row in rows]
 
-    def made_at(self, agent: str) -> int | None:
-        """The row that made the agent, if an agent made it."""
+    def heard_from(self, agent: str) -> int | None:
+        """The row after which others may have written to an agent that has no session yet: that by which it
+        was made for a task. None where nobody can have."""
         born = self._store.journal.version(_AGENTS, agent, 1)
-        return born.seq if born else None
+        if born is not None and born.tool == SPAWN:
+            return born.seq
+        return 0 if self._store.registry.agent(agent).task else None
 
     def newest_step(self, agent: str) -> Row | None:
         """The newest step of any session of the agent, None if it has none."""

@@ -110,6 +110,10 @@ class TaskFiles:
         rows that say so once."""
         return self._taken_in(*self._of(actor), author)
 
+    def take_in_of(self, task: str, author: Author) -> list[Row]:
+        """The same for what ``author`` left in the folder of a task, which may have ended since."""
+        return self._taken_in(task, self._bound_to(task), author)
+
     def record(self) -> list[Row]:
         """Make rows of all that changed in the folders of tasks behind the journal's back."""
         rows: list[Row] = []

@@ -13,7 +13,7 @@ from watchroom import names
 from watchroom.locks import ProcessLock
 from watchroom.model import END_TASK, Json, Row, Write, timestamp
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
-from watchroom.tree.layout import CONTROL
+from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import TaskTaken
 
@@ -43,6 +43,8 @@ class Task(NamedTuple):
     created: int
     status: TaskStatus
     limits: TaskLimits = TaskLimits()
+    model: str = ""
+    """The model that its agents think with, empty if that is not for others to know."""
 
 
 class Tasks:
@@ -56,12 +58,13 @@ class Tasks:
         text: str,
         workspace_path: str | os.PathLike[str] | None = None,
         limits: TaskLimits = TaskLimits(),  # noqa: B008  # immutable
+        model: str = "",
     ) -> Task:
         """Begin a task, in a folder that is made if it is missing. Raises `NotText`, `InvalidWorkspace`:
         for a path that is not absolute, stands for something else than a folder, or shares files with this
         workspace or with another task that is open."""
         names.text(text)
-        folder = "" if workspace_path is None else _real(os.fspath(workspace_path))
+        folder = "" if workspace_path is None else checked_folder(workspace_path, self._root)
         task = uuid.uuid4().hex[:12]
         with self._store.committer.exclusively() as commit:
             if folder:
@@ -72,10 +75,11 @@ class Tasks:
                 "workspacePath": folder,
                 "requirement": text,
                 "limits": limits._asdict(),
+                "model": model,
             }
             detail = {"folder": folder} if folder else None
             row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), _title(text), 0, detail)).row
-        return Task(task, text, folder, actor, row.time, "open", limits)
+        return Task(task, text, folder, actor, row.time, "open", limits, model)
 
     def is_open(self, task: str) -> bool:
         """Whether there is such a task, and it has not ended."""
@@ -130,14 +134,34 @@ class Tasks:
             first.time,
             cast("TaskStatus", status),
             TaskLimits(**content.get("limits", {})),
+            content.get("model", ""),
         )
 
     def _check_shared_by_none(self, folder: str) -> None:
-        if _overlap(folder, self._root):
-            raise InvalidWorkspace(path=folder, rule="holds_the_journal")
         for head in self._store.journal.heads(ZONE):
             if head.version == 1 and _overlap(folder, self._read(head, head).folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
+
+
+def checked_folder(given: str | os.PathLike[str], root: str) -> str:
+    """The real path of a folder that agents of the workspace at ``root`` may be let into. Raises
+    `InvalidWorkspace`; nothing is made."""
+    folder = _real(os.fspath(given))
+    home = os.path.realpath(os.path.expanduser("~"))
+    if os.path.commonpath((folder, home)) == folder:
+        raise InvalidWorkspace(path=folder, rule="too_wide")
+    if _overlap(folder, os.path.realpath(root)):
+        raise InvalidWorkspace(path=folder, rule="holds_the_journal")
+    above = folder
+    while True:
+        if os.path.exists(os.path.join(above, CONTROL, JOURNAL_NAME)):
+            raise InvalidWorkspace(path=folder, rule="of_a_team")
+        if above == os.path.dirname(above):
+            break
+        above = os.path.dirname(above)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise InvalidWorkspace(path=folder, rule="not_a_folder")
+    return folder
 
 
 def created_at(task: Task) -> str:

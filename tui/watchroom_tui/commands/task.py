@@ -10,7 +10,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
-from watchroom.model import END_TASK, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
+from watchroom import names
+from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.alerts import MODES
@@ -53,20 +54,39 @@ def run_task(given: Namespace, words: Catalogue) -> int:
     """Begins the task, or without a text goes on with those that are open, until they have ended."""
     from watchroom.society import Background, Society
     from watchroom.workspace import Workspace
+    from watchroom.zones import TaskLimits
 
     root = _team_folder(given, words)
     text = sys.stdin.read() if given.text == "-" else given.text
     if text is not None and not text.strip():
         raise WrongUsage(words("cli.task.no_text"))
-    if any((getattr(given, limit) or 1) < 1 for limit in _LIMITS) or given.speed < 0:
+    limits = {limit: getattr(given, limit) for limit in _LIMITS if getattr(given, limit) is not None}
+    if any(most < 1 for most in limits.values()) or given.speed < 0:
         raise WrongUsage(words("cli.task.not_positive"))
+    if text is None and limits:
+        raise WrongUsage(words("cli.task.limits"))
+    if given.model is None and given.base_url != BASE_URL:
+        raise WrongUsage(words("cli.task.no_model"))
+    person = names.human_name(name_of_this_person() if given.person is None else given.person)
+    if text is not None:
+        from watchroom.zones.tasks import checked_folder
+
+        # Before anything is made.
+        checked_folder(os.path.abspath(given.workspace), root)
     with Workspace.open(root, language=given.language, create=text is not None) as workspace:
         language = workspace.config.language
 
         def society(models: Models) -> Society:
             return Society(workspace, models, language=language, asks=not given.headless)
 
-        tasks = _tasks(workspace, text, given, words)
+        if text is None:
+            tasks = _unfinished(workspace, given, words)
+        else:
+            folder, model = os.path.abspath(given.workspace), given.model or ""
+            by = HUMAN_PREFIX + person
+            task = workspace.tasks.submit(by, text, folder, TaskLimits(**limits), model)
+            workspace.members.begin(task)
+            tasks = [task]
         print(words("cli.task.where", root=root), file=sys.stderr)
         speed = 0.0 if given.headless else given.speed
         models = _models(given, language, speed, words)
@@ -78,7 +98,7 @@ def run_task(given: Namespace, words: Catalogue) -> int:
             if any(workspace.tasks.is_open(each.id) for each in tasks):
                 print(words("cli.task.later", root=root))
             return status
-        return _headless(workspace, background, words)
+        return _headless(workspace, background, root, words)
 
 
 def _team_folder(given: Namespace, words: Catalogue) -> str:
@@ -95,21 +115,22 @@ def _team_folder(given: Namespace, words: Catalogue) -> str:
     return root
 
 
-def _tasks(workspace: Workspace, text: str | None, given: Namespace, words: Catalogue) -> list[Task]:
-    """The one that begins, or those that are open."""
-    if text is None:
-        found = [each for each in workspace.tasks.list() if each.status == "open"]
-        if not found:
-            raise WrongUsage(words("cli.task.none_open"))
-        return found
-    from watchroom.zones import TaskLimits
+def _unfinished(workspace: Workspace, given: Namespace, words: Catalogue) -> list[Task]:
+    """The tasks that are open, and those whose agents do not know yet that it has ended."""
+    found = [each for each in workspace.tasks.list() if each.status == "open" or _is_at_work(workspace, each)]
+    if not found:
+        raise WrongUsage(words("cli.task.none_open"))
+    models = {each.model for each in found} - {""}
+    if models and given.model is None:
+        raise WrongUsage(words("cli.task.which_model", models=", ".join(sorted(models))))
+    return found
 
-    limits = {limit: getattr(given, limit) for limit in _LIMITS if getattr(given, limit)}
-    person = HUMAN_PREFIX + (given.person or name_of_this_person())
-    folder = os.path.abspath(given.workspace)
-    task = workspace.tasks.submit(person, text, folder, TaskLimits(**limits))
-    workspace.members.begin(task)
-    return [task]
+
+def _is_at_work(workspace: Workspace, task: Task) -> bool:
+    """Whether a session of the task has not ended."""
+    sessions = workspace.sessions
+    members = workspace.members.of(task.id)
+    return any(head.status not in ENDED for each in members for head in sessions.list(each.id))
 
 
 def _models(
@@ -135,7 +156,7 @@ def _models(
     return opened
 
 
-def _headless(workspace: Workspace, background: Background, words: Catalogue) -> int:
+def _headless(workspace: Workspace, background: Background, root: str, words: Catalogue) -> int:
     """Tells on standard error how it goes, and at the end a summary; 0 if every task was done."""
     news = Event()
     forget = workspace.subscribe(news.set)
@@ -151,6 +172,9 @@ def _headless(workspace: Workspace, background: Background, words: Catalogue) ->
                 while rows := workspace.journal.rows(seq):
                     seq = rows[-1].seq
                     _tell(rows, words)
+    except KeyboardInterrupt:
+        print(words("cli.task.later", root=root), file=sys.stderr)
+        raise
     finally:
         forget()
     ended = background.result()
@@ -159,7 +183,7 @@ def _headless(workspace: Workspace, background: Background, words: Catalogue) ->
     for task in ended:
         print_json(_summary(workspace, task, len(problems)))
         if task.status == "open":
-            print(words("cli.task.waits"), file=sys.stderr)
+            print(words("cli.task.waits", root=root), file=sys.stderr)
     return 0 if not problems and all(each.status == "done" for each in ended) else 1
 
 
