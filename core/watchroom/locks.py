@@ -54,6 +54,17 @@ def is_running(told: str) -> bool:
     return True
 
 
+def this_process() -> str:
+    """What tells this process from all others, of this run of the machine or another."""
+    return f"{boot_id()}/{incarnation(os.getpid())}"
+
+
+def is_alive(process: str) -> bool:
+    """Whether the process is there that `this_process` told apart."""
+    boot, _, told = process.partition("/")
+    return bool(told) and boot == boot_id() and is_running(told)
+
+
 class ProcessLock:
     """Held by one process of a machine at a time, and let go by the kernel when its holder dies.
 

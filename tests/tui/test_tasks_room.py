@@ -436,3 +436,12 @@ async def test_a_crowd_is_drawn_by_the_line(workspace: Workspace, task: str) -> 
         await to_pane(desk, "members")
         await desk.press("G")
         await desk.sees("╰ worker-199")
+
+
+async def test_a_task_that_no_process_works_on_says_so(workspace: Workspace, task: str) -> None:
+    async with dashboard(workspace) as desk:
+        await to_tasks(desk)
+        title = desk.list("members")
+        await desk.until(lambda: "nobody is at work" in str(title.border_title), "that it is left alone")
+        with workspace.tasks.alone_with(task):
+            await desk.until(lambda: "nobody" not in str(title.border_title), "that somebody works on it")

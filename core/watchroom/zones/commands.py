@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Condition, Event, Lock
@@ -14,7 +13,7 @@ from typing import Final, NamedTuple
 from watchroom import names
 from watchroom.errors import WatchroomError
 from watchroom.journal import RowFilter
-from watchroom.locks import boot_id, incarnation, is_running
+from watchroom.locks import is_alive, this_process
 from watchroom.model import PRINTED, SYSTEM, Json, Note, Row, Write
 from watchroom.sandbox.blocklist import blocked_by
 from watchroom.sandbox.errors import (
@@ -189,7 +188,7 @@ class Commands:
         path = f"{task}/{uuid.uuid4().hex[:12]}"
         self._files.take_in(actor)
         message = names.storable(command.strip().replace("\n", " "), 200)
-        self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, {"process": _this_process()}))
+        self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, {"process": this_process()}))
         printing = Printing(lambda stream, text: self._note(actor, path, stream, text))
         hosts = self._store.registry.current().allowed_hosts
         reached: dict[str, Json] = {}
@@ -246,7 +245,7 @@ class Commands:
             return
         self._looked_through.add(task)
         for begun in self._store.journal.heads(ZONE, f"{task}/"):
-            if begun.version != 1 or _is_alive(str(begun.detail.get("process", ""))):
+            if begun.version != 1 or is_alive(str(begun.detail.get("process", ""))):
                 continue
             told = Write(
                 SYSTEM,
@@ -297,15 +296,6 @@ class Commands:
         self._store.committer.flush()
         text = json.dumps(told, ensure_ascii=False)
         return self._store.write(Write(actor, END, ZONE, path, text, message, 1, detail)).row
-
-
-def _this_process() -> str:
-    return f"{boot_id()}/{incarnation(os.getpid())}"
-
-
-def _is_alive(process: str) -> bool:
-    boot, _, told = process.partition("/")
-    return bool(told) and boot == boot_id() and is_running(told)
 
 
 def _check(command: str) -> None:

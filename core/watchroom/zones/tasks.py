@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from watchroom import names
-from watchroom.locks import ProcessLock
+from watchroom.locks import ProcessLock, is_alive, this_process
 from watchroom.model import END_TASK, Json, Row, Write, timestamp
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.tree.layout import CONTROL, JOURNAL_NAME
@@ -89,13 +89,31 @@ class Tasks:
     @contextmanager
     def alone_with(self, task: str) -> Iterator[None]:
         """Have the task's agents work here and nowhere else meanwhile. Raises `TaskNotFound`, `TaskTaken`."""
-        lock = ProcessLock(os.path.join(self._root, CONTROL, f"task-{self.find(task).id}.lock"))
+        lock = ProcessLock(self._lock_of(self.find(task).id))
         try:
             if not lock.try_acquire():
                 raise TaskTaken(task=task)
-            yield
+            lock.set_text(this_process())
+            try:
+                yield
+            finally:
+                lock.set_text("")
         finally:
             lock.close()
+
+    def is_worked_on(self, task: str) -> bool:
+        """Whether some process lets the task's agents work."""
+        path = self._lock_of(task)
+        if not os.path.exists(path):
+            return False
+        lock = ProcessLock(path)
+        try:
+            return is_alive(lock.text())
+        finally:
+            lock.close()
+
+    def _lock_of(self, task: str) -> str:
+        return os.path.join(self._root, CONTROL, f"task-{task}.lock")
 
     def end_row(self, task: str) -> Row | None:
         """The row that ended the task, None while it is open."""

@@ -58,21 +58,8 @@ def run_task(given: Namespace, words: Catalogue) -> int:
 
     root = _team_folder(given, words)
     text = sys.stdin.read() if given.text == "-" else given.text
-    if text is not None and not text.strip():
-        raise WrongUsage(words("cli.task.no_text"))
-    limits = {limit: getattr(given, limit) for limit in _LIMITS if getattr(given, limit) is not None}
-    if any(most < 1 for most in limits.values()) or given.speed < 0:
-        raise WrongUsage(words("cli.task.not_positive"))
-    if text is None and limits:
-        raise WrongUsage(words("cli.task.limits"))
-    if given.model is None and given.base_url != BASE_URL:
-        raise WrongUsage(words("cli.task.no_model"))
+    limits = _checked(given, root, text, words)
     person = names.human_name(name_of_this_person() if given.person is None else given.person)
-    if text is not None:
-        from watchroom.zones.tasks import checked_folder
-
-        # Before anything is made.
-        checked_folder(os.path.abspath(given.workspace), root)
     with Workspace.open(root, language=given.language, create=text is not None) as workspace:
         language = workspace.config.language
 
@@ -99,6 +86,25 @@ def run_task(given: Namespace, words: Catalogue) -> int:
                 print(words("cli.task.later", root=root))
             return status
         return _headless(workspace, background, root, words)
+
+
+def _checked(given: Namespace, root: str, text: str | None, words: Catalogue) -> dict[str, int]:
+    """The limits that were given, if everything that was given makes sense. Nothing is made yet. Raises
+    `WrongUsage`, `InvalidWorkspace`."""
+    from watchroom.zones.tasks import checked_folder
+
+    if text is not None and not text.strip():
+        raise WrongUsage(words("cli.task.no_text"))
+    limits = {limit: getattr(given, limit) for limit in _LIMITS if getattr(given, limit) is not None}
+    if any(most < 1 for most in limits.values()) or given.speed < 0:
+        raise WrongUsage(words("cli.task.not_positive"))
+    if text is None and limits:
+        raise WrongUsage(words("cli.task.limits"))
+    if given.model is None and given.base_url != BASE_URL:
+        raise WrongUsage(words("cli.task.no_model"))
+    if text is not None:
+        checked_folder(os.path.abspath(given.workspace), root)
+    return limits
 
 
 def _team_folder(given: Namespace, words: Catalogue) -> str:

@@ -108,6 +108,7 @@ class TasksRoom(Room):
             for each in (self.tasks, self.members, self.files, self.commands):
                 each.redraw()
             self.command_pane.follow_the_clock()
+            self.look_for_workers()
 
     @property
     def chosen_task(self) -> TaskView | None:
@@ -297,6 +298,16 @@ class TasksRoom(Room):
             app.tell(app.words("tasks.none"), "warning")
         else:
             cancel_task(self.steering, task, app.words)
+
+    @work(exclusive=True, group="workers")
+    async def look_for_workers(self) -> None:
+        """Say whether somebody lets the agents of the task work: they look alive in the journal for ever."""
+        task, workspace = self.chosen_task, self.watchroom.workspace
+        is_open = task is not None and task.ended is None and self.watchroom.feed.is_live
+        left_alone = False
+        if task is not None and workspace is not None and is_open:
+            left_alone = not await asyncio.to_thread(workspace.tasks.is_worked_on, task.id)
+        self.members.say_left_alone(left_alone)
 
     @work(exclusive=True, group="fences")
     async def look_for_fences(self) -> None:

@@ -87,6 +87,16 @@ class MemberTree(_NamingList[MemberItem]):
     """The agents of a task: who made whom, how each is, and what it does just now."""
 
     _roles: tuple[Sequence[MemberItem], tuple[int, int]] = ((), (0, 0))
+    _left_alone = False
+
+    def say_left_alone(self, left_alone: bool) -> None:
+        """Say in the title that no process lets these agents work."""
+        if left_alone != self._left_alone:
+            self._left_alone = left_alone
+            self._retitle()
+
+    def title_text(self, title: str) -> str:
+        return f"{title} · {words_of(self)('tasks.left_alone')}" if self._left_alone else title
 
     def key_of(self, item: MemberItem) -> Hashable:
         return item.member.id
