@@ -4,6 +4,7 @@ from watchroom.merge.draft import (
     Regions,
     choose,
     choose_everywhere,
+    count_marks,
     current_text,
     edited,
     joined,
@@ -12,7 +13,7 @@ from watchroom.merge.draft import (
     result_changes,
     unresolved_text,
 )
-from watchroom.merge.lines import Change, changes, split_lines
+from watchroom.merge.lines import Change, changes, split_lines, unified_diff
 from watchroom.merge.regions import CHOICES, Choice, Kind, Lines, Region, merge, regions_of
 from watchroom.merge.words import changed_words
 
@@ -28,6 +29,7 @@ __all__ = [
     "changes",
     "choose",
     "choose_everywhere",
+    "count_marks",
     "current_text",
     "edited",
     "joined",
@@ -37,5 +39,6 @@ __all__ = [
     "regions_of",
     "result_changes",
     "split_lines",
+    "unified_diff",
     "unresolved_text",
 ]

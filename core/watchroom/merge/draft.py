@@ -48,6 +48,11 @@ def unresolved_text(regions: Regions) -> str:
     return "".join(_whole(_shown(regions)))
 
 
+def count_marks(text: str) -> int:
+    """How many lines of ``text`` are such markers, whoever wrote them."""
+    return sum(line.rstrip("\r") in (OPENING, CLOSING) for line in text.split("\n"))
+
+
 def result_changes(regions: Regions) -> tuple[list[str], list[str], list[Change]]:
     """The current lines, those of `unresolved_text`, and what changed from the ones to the others.
 

@@ -27,6 +27,23 @@ def split_lines(text: str) -> list[str]:
     return [*whole, last] if last else whole
 
 
+def unified_diff(old: str, new: str, old_name: str, new_name: str, context: int = 3) -> str:
+    """The changes from ``old`` to ``new`` in unified form, empty where there are none."""
+    if old == new:
+        return ""
+    import pygit2
+
+    before, after = old.encode(), new.encode()
+    patch = pygit2.Patch.create_from(
+        before, after, flag=pygit2.enums.DiffOption.FORCE_TEXT, context_lines=context
+    )
+    body = b"".join(
+        hunk.header.encode() + b"".join(line.origin.encode() + line.raw_content for line in hunk.lines)
+        for hunk in patch.hunks
+    )
+    return f"--- {old_name}\n+++ {new_name}\n" + body.decode("utf-8", "replace")
+
+
 def changes(old: str, new: str) -> list[Change]:
     """What changed from ``old`` to ``new``, in order, as few lines as Myers' algorithm finds (libgit2)."""
     if old == new:

@@ -1,0 +1,214 @@
+"""What ties a buffer to a source: flush, refresh, diff, accept (spec 4 §1.4, §5.3).
+
+Nothing is lost, whatever is called in whichever order: a flush writes only over the version that the buffer
+is based on; a refresh merges; and what `accept_source` puts aside is given back to the caller.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchroom.editing.buffer import ExclusiveBuffer
+from watchroom.editing.response import (
+    NO_FLAG,
+    TextEditFlag,
+    TextEditMetrics,
+    TextEditResponse,
+    TextEditStatus,
+    WorkflowState,
+)
+from watchroom.editing.source import DataSource, Sourced, SourceMoved, SourceReadOnly
+from watchroom.editing.wording import Wording
+from watchroom.errors import WatchroomError
+from watchroom.merge import count_marks, left_open, merge, unified_diff, unresolved_text
+from watchroom.texts import Language
+
+_FLAGS: Final = {
+    WorkflowState.PERSIST_PENDING: TextEditFlag.PERSIST_PENDING,
+    WorkflowState.OUT_OF_SYNC: TextEditFlag.OUT_OF_SYNC,
+}
+
+
+class DataSourceBinding:
+    """Binds ``buffer`` to ``source``, from which it is filled. Belongs to one thread at a time. Raises
+    `WatchroomError` where the source cannot be read, or its text cannot be taken."""
+
+    def __init__(
+        self, buffer: ExclusiveBuffer, source: DataSource, *, name: str = "buffer", language: Language = "en"
+    ) -> None:
+        self._buffer = buffer
+        self._source = source
+        self._words = Wording(name, language)
+        self._base = source.read()
+        self._newest = self._base.version
+        self._marks_of_others: int | None = None
+        self._refreshing = False
+        self.discarded: list[str] = []
+        """The texts that `accept_source` put aside, oldest first: the caller keeps them."""
+        taken = buffer.try_update(self._base.text)
+        if not taken.ok:
+            raise ValueError(taken.message)
+
+    @property
+    def base(self) -> Sourced:
+        """The source as the buffer knows it: what it was filled from, or flushed to, or merged with last."""
+        return self._base
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the buffer holds something that the source does not."""
+        return self._buffer.snapshot() != self._base.text
+
+    @property
+    def state(self) -> WorkflowState:
+        if self._refreshing:
+            return WorkflowState.REFRESHING
+        if self._newest != self._base.version:
+            return WorkflowState.OUT_OF_SYNC
+        return WorkflowState.PERSIST_PENDING if self.is_changed else WorkflowState.SYNCED
+
+    @property
+    def flags(self) -> TextEditFlag:
+        flags = _FLAGS.get(self.state, NO_FLAG)
+        if self.state is WorkflowState.OUT_OF_SYNC and self.is_changed:
+            flags |= TextEditFlag.PERSIST_PENDING | TextEditFlag.EXTERNAL_CONFLICT
+        return flags
+
+    def update(self) -> None:
+        """The first pass (spec 4 §7.2): look whether the source has moved on. Raises `WatchroomError`."""
+        self._newest = self._source.version()
+
+    def flush(self) -> TextEditResponse:
+        """Write the buffer to the source, if that has not moved on."""
+        text = self._buffer.snapshot()
+        if not self.is_changed:
+            return self._told(TextEditStatus.NO_OP, "nothing_to_flush")
+        if self._is_unresolved(text):
+            return self._told(TextEditStatus.EXTERNAL_CONFLICT, "unresolved")
+        try:
+            version = self._source.write(text, self._base.version)
+        except SourceMoved:
+            return self._moved("flush_conflict")
+        except SourceReadOnly as error:
+            return self._failed("read_only", str(error), TextEditFlag.PERSIST_READ_ONLY)
+        except WatchroomError as error:
+            return self._failed("flush_failed", str(error))
+        self._base = Sourced(text, version)
+        self._newest = version
+        self._marks_of_others = None
+        return self._told(TextEditStatus.SUCCESS, "flushed", version=version)
+
+    def refresh(self) -> TextEditResponse:
+        """Take in what others wrote to the source: as it is where the buffer was not changed, else merged
+        with that. Where both changed the same lines, both stand in the buffer, between marks."""
+        self._refreshing = True
+        try:
+            return self._refreshed()
+        finally:
+            self._refreshing = False
+
+    def diff(self) -> TextEditResponse:
+        """What the buffer would change in the source as it is now."""
+        try:
+            source = self._source.read()
+        except WatchroomError as error:
+            return self._failed("source_unreadable", str(error))
+        self._newest = source.version
+        text = unified_diff(source.text, self._buffer.snapshot(), f"v{source.version}", self._words.name)
+        if not text:
+            return self._told(TextEditStatus.NO_OP, "no_difference", version=source.version)
+        return self._told(TextEditStatus.SUCCESS, "differs", diff=text, version=source.version)
+
+    def accept_source(self) -> TextEditResponse:
+        """Take the source as it is; what the buffer held is put aside in `discarded`."""
+        try:
+            source = self._source.read()
+        except WatchroomError as error:
+            return self._failed("source_unreadable", str(error))
+        before, was_changed = self._buffer.snapshot(), self.is_changed
+        taken = self._buffer.try_update(source.text)
+        if not taken.ok:
+            return self._failed("buffer_refused", taken.message)
+        if was_changed and before != source.text:
+            self.discarded.append(before)
+        self._base, self._newest, self._marks_of_others = source, source.version, None
+        delta = len(source.text) - len(before)
+        if not taken.value:
+            return self._told(TextEditStatus.NO_OP, "accepted_same", version=source.version)
+        return self._told(TextEditStatus.SUCCESS, "accepted", delta=delta, version=source.version)
+
+    def notice(self) -> str:
+        """What to tell a model of how the buffer stands to its source, in a line (spec 4 §5.3)."""
+        code = {
+            WorkflowState.SYNCED: "synced",
+            WorkflowState.PERSIST_PENDING: "persist_pending",
+            WorkflowState.OUT_OF_SYNC: "out_of_sync_changed" if self.is_changed else "out_of_sync",
+            WorkflowState.REFRESHING: "synced",
+        }[self.state]
+        return self._words.summary(code, version=self._base.version, newest=self._newest)
+
+    def _refreshed(self) -> TextEditResponse:
+        try:
+            source = self._source.read()
+        except WatchroomError as error:
+            return self._failed("source_unreadable", str(error))
+        before = self._buffer.snapshot()
+        if source.version == self._base.version:
+            self._newest = source.version
+            return self._told(TextEditStatus.NO_OP, "nothing_new", version=source.version)
+        if self._is_unresolved(before):
+            return self._told(TextEditStatus.EXTERNAL_CONFLICT, "unresolved")
+        regions = merge(self._base.text, source.text, before) if self.is_changed else ()
+        conflicts = len(left_open(regions))
+        merged = unresolved_text(regions) if regions else source.text
+        taken = self._buffer.try_update(merged)
+        if not taken.ok:
+            return self._failed("buffer_refused", taken.message)
+        was_changed = bool(regions)
+        self._base, self._newest = source, source.version
+        self._marks_of_others = count_marks(merged) - 2 * conflicts if conflicts else None
+        delta = len(merged) - len(before)
+        if conflicts:
+            code, status = "merged_with_conflicts", TextEditStatus.EXTERNAL_CONFLICT
+        else:
+            code, status = "merged" if was_changed else "refreshed", TextEditStatus.SUCCESS
+        return self._told(status, code, delta=delta, count=conflicts, version=source.version)
+
+    def _is_unresolved(self, text: str) -> bool:
+        """Whether marks of a merge still stand in ``text``; others wrote such lines as part of it."""
+        return self._marks_of_others is not None and count_marks(text) > self._marks_of_others
+
+    def _moved(self, code: str) -> TextEditResponse:
+        self.update()
+        return self._told(
+            TextEditStatus.EXTERNAL_CONFLICT, code, version=self._base.version, newest=self._newest
+        )
+
+    def _failed(self, code: str, reason: str, flag: TextEditFlag = NO_FLAG) -> TextEditResponse:
+        return self._told(
+            TextEditStatus.PERSIST_FAILURE, code, flag=flag | TextEditFlag.DIAGNOSTIC_HINT, reason=reason
+        )
+
+    def _told(
+        self,
+        status: TextEditStatus,
+        code: str,
+        *,
+        delta: int = 0,
+        diff: str | None = None,
+        flag: TextEditFlag = NO_FLAG,
+        **values: object,
+    ) -> TextEditResponse:
+        refreshing, self._refreshing = self._refreshing, False
+        response = TextEditResponse(
+            status=status,
+            workflow_state=self.state,
+            flags=self.flags | flag,
+            summary=self._words.summary(code, **values),
+            guidance=self._words.guidance(code, **values),
+            metrics=TextEditMetrics(delta=delta, new_length=len(self._buffer.snapshot())),
+            code=code,
+            diff=diff,
+        )
+        self._refreshing = refreshing
+        return response

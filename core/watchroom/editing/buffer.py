@@ -1,0 +1,38 @@
+"""A buffer that one agent has to itself (spec 4 §7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from watchroom.editing.response import OperationResult, TextEditMetrics
+
+
+class ContentChanged(NamedTuple):
+    """The content is another one. ``timestamp`` is nanoseconds since the epoch."""
+
+    version: int
+    timestamp: int
+    metrics: TextEditMetrics
+
+
+class ExclusiveBuffer(Protocol):
+    """What others may do with a buffer: look at it, and ask that its content be replaced."""
+
+    def snapshot(self) -> str:
+        """The content as it is."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Grows by one with each change of the content, and with nothing else."""
+        ...
+
+    def try_update(self, content: str) -> OperationResult[bool]:
+        """Replace the whole content, if the buffer agrees; where it does not, it says why and stays as it
+        is. The value says whether anything changed."""
+        ...
+
+    def subscribe(self, listener: Callable[[ContentChanged], None]) -> Callable[[], None]:
+        """Have ``listener`` told of each change. Returns the call that ends it."""
+        ...

@@ -1,0 +1,42 @@
+"""Which tools a buffer has in which state, as data (spec 4 §5.4). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias, get_args
+
+from watchroom.editing.response import WorkflowState
+
+EditTool: TypeAlias = Literal["replace", "replace_selection", "append", "discard_selection"]
+SyncTool: TypeAlias = Literal["flush", "refresh", "diff", "accept_source"]
+EDIT_TOOLS: Final[tuple[EditTool, ...]] = get_args(EditTool)
+SYNC_TOOLS: Final[tuple[SyncTool, ...]] = get_args(SyncTool)
+
+_EDITING: Final[Mapping[WorkflowState, tuple[EditTool, ...]]] = {
+    WorkflowState.IDLE: ("replace", "append"),
+    WorkflowState.SELECTION_PENDING: ("replace_selection", "discard_selection"),
+}
+_SYNCING: Final[Mapping[WorkflowState, tuple[SyncTool, ...]]] = {
+    WorkflowState.SYNCED: (),
+    WorkflowState.PERSIST_PENDING: ("flush", "diff", "accept_source"),
+    WorkflowState.OUT_OF_SYNC: ("refresh", "diff", "accept_source"),
+    WorkflowState.REFRESHING: (),
+}
+
+
+def visible_edit_tools(state: WorkflowState) -> tuple[EditTool, ...]:
+    """What an editor in that state can be asked for."""
+    return _EDITING.get(state, ())
+
+
+def visible_sync_tools(state: WorkflowState) -> tuple[SyncTool, ...]:
+    """What a binding in that state can be asked for."""
+    return _SYNCING.get(state, ())
+
+
+def tool_names(name: str, editing: WorkflowState, syncing: WorkflowState | None = None) -> tuple[str, ...]:
+    """The tools of the buffer ``name``, as a model is offered them: ``{name}_replace``."""
+    tools: tuple[str, ...] = visible_edit_tools(editing)
+    if syncing is not None:
+        tools += visible_sync_tools(syncing)
+    return tuple(f"{name}_{tool}" for tool in tools)

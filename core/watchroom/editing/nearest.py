@@ -1,0 +1,39 @@
+"""Where a text stands nowhere: the lines that come nearest to it. Pure."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+MOST: Final = 3
+_LEAST: Final = 60.0
+"""Percent of likeness below which a line is no help."""
+_LONGEST: Final = 200
+
+
+class Near(NamedTuple):
+    """A line that is like what was looked for; ``number`` counts from 1, ``likeness`` is percent."""
+
+    number: int
+    text: str
+    likeness: float
+
+
+def nearest(text: str, needle: str) -> tuple[Near, ...]:
+    """The lines of ``text`` most like the longest line of ``needle``, the most alike first."""
+    # Loaded where something was not found, and not before.
+    from rapidfuzz import fuzz, process
+
+    wanted = max((line.strip() for line in needle.split("\n")), key=len)[:_LONGEST]
+    if not wanted:
+        return ()
+    lines = [line[:_LONGEST] for line in text.split("\n")]
+    found = process.extract(
+        wanted, lines, scorer=fuzz.ratio, processor=str.strip, limit=MOST, score_cutoff=_LEAST
+    )
+    return tuple(Near(index + 1, line.rstrip("\r"), likeness) for line, likeness, index in found)
+
+
+def differs_in_line_ends(text: str, needle: str) -> bool:
+    """Whether ``needle`` would stand in ``text`` if its lines ended as those of the text do."""
+    plain = needle.replace("\r\n", "\n")
+    return (plain != needle and plain in text) or (plain.replace("\n", "\r\n") in text and "\n" in plain)

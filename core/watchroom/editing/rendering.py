@@ -1,0 +1,164 @@
+"""Answers and buffers as Markdown (spec 4 §6), each as Basic, for what has passed, and Detail. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from watchroom.editing.editor import TextEditor
+from watchroom.editing.response import TextEditCandidate, TextEditResponse, TextEditStatus
+from watchroom.editing.selections import Selections, marked, marks
+from watchroom.texts import Catalogue, Language, catalogue
+
+MOST_SHOWN: Final = 20_000
+"""So many characters of a buffer are shown at most; of a longer one, what surrounds its selections, or its
+beginning and its end."""
+_LABELS: Final = {
+    TextEditStatus.SUCCESS: "[OK]",
+    TextEditStatus.NO_OP: "[OK]",
+    TextEditStatus.MULTI_MATCH: "[Warning]",
+    TextEditStatus.NO_MATCH: "[Warning]",
+    TextEditStatus.EXTERNAL_CONFLICT: "[Warning]",
+    TextEditStatus.PERSIST_FAILURE: "[Fail]",
+    TextEditStatus.EXCEPTION: "[Fail]",
+}
+_COLUMNS: Final = ("Id", "MarkerStart", "MarkerEnd", "Preview", "Occurrence", "ContextStart", "ContextEnd")
+_BACKTICKS: Final = re.compile("`+")
+
+
+class LevelOfDetail(NamedTuple):
+    """The same said shortly and at length (spec 4 §2.2)."""
+
+    basic: str
+    detail: str
+
+
+def render(response: TextEditResponse, language: Language = "en") -> LevelOfDetail:
+    """An answer: header, overview, metrics, candidates, in this order (spec 4 §6.1)."""
+    texts = catalogue(language)
+    empty = texts("editing.label.empty")
+    guidance = response.guidance or empty
+    flags = ", ".join(f"`{name}`" for name in response.flags.names) or "-"
+    overview = texts("editing.label.overview")
+    said = f"- summary: {_line(response.summary)}\n- guidance: {_line(guidance)}"
+    metrics = response.metrics
+    rows: list[tuple[str, ...]] = [
+        ("delta", f"{metrics.delta:+}" if metrics.delta else "0"),
+        ("new_length", str(metrics.new_length)),
+        ("selection_count", "-" if metrics.selection_count is None else str(metrics.selection_count)),
+    ]
+    parts = [
+        f"status: `{response.status}`\nstate: `{response.workflow_state}`\nflags: {flags}",
+        f"### {_LABELS[response.status]} {overview}\n{said}",
+        f"### [Metrics] {texts('editing.label.metrics')}\n"
+        + _table((texts("editing.label.metric"), texts("editing.label.value")), rows),
+    ]
+    if response.candidates:
+        parts.append(
+            f"### [Target] {texts('editing.label.candidates')}\n"
+            + _table(_COLUMNS, [_candidate(each) for each in response.candidates])
+        )
+    if response.diff:
+        parts.append(f"### [Diff] {texts('editing.label.diff')}\n" + _fenced(response.diff, "diff"))
+    basic = "\n".join(
+        (
+            f"status: `{response.status}`",
+            f"state: `{response.workflow_state}`",
+            f"summary: {_line(response.summary)}",
+            f"guidance: {_line(guidance)}",
+        )
+    )
+    return LevelOfDetail(basic, "\n\n".join(parts) + "\n")
+
+
+def render_buffer(editor: TextEditor, language: Language = "en", most: int = MOST_SHOWN) -> LevelOfDetail:
+    """A buffer as a model sees it before its turn (spec 4 §7.2): with the selections marked in the text, and
+    a legend of the marks."""
+    texts = catalogue(language)
+    text, selections = editor.snapshot(), editor.selections
+    values = {
+        "buffer": editor.name,
+        "version": editor.version,
+        "length": len(text),
+        "lines": text.count("\n") + 1,
+    }
+    basic = texts("editing.buffer.line", state=editor.state, **values)
+    parts = [f"### [Buffer] {basic}", _shown(text, selections, most, texts)]
+    if selections is not None:
+        parts.append(_legend(selections, texts))
+    return LevelOfDetail(basic, "\n\n".join(parts) + "\n")
+
+
+def _shown(text: str, selections: Selections | None, most: int, texts: Catalogue) -> str:
+    windows = [(0, len(text))]
+    if len(text) > most:
+        windows = _windows(text, selections, most)
+    pieces: list[str] = []
+    at = 0
+    for start, end in windows:
+        if start > at:
+            pieces.append(texts("editing.buffer.left_out", count=start - at))
+        shown = text[start:end] if selections is None else marked(text, selections, start, end)
+        pieces.append(_fenced(shown, "text"))
+        at = end
+    if at < len(text):
+        pieces.append(texts("editing.buffer.left_out", count=len(text) - at))
+    return "\n\n".join(pieces)
+
+
+def _windows(text: str, selections: Selections | None, most: int) -> list[tuple[int, int]]:
+    """The parts to show of a long text, in order, none touching another."""
+    if selections is None:
+        return [(0, most // 2), (len(text) - most // 2, len(text))]
+    around = most // (2 * len(selections.starts))
+    windows: list[tuple[int, int]] = []
+    for begins in selections.starts:
+        start = max(0, begins - around)
+        end = min(len(text), begins + len(selections.needle) + around)
+        if windows and start <= windows[-1][1]:
+            start, _ = windows.pop()
+        windows.append((start, end))
+    return windows
+
+
+def _legend(selections: Selections, texts: Catalogue) -> str:
+    lines = [texts("editing.legend.head", count=selections.count, shown=len(selections.starts))]
+    for number in range(1, len(selections.starts) + 1):
+        opening, closing = marks(selections.tag, number)
+        lines.append(f"- `{opening}`…`{closing}`: {texts('editing.legend.line', number=number)}")
+    return "\n".join(lines)
+
+
+def _candidate(candidate: TextEditCandidate) -> tuple[str, ...]:
+    return (
+        str(candidate.id),
+        f"`{candidate.marker_start}`",
+        f"`{candidate.marker_end}`",
+        _code(candidate.preview),
+        str(candidate.occurrence),
+        str(candidate.context_start),
+        str(candidate.context_end),
+    )
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _code(text: str) -> str:
+    """A text as code within a table: as many backticks around it as it takes."""
+    ticks = "`" * (max((len(run) for run in _BACKTICKS.findall(text)), default=0) + 1)
+    space = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
+    return f"{ticks}{space}{text}{space}{ticks}".replace("|", "\\|")
+
+
+def _fenced(text: str, kind: str) -> str:
+    """A text as a block, fenced by more backticks than stand in it."""
+    fence = "`" * max(3, max((len(run) for run in _BACKTICKS.findall(text)), default=0) + 1)
+    end = "" if text.endswith("\n") else "\n"
+    return f"{fence}{kind}\n{text}{end}{fence}"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split("\n"))

@@ -1,0 +1,108 @@
+"""What an editing tool answers (spec 4 §4.1): what came of it, where the buffer stands, what to do next."""
+
+from __future__ import annotations
+
+from enum import Flag, StrEnum, auto
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+
+
+class TextEditStatus(StrEnum):
+    """What came of one call (spec 4 §4.1.1). An editor gives the first four; the others are a binding's."""
+
+    SUCCESS = "Success"
+    NO_MATCH = "NoMatch"
+    MULTI_MATCH = "MultiMatch"
+    NO_OP = "NoOp"
+    PERSIST_FAILURE = "PersistFailure"
+    EXTERNAL_CONFLICT = "ExternalConflict"
+    EXCEPTION = "Exception"
+
+
+class WorkflowState(StrEnum):
+    """Where a buffer stands. The first two are an editor's, the others a binding's (spec 4 §4.1, §5.3)."""
+
+    IDLE = "Idle"
+    SELECTION_PENDING = "SelectionPending"
+    SYNCED = "Synced"
+    PERSIST_PENDING = "PersistPending"
+    OUT_OF_SYNC = "OutOfSync"
+    REFRESHING = "Refreshing"
+
+
+class TextEditFlag(Flag):
+    """What else holds; no flag is ``TextEditFlag(0)`` (spec 4 §4.1)."""
+
+    SELECTION_PENDING = auto()
+    PERSIST_PENDING = auto()
+    OUT_OF_SYNC = auto()
+    SCHEMA_VIOLATION = auto()
+    PERSIST_READ_ONLY = auto()
+    EXTERNAL_CONFLICT = auto()
+    DIAGNOSTIC_HINT = auto()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """As the specification writes them."""
+        return tuple("".join(word.title() for word in str(each.name).split("_")) for each in self)
+
+
+NO_FLAG = TextEditFlag(0)
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class TextEditMetrics(_Frozen):
+    """``delta`` and ``new_length`` count characters (code points); ``selection_count`` all matches, also
+    those that are no candidates."""
+
+    delta: int = 0
+    new_length: int
+    selection_count: int | None = None
+
+
+class TextEditCandidate(_Frozen):
+    """One place where the text stands that was looked for. ``occurrence`` counts from 0; the context is the
+    part of the buffer that ``preview`` shows, in code points, its end excluded."""
+
+    id: int
+    preview: str
+    marker_start: str
+    marker_end: str
+    occurrence: int
+    context_start: int
+    context_end: int
+
+
+class TextEditResponse(_Frozen):
+    """The answer of a tool, of which the Markdown is a rendering (spec 4 §4.1.3). ``code`` says which of the
+    guidances it is; ``diff`` is a binding's, in unified form."""
+
+    status: TextEditStatus
+    workflow_state: WorkflowState
+    flags: TextEditFlag = Field(default=NO_FLAG)
+    summary: str
+    guidance: str | None = None
+    metrics: TextEditMetrics
+    candidates: tuple[TextEditCandidate, ...] | None = None
+    code: str = ""
+    diff: str | None = None
+
+
+class OperationResult(_Frozen, Generic[T]):
+    """What came of an operation between a buffer and what it is bound to (spec 4 §4.1.4). Where it failed,
+    ``error_code`` is stable and nothing has changed."""
+
+    value: T | None = None
+    error_code: str = ""
+    message: str = ""
+    diagnostic_hint: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.error_code

@@ -1,0 +1,122 @@
+"""Where a text stands several times: the places, and how they are marked in what a model is shown (spec 4
+§8). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from watchroom.editing.response import TextEditCandidate
+
+MOST_CANDIDATES: Final = 5
+_AROUND: Final = 16
+"""So many characters are shown on either side of a match."""
+_LONGEST_MATCH: Final = 60
+_CUT: Final = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Where ``needle`` begins, the first few places only, and how often it stands there in all. Places may
+    overlap: each is one that could have been meant."""
+
+    starts: tuple[int, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selections:
+    """Places that wait for a choice. They hold for ``version`` of the buffer, and where the needle still
+    stands."""
+
+    version: int
+    needle: str
+    replacement: str
+    starts: tuple[int, ...]
+    count: int
+    tag: str
+
+    def start_of(self, number: int) -> int | None:
+        """Where selection ``number`` (from 1) begins, None if there is none of that number."""
+        return self.starts[number - 1] if 1 <= number <= len(self.starts) else None
+
+
+def matches(text: str, needle: str) -> Matches:
+    """All places of ``needle``, which is not empty."""
+    starts: list[int] = []
+    count = 0
+    at = text.find(needle)
+    while at >= 0:
+        count += 1
+        if count <= MOST_CANDIDATES:
+            starts.append(at)
+        at = text.find(needle, at + 1)
+    return Matches(tuple(starts), count)
+
+
+def tag_for(text: str) -> str:
+    """What marks are called in ``text``: SEL, or where marks of that name stand in it already, one that does
+    not, so that nothing in the text can be taken for a mark."""
+    number, tag = 1, "SEL"
+    while f"[[{tag}#" in text or f"[[/{tag}#" in text:
+        number += 1
+        tag = f"SEL{number}"
+    return tag
+
+
+def marks(tag: str, number: int) -> tuple[str, str]:
+    """The marks before and after selection ``number``."""
+    return f"[[{tag}#{number}]]", f"[[/{tag}#{number}]]"
+
+
+def candidates(text: str, selections: Selections) -> tuple[TextEditCandidate, ...]:
+    """What a model chooses from."""
+    length = len(selections.needle)
+    found = []
+    for occurrence, start in enumerate(selections.starts):
+        before = max(0, start - _AROUND)
+        after = min(len(text), start + min(length, _LONGEST_MATCH) + _AROUND)
+        opening, closing = marks(selections.tag, occurrence + 1)
+        found.append(
+            TextEditCandidate(
+                id=occurrence + 1,
+                preview=_preview(text, before, after),
+                marker_start=opening,
+                marker_end=closing,
+                occurrence=occurrence,
+                context_start=before,
+                context_end=after,
+            )
+        )
+    return tuple(found)
+
+
+def marked(text: str, selections: Selections, start: int = 0, end: int | None = None) -> str:
+    """The part of ``text`` from ``start`` to ``end`` with all marks that fall into it."""
+    end = len(text) if end is None else end
+    length = len(selections.needle)
+    insertions: list[tuple[int, int, str]] = []
+    for number, begins in enumerate(selections.starts, 1):
+        opening, closing = marks(selections.tag, number)
+        # Where one match ends and the next begins, the first is closed before the next is opened.
+        insertions += [(begins, 1, opening), (begins + length, 0, closing)]
+    pieces: list[str] = []
+    at = start
+    for place, _, mark in sorted(insertions):
+        if start <= place <= end:
+            pieces += [text[at:place], mark]
+            at = place
+    return "".join([*pieces, text[at:end]])
+
+
+def holds(text: str, version: int, selections: Selections) -> bool:
+    """Whether the selections are still those of this text."""
+    needle = selections.needle
+    return version == selections.version and all(text.startswith(needle, at) for at in selections.starts)
+
+
+def _preview(text: str, start: int, end: int) -> str:
+    """One line of a table: what would break it is written out."""
+    shown = text[start:end].replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    shown = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in shown)
+    return f"{_CUT if start else ''}{shown}{_CUT if end < len(text) else ''}"

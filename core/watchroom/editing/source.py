@@ -1,0 +1,38 @@
+"""What a buffer is bound to: anything that has a text and a version (spec 4 §5.3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class Sourced(NamedTuple):
+    """The text of a source, at a version. Of what is not there yet: the empty text, version 0."""
+
+    text: str
+    version: int
+
+
+class DataSource(Protocol):
+    """A private file, a collaborative file, a whiteboard: written only from the version that was known."""
+
+    def version(self) -> int:
+        """The current version, found out as cheaply as can be."""
+        ...
+
+    def read(self) -> Sourced:
+        """The current text. Raises `WatchroomError` where it cannot be read."""
+        ...
+
+    def write(self, text: str, expected: int) -> int:
+        """Write the next version, if ``expected`` still is the current one; gives the new one. Raises
+        `SourceMoved` where it is not, `SourceReadOnly` where this agent may not write there, and any other
+        `WatchroomError` where it cannot be written. Then nothing has changed."""
+        ...
+
+
+class SourceMoved(Exception):
+    """The source has another version than was expected."""
+
+
+class SourceReadOnly(Exception):
+    """This agent may not write to the source. The text says why."""

@@ -1,0 +1,22 @@
+"""What editors and bindings say: one table of summaries and one of guidance, by code (spec 4 §4.1.4)."""
+
+from __future__ import annotations
+
+from watchroom.texts import Catalogue, Language, catalogue
+
+
+class Wording:
+    """The words for the tools of the buffer ``name``."""
+
+    def __init__(self, name: str, language: Language) -> None:
+        self.name = name
+        self._texts: Catalogue = catalogue(language)
+
+    def summary(self, code: str, **values: object) -> str:
+        """What happened, in one line."""
+        return self._texts(f"editing.summary.{code}", buffer=self.name, **values)
+
+    def guidance(self, code: str, **values: object) -> str | None:
+        """What to do next; None where nothing is to be done."""
+        key = f"editing.guidance.{code}"
+        return self._texts(key, buffer=self.name, **values) if key in self._texts else None

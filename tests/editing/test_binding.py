@@ -1,0 +1,292 @@
+"""What ties a buffer to its source: nothing is written over, and nothing is lost (spec 4 §5.3, §9)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from watchroom.editing import (
+    DataSourceBinding,
+    OpenBuffer,
+    Sourced,
+    SourceMoved,
+    SourceReadOnly,
+    TextEditFlag,
+    TextEditor,
+    TextEditStatus,
+    WorkflowState,
+    frames,
+    render,
+    tool_names,
+)
+from watchroom.errors import DiskFailed, WatchroomError
+
+
+class Source:
+    """A source in memory that others may write to, and that may be made to fail."""
+
+    def __init__(self, text: str = "one\ntwo\nthree\n") -> None:
+        self.texts = [text]
+        self.failure: Exception | None = None
+
+    def version(self) -> int:
+        return len(self.texts)
+
+    def read(self) -> Sourced:
+        if isinstance(self.failure, WatchroomError):
+            raise self.failure
+        return Sourced(self.texts[-1], len(self.texts))
+
+    def write(self, text: str, expected: int) -> int:
+        if self.failure is not None:
+            raise self.failure
+        if expected != len(self.texts):
+            raise SourceMoved
+        self.texts.append(text)
+        return len(self.texts)
+
+
+def bound(text: str = "one\ntwo\nthree\n") -> tuple[TextEditor, Source, DataSourceBinding]:
+    editor, source = TextEditor(name="plan"), Source(text)
+    return editor, source, DataSourceBinding(editor, source, name="plan")
+
+
+def stands(binding: DataSourceBinding) -> WorkflowState:
+    return binding.state
+
+
+class TestTogether:
+    """Spec 4 §5.3: editing and synchronising, each its own business."""
+
+    def test_what_was_edited_is_noticed_flushed_and_in_step_again(self) -> None:
+        editor, source, binding = bound()
+        assert stands(binding) is WorkflowState.SYNCED
+        editor.replace("two", "2")
+        (frame,) = frames([OpenBuffer(editor, binding)])
+        assert stands(binding) is WorkflowState.PERSIST_PENDING
+        assert TextEditFlag.PERSIST_PENDING in binding.flags
+        assert "call plan_flush" in frame.shown.detail
+        assert "plan_flush" in frame.tools
+        response = binding.flush()
+        assert (response.status, response.workflow_state) == (TextEditStatus.SUCCESS, WorkflowState.SYNCED)
+        assert source.texts[-1] == "one\n2\nthree\n"
+        (frame,) = frames([OpenBuffer(editor, binding)])
+        assert frame.tools == ("plan_replace", "plan_append")
+
+    def test_there_is_nothing_to_flush_where_nothing_changed(self) -> None:
+        editor, source, binding = bound()
+        assert (binding.flush().status, len(source.texts)) == (TextEditStatus.NO_OP, 1)
+        editor.replace("two", "2")
+        editor.replace("2", "two")
+        assert stands(binding) is WorkflowState.SYNCED
+
+    def test_a_source_that_moved_on_is_never_written_over(self) -> None:
+        editor, source, binding = bound()
+        editor.replace("two", "2")
+        source.texts.append("one\ntwo\nthree\nfour\n")
+        response = binding.flush()
+        assert (response.status, response.code) == (TextEditStatus.EXTERNAL_CONFLICT, "flush_conflict")
+        assert response.workflow_state is WorkflowState.OUT_OF_SYNC
+        assert {"OutOfSync", "ExternalConflict", "PersistPending"} <= set(response.flags.names)
+        for offered in ("plan_diff", "plan_refresh", "plan_accept_source"):
+            assert offered in (response.guidance or "")
+            assert offered in tool_names("plan", editor.state, binding.state)
+        assert editor.snapshot() == "one\n2\nthree\n"
+        assert source.texts[-1].endswith("four\n")
+
+    def test_a_refresh_merges_what_both_changed(self) -> None:
+        editor, source, binding = bound()
+        editor.replace("one", "1")
+        source.texts.append("one\ntwo\nthree\nfour\n")
+        binding.update()
+        assert stands(binding) is WorkflowState.OUT_OF_SYNC
+        response = binding.refresh()
+        assert (response.code, response.workflow_state) == ("merged", WorkflowState.PERSIST_PENDING)
+        assert editor.snapshot() == "1\ntwo\nthree\nfour\n"
+        assert binding.flush().status is TextEditStatus.SUCCESS
+        assert source.texts[-1] == "1\ntwo\nthree\nfour\n"
+
+    def test_where_both_changed_one_line_both_stand_there_until_it_is_decided(self) -> None:
+        editor, source, binding = bound()
+        editor.replace("two", "mine")
+        source.texts.append("one\ntheirs\nthree\n")
+        response = binding.refresh()
+        assert (response.status, response.code) == (TextEditStatus.EXTERNAL_CONFLICT, "merged_with_conflicts")
+        assert "mine\n" in editor.snapshot()
+        assert "theirs\n" in editor.snapshot()
+        assert binding.flush().code == "unresolved"
+        assert binding.refresh().code in ("nothing_new", "unresolved")
+        marked = re.search("<<<<<<<.*>>>>>>>[^\n]*\n", editor.snapshot(), flags=re.DOTALL)
+        assert marked
+        editor.replace(marked[0], "both\n")
+        assert binding.flush().status is TextEditStatus.SUCCESS
+        assert source.texts[-1] == "one\nboth\nthree\n"
+
+    def test_lines_that_look_like_marks_and_are_part_of_the_text_can_be_flushed(self) -> None:
+        text = "<<<<<<< current\na\n=======\nb\n>>>>>>> incoming\nend\n"
+        editor, source, binding = bound(text)
+        editor.append("more\n")
+        assert binding.flush().status is TextEditStatus.SUCCESS
+        editor.replace("end\n", "mine\n")
+        source.texts.append(source.texts[-1].replace("end\n", "theirs\n"))
+        assert binding.refresh().code == "merged_with_conflicts"
+        assert binding.flush().code == "unresolved"
+        last = editor.snapshot().rindex("<<<<<<<")
+        marked = re.search("<<<<<<<.*>>>>>>>[^\n]*\n", editor.snapshot()[last:], flags=re.DOTALL)
+        assert marked
+        editor.replace(marked[0], "ours\n")
+        assert binding.flush().status is TextEditStatus.SUCCESS
+
+    def test_without_changes_a_refresh_takes_the_source(self) -> None:
+        editor, source, binding = bound()
+        assert binding.refresh().code == "nothing_new"
+        source.texts.append("new\n")
+        response = binding.refresh()
+        assert (response.code, response.workflow_state) == ("refreshed", WorkflowState.SYNCED)
+        assert editor.snapshot() == "new\n"
+
+    def test_accepting_the_source_keeps_what_it_puts_aside(self) -> None:
+        editor, source, binding = bound()
+        editor.replace("two", "mine")
+        source.texts.append("theirs\n")
+        response = binding.accept_source()
+        assert (response.code, response.workflow_state) == ("accepted", WorkflowState.SYNCED)
+        assert editor.snapshot() == "theirs\n"
+        assert binding.discarded == ["one\nmine\nthree\n"]
+        assert binding.accept_source().code == "accepted_same"
+        assert len(binding.discarded) == 1
+
+    def test_the_difference_is_told_and_shown(self) -> None:
+        editor, _, binding = bound()
+        assert binding.diff().code == "no_difference"
+        editor.replace("two", "2")
+        response = binding.diff()
+        assert response.diff is not None
+        assert "-two\n+2\n" in response.diff
+        assert "```diff\n--- v1\n+++ plan\n" in render(response).detail
+
+
+class TestFailures:
+    @pytest.mark.parametrize(
+        ("failure", "code", "flag"),
+        [
+            (DiskFailed(reason="no space"), "flush_failed", "DiagnosticHint"),
+            (SourceReadOnly("It is bob's."), "read_only", "PersistReadOnly"),
+        ],
+    )
+    def test_what_cannot_be_written_stays_in_the_buffer(
+        self, failure: Exception, code: str, flag: str
+    ) -> None:
+        editor, source, binding = bound()
+        editor.append("more\n")
+        source.failure = failure
+        response = binding.flush()
+        assert (response.status, response.code) == (TextEditStatus.PERSIST_FAILURE, code)
+        assert flag in response.flags.names
+        assert response.workflow_state is WorkflowState.PERSIST_PENDING
+        assert editor.snapshot().endswith("more\n")
+        source.failure = None
+        assert binding.flush().status is TextEditStatus.SUCCESS
+
+    def test_a_source_that_cannot_be_read_changes_nothing(self) -> None:
+        editor, source, binding = bound()
+        editor.append("more\n")
+        source.failure = DiskFailed(reason="gone")
+        for response in (binding.refresh(), binding.diff(), binding.accept_source()):
+            assert (response.status, response.code) == (TextEditStatus.PERSIST_FAILURE, "source_unreadable")
+        assert editor.snapshot().endswith("more\n")
+        assert binding.discarded == []
+
+    def test_what_the_buffer_refuses_is_not_taken(self) -> None:
+        editor, source, binding = bound()
+        editor.append("more\n")
+        source.texts.append("a\0b")
+        assert binding.accept_source().code == "buffer_refused"
+        assert editor.snapshot().endswith("more\n")
+        assert binding.discarded == []
+
+
+class Binding(RuleBasedStateMachine):
+    """Every word that was ever written, by the agent or by others, is somewhere: in the buffer, in a version
+    of the source, or put aside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.editor, self.source, self.binding = bound()
+        self.words = 0
+        self.taken_out: set[str] = set()
+
+    def word(self) -> str:
+        self.words += 1
+        return f"w{self.words}\n"
+
+    @rule(line=st.integers(0, 5))
+    def agent_adds_a_line(self, line: int) -> None:
+        lines = self.editor.snapshot().splitlines(keepends=True)
+        at = min(line, len(lines))
+        assert self.editor.try_update("".join([*lines[:at], self.word(), *lines[at:]])).ok
+
+    @rule()
+    def agent_appends(self) -> None:
+        self.editor.append(self.word())
+
+    @rule(line=st.integers(0, 5))
+    def others_add_a_line(self, line: int) -> None:
+        lines = self.source.texts[-1].splitlines(keepends=True)
+        at = min(line, len(lines))
+        self.source.texts.append("".join([*lines[:at], self.word(), *lines[at:]]))
+
+    @rule()
+    def flush(self) -> None:
+        before = list(self.source.texts)
+        response = self.binding.flush()
+        assert self.source.texts[: len(before)] == before
+        if response.status is TextEditStatus.SUCCESS:
+            assert self.source.texts[-1] == self.editor.snapshot()
+            assert response.workflow_state is WorkflowState.SYNCED
+
+    @rule()
+    def refresh(self) -> None:
+        self.binding.refresh()
+
+    @rule()
+    def accept(self) -> None:
+        self.binding.accept_source()
+        assert self.editor.snapshot() == self.source.texts[-1]
+
+    @rule()
+    def look(self) -> None:
+        self.binding.update()
+        self.binding.diff()
+
+    @rule()
+    def settle(self) -> None:
+        """Take the marks of a merge out, and leave all lines."""
+        if self.binding.flush().code == "unresolved":
+            lines = self.editor.snapshot().splitlines(keepends=True)
+            kept = [line for line in lines if not re.match("<<<<<<<|=======|>>>>>>>", line)]
+            self.editor.try_update("".join(kept))
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        everything = "".join([self.editor.snapshot(), *self.source.texts, *self.binding.discarded])
+        found = set(re.findall(r"w\d+", everything))
+        assert {f"w{number}" for number in range(1, self.words + 1)} <= found
+
+    @invariant()
+    def what_is_new_in_the_buffer_is_known_to_be(self) -> None:
+        if self.editor.snapshot() != self.source.texts[-1]:
+            self.binding.update()
+            assert self.binding.state is not WorkflowState.SYNCED
+
+
+def test_nothing_is_lost_in_any_order_of_calls() -> None:
+    run_state_machine_as_test(
+        Binding,
+        settings=settings(
+            max_examples=150, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow]
+        ),
+    )
