@@ -12,6 +12,7 @@ import merging
 import models
 import opening
 import realtime
+import replacing
 import sandboxing
 import sessions
 import sharing
@@ -33,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "documents": writing_together.measure,
     "boards": boards.measure,
     "sandboxing": sandboxing.measure,
+    "replacing": replacing.measure,
 }
 
 
