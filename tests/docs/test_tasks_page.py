@@ -57,5 +57,5 @@ def test_each_role_is_told_who_it_is(role: str, language: Language) -> None:
 def test_the_settings_are_understood() -> None:
     (settings,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
     config = parse(settings)
-    assert config.allowed_hosts == ("pypi.org", "*.pythonhosted.org")
+    assert config.allowed_hosts == ("example.org", "*.example.com")
     assert config.unfenced_commands == "ask"

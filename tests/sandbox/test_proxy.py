@@ -17,7 +17,7 @@ from watchroom.sandbox.proxy import Proxy, Streams, reached
 from watchroom.sandbox.running import Finished, run
 from watchroom.texts import catalogue
 
-HOSTS = ("pypi.org", "*.pythonhosted.org")
+HOSTS = ("example.org", "*.example.com")
 SAID = catalogue("en")
 
 
@@ -94,11 +94,11 @@ def fetching(url: str) -> str:
 def test_a_command_reaches_an_allowed_host(
     bubblewrapped: Fence, folder: Path, proxy: Proxy, upstream: Upstream
 ) -> None:
-    finished = inside(bubblewrapped, folder, proxy, fetching("http://pypi.org/simple/?a=b"))
+    finished = inside(bubblewrapped, folder, proxy, fetching("http://example.org/simple/?a=b"))
     assert (finished.stdout, finished.stderr) == ("hello\n", "")
-    assert upstream.asked == [("pypi.org", 80)]
-    assert upstream.heads[0].startswith("GET /simple/?a=b HTTP/1.1\r\nHost: pypi.org\r\n")
-    assert proxy.reached == {"pypi.org"}
+    assert upstream.asked == [("example.org", 80)]
+    assert upstream.heads[0].startswith("GET /simple/?a=b HTTP/1.1\r\nHost: example.org\r\n")
+    assert proxy.reached == {"example.org"}
 
 
 def test_a_command_that_asks_for_another_is_told_its_name(
@@ -133,7 +133,7 @@ def test_the_command_is_as_it_is_without(bubblewrapped: Fence, folder: Path, pro
 
 
 @pytest.mark.parametrize(
-    "target", ["pypi.org:443", "PyPI.org.:443", "files.pythonhosted.org:80", "a.b.pythonhosted.org:443"]
+    "target", ["example.org:443", "Example.org.:443", "files.example.com:80", "a.b.example.com:443"]
 )
 def test_a_tunnel_is_made_to_an_allowed_host(proxy: Proxy, upstream: Upstream, target: str) -> None:
     answer = told(proxy, f"CONNECT {target} HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n")
@@ -145,23 +145,25 @@ def test_a_tunnel_is_made_to_an_allowed_host(proxy: Proxy, upstream: Upstream, t
 @pytest.mark.parametrize(
     ("request_line", "status"),
     [
-        ("CONNECT pythonhosted.org:443", 403),
-        ("CONNECT evilpythonhosted.org:443", 403),
-        ("CONNECT pypi.org.evil.com:443", 403),
-        ("CONNECT pypi.org:22", 403),
-        ("GET http://pypi.org:8080/", 403),
-        ("GET http://pypi.org@evil.com/", 403),
-        ("CONNECT *.pythonhosted.org:443", 400),
-        ("CONNECT pypi.org", 400),
+        ("CONNECT example.com:443", 403),
+        ("CONNECT evilexample.com:443", 403),
+        ("CONNECT example.org.evil.com:443", 403),
+        ("CONNECT example.org:22", 403),
+        ("GET http://example.org:8080/", 403),
+        ("GET http://example.org@evil.com/", 403),
+        ("CONNECT *.example.com:443", 400),
+        ("CONNECT example.org", 400),
         ("CONNECT [::1]:443", 400),
         ("GET /simple/", 400),
-        ("GET ftp://pypi.org/", 400),
+        ("GET ftp://example.org/", 400),
         ("GET file:///etc/passwd", 400),
         ("nonsense", 400),
     ],
 )
 def test_whatever_else_is_refused(proxy: Proxy, upstream: Upstream, request_line: str, status: int) -> None:
-    assert told(proxy, f"{request_line} HTTP/1.1\r\nHost: pypi.org\r\n\r\n").startswith(f"HTTP/1.1 {status} ")
+    assert told(proxy, f"{request_line} HTTP/1.1\r\nHost: example.org\r\n\r\n").startswith(
+        f"HTTP/1.1 {status} "
+    )
     assert upstream.asked == []
 
 
@@ -169,10 +171,10 @@ def test_a_request_is_made_in_no_other_name(proxy: Proxy, upstream: Upstream) ->
     """Behind one address there may be many hosts; and a line is good for one request."""
     told(
         proxy,
-        "GET http://pypi.org/ HTTP/1.1\r\nhost: evil.com\r\nProxy-Authorization: x\r\n"
+        "GET http://example.org/ HTTP/1.1\r\nhost: evil.com\r\nProxy-Authorization: x\r\n"
         "Connection: keep-alive\r\nX-Own: y\r\n\r\n",
     )
-    assert upstream.heads == ["GET / HTTP/1.1\r\nHost: pypi.org\r\nX-Own: y\r\nConnection: close\r\n\r\n"]
+    assert upstream.heads == ["GET / HTTP/1.1\r\nHost: example.org\r\nX-Own: y\r\nConnection: close\r\n\r\n"]
 
 
 @pytest.mark.parametrize(
@@ -190,14 +192,14 @@ def test_a_host_that_cannot_be_reached_is_named(upstream: Upstream) -> None:
         raise ConnectionRefusedError
 
     with Proxy(HOSTS, SAID, reach) as proxy:
-        assert "pypi.org cannot be reached" in told(proxy, "CONNECT pypi.org:443 HTTP/1.1\r\n\r\n")
+        assert "example.org cannot be reached" in told(proxy, "CONNECT example.org:443 HTTP/1.1\r\n\r\n")
 
 
 def test_it_leaves_nothing_behind(upstream: Upstream) -> None:
     before = open_files(), threading.active_count()
     with Proxy(HOSTS, SAID, upstream.reach) as proxy, socket.socket(socket.AF_UNIX) as waiting:
         waiting.connect(proxy.path)
-        waiting.sendall(b"CONNECT pypi.org:443 HTTP/1.1\r\n\r\n")
+        waiting.sendall(b"CONNECT example.org:443 HTTP/1.1\r\n\r\n")
         assert waiting.recv(4096).startswith(b"HTTP/1.1 200 ")
         folder = Path(proxy.path).parent
     assert not folder.exists()

@@ -37,13 +37,13 @@ def landlocked(tmp_path: Path) -> Iterator[Team]:
 
 
 def test_they_are_a_line_of_the_config() -> None:
-    config = parse('allowed_hosts = ["pypi.org", "*.pythonhosted.org"]')
-    assert config.allowed_hosts == ("pypi.org", "*.pythonhosted.org")
+    config = parse('allowed_hosts = ["example.org", "*.example.com"]')
+    assert config.allowed_hosts == ("example.org", "*.example.com")
     assert parse(render(config)) == config
     assert parse("").allowed_hosts == ()
 
 
-@pytest.mark.parametrize("wrong", ['"pypi.org"', "[1]", '["*"]', '["a..b"]', '["https://pypi.org"]', '["A.b"]', '["a.*"]'])  # fmt: skip
+@pytest.mark.parametrize("wrong", ['"example.org"', "[1]", '["*"]', '["a..b"]', '["https://example.org"]', '["A.b"]', '["a.*"]'])  # fmt: skip
 def test_what_is_no_name_of_a_host_is_refused(wrong: str) -> None:
     with pytest.raises(ConfigInvalid, match="allowed_hosts"):
         parse(f"allowed_hosts = {wrong}")
@@ -52,7 +52,7 @@ def test_what_is_no_name_of_a_host_is_refused(wrong: str) -> None:
 def test_what_a_command_asks_for_in_vain_stands_in_its_last_row(team: Team) -> None:
     if team.workspace.commands.ladder.rungs[0].fence is None:
         pytest.skip("bubblewrap does not work here: commands reach no host at all")
-    allow(team.workspace, "pypi.org")
+    allow(team.workspace, "example.org")
     result = refused(team.one, "run_command", command=FETCHING)
     assert "example.com is not among the allowed hosts" in result["stderr"]
     rows = team.workspace.journal.rows(limit=1000)
@@ -63,7 +63,7 @@ def test_what_a_command_asks_for_in_vain_stands_in_its_last_row(team: Team) -> N
 
 def test_where_they_cannot_be_reached_a_command_is_told(landlocked: Team) -> None:
     assert ok(landlocked.one, "run_command", command="echo on")["stderr"] == ""
-    allow(landlocked.workspace, "pypi.org")
+    allow(landlocked.workspace, "example.org")
     result = ok(landlocked.one, "run_command", command="echo on")
     assert result["stdout"] == "on\n"
     assert result["stderr"].startswith("No network: ")
