@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from calls import ok
 from tui.driving import dashboard
 from watchroom import Toolbox, Workspace
@@ -49,3 +51,14 @@ async def test_a_file_of_one_very_long_line_is_shown_and_does_not_stop_the_dashb
         await desk.sees("1  start xxx")
         await desk.press("down")
         await desk.sees("1  short")
+
+
+async def test_an_agent_that_has_done_nothing_is_not_shown_with_anothers_rows(root: Path) -> None:
+    with Workspace.open(root, agents=["alice", "zoe"]) as workspace:
+        ok(workspace.tools("alice"), "save_to_my_workspace", filename="a.md", content="mine")
+        async with dashboard(workspace) as desk:
+            await desk.goes_to("2", "agents")
+            await desk.until(lambda: len(desk.list("rows").items) == 1, "what alice did")
+            await desk.press("G")
+            await desk.until(lambda: not desk.list("rows").items, "that zoe did nothing")
+            await desk.until(lambda: not desk.list("files").items, "that zoe has nothing")

@@ -154,6 +154,7 @@ async def goes_to_what_is_being_said(desk: Desk) -> None:
     await desk.goes_to("2", "agents")
     await desk.press("G", "enter")
     await desk.sees("is too▌")
+    await desk.until(lambda: not desk.list("rows").items, "that it has done nothing")
 
 
 async def sees_overview(desk: Desk) -> None:

@@ -31,7 +31,8 @@ class AgentsRoom(Room):
     def __init__(self) -> None:
         super().__init__()
         self._session: SessionPane | None = None
-        self._last_seen: Row | None = None
+        self._loaded: tuple[str, Row | None] | None = None
+        """The agent whose files and rows are shown, and its newest row then."""
         self._previewed: Row | None = None
 
     def compose_body(self) -> ComposeResult:
@@ -52,9 +53,9 @@ class AgentsRoom(Room):
         agents.show_team(model)
         view = agents.item
         self.session.show(view, model.seq)
-        if view is None or view.last is self._last_seen:
+        if view is None or (view.agent.id, view.last) == self._loaded:
             return
-        self._last_seen = view.last
+        self._loaded = view.agent.id, view.last
         self.load_agent(view.agent.id, model.seq)
 
     @property
@@ -100,7 +101,7 @@ class AgentsRoom(Room):
 
     @on(LineList.Highlighted, "#agents")
     def choose_agent(self) -> None:
-        self._last_seen = None
+        self._loaded = None
         self.session.choose(None)
         self.show_model(self.watchroom.model)
 
