@@ -201,6 +201,12 @@ def storable(given: str, limit: int = 500) -> str:
     return cut.encode("utf-8", "backslashreplace").decode()
 
 
+def first_line(text: str, limit: int) -> str:
+    """The first line that says something, cut to ``limit`` characters: what stands for a text in lists."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return storable(line, limit)
+
+
 def without_halves(given: str) -> str:
     """``given`` with U+FFFD for halves of surrogate pairs, which nothing stores; some models cut emoji."""
     return given.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

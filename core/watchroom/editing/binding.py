@@ -101,11 +101,35 @@ class DataSourceBinding:
     def refresh(self) -> TextEditResponse:
         """Take in what others wrote to the source: as it is where the buffer was not changed, else merged
         with that. Where both changed the same lines, both stand in the buffer, between marks."""
+        try:
+            source = self._source.read()
+        except WatchroomError as error:
+            return self._failed("source_unreadable", str(error))
+        before = self._buffer.snapshot()
+        if source.version == self._base.version:
+            self._newest = source.version
+            return self._told(TextEditStatus.NO_OP, "nothing_new", version=source.version)
+        if self._is_unresolved(before):
+            return self._told(TextEditStatus.EXTERNAL_CONFLICT, "unresolved")
+        regions = merge(self._base.text, source.text, before) if self.is_changed else ()
+        conflicts = len(left_open(regions))
+        merged = unresolved_text(regions) if regions else source.text
         self._refreshing = True
         try:
-            return self._refreshed()
+            taken = self._buffer.try_update(merged)
         finally:
             self._refreshing = False
+        if not taken.ok:
+            return self._failed("buffer_refused", taken.message)
+        was_changed = bool(regions)
+        self._base, self._newest = source, source.version
+        self._marks_of_others = count_marks(merged) - 2 * conflicts if conflicts else None
+        delta = len(merged) - len(before)
+        if conflicts:
+            code, status = "merged_with_conflicts", TextEditStatus.EXTERNAL_CONFLICT
+        else:
+            code, status = "merged" if was_changed else "refreshed", TextEditStatus.SUCCESS
+        return self._told(status, code, delta=delta, count=conflicts, version=source.version)
 
     def diff(self) -> TextEditResponse:
         """What the buffer would change in the source as it is now."""
@@ -147,33 +171,6 @@ class DataSourceBinding:
         }[self.state]
         return self._words.summary(code, version=self._base.version, newest=self._newest)
 
-    def _refreshed(self) -> TextEditResponse:
-        try:
-            source = self._source.read()
-        except WatchroomError as error:
-            return self._failed("source_unreadable", str(error))
-        before = self._buffer.snapshot()
-        if source.version == self._base.version:
-            self._newest = source.version
-            return self._told(TextEditStatus.NO_OP, "nothing_new", version=source.version)
-        if self._is_unresolved(before):
-            return self._told(TextEditStatus.EXTERNAL_CONFLICT, "unresolved")
-        regions = merge(self._base.text, source.text, before) if self.is_changed else ()
-        conflicts = len(left_open(regions))
-        merged = unresolved_text(regions) if regions else source.text
-        taken = self._buffer.try_update(merged)
-        if not taken.ok:
-            return self._failed("buffer_refused", taken.message)
-        was_changed = bool(regions)
-        self._base, self._newest = source, source.version
-        self._marks_of_others = count_marks(merged) - 2 * conflicts if conflicts else None
-        delta = len(merged) - len(before)
-        if conflicts:
-            code, status = "merged_with_conflicts", TextEditStatus.EXTERNAL_CONFLICT
-        else:
-            code, status = "merged" if was_changed else "refreshed", TextEditStatus.SUCCESS
-        return self._told(status, code, delta=delta, count=conflicts, version=source.version)
-
     def _is_unresolved(self, text: str) -> bool:
         """Whether marks of a merge still stand in ``text``; others wrote such lines as part of it."""
         return self._marks_of_others is not None and count_marks(text) > self._marks_of_others
@@ -199,8 +196,7 @@ class DataSourceBinding:
         flag: TextEditFlag = NO_FLAG,
         **values: object,
     ) -> TextEditResponse:
-        refreshing, self._refreshing = self._refreshing, False
-        response = TextEditResponse(
+        return TextEditResponse(
             status=status,
             workflow_state=self.state,
             flags=self.flags | flag,
@@ -210,5 +206,3 @@ class DataSourceBinding:
             code=code,
             diff=diff,
         )
-        self._refreshing = refreshing
-        return response

@@ -6,6 +6,7 @@ the sessions follow. Whatever ends its process, the next one goes on from the ro
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 
@@ -62,9 +63,9 @@ class Society:
             return await self._run(task, stay=stay)
 
     async def _run(self, task: str, *, stay: bool) -> Task:
-        found = self._workplace.tasks.find(task)
+        found = await asyncio.to_thread(self._workplace.tasks.find, task)
         if found.status == "open":
-            self._workplace.members.begin(found)
+            await asyncio.to_thread(self._workplace.members.begin, found)
         team = Team(
             self._workplace,
             found,
@@ -74,4 +75,4 @@ class Society:
             ask_timeout=self._ask_timeout,
         )
         await team.work(stay=stay)
-        return self._workplace.tasks.find(task)
+        return await asyncio.to_thread(self._workplace.tasks.find, task)

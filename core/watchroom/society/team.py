@@ -146,7 +146,7 @@ class Team:
             # Whatever it is, the others go on without this one, and its maker knows.
             _log.exception("%s could not go on", member.id)
             self._aside.add(member.id)
-            await self._tell_parent(member, "society.failed", problem=f"{type(error).__name__}: {error}")
+            await self._tell_parent(member, "society.broke", problem=f"{type(error).__name__}: {error}")
         finally:
             self._sessions.pop(member.id, None)
             self._changed.set()

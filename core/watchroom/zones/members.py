@@ -140,7 +140,8 @@ class Members:
         head = self._store.journal.head(ZONE, agent)
         detail: dict[str, Json] = {"task": one.task}
         expected = (head.version or 0) if head else 0
-        draft = Write(actor, TERMINATE, ZONE, agent, reason, _line(reason), expected, detail)
+        said = names.first_line(reason, _LONGEST_LINE)
+        draft = Write(actor, TERMINATE, ZONE, agent, reason, said, expected, detail)
         row = self._store.write(draft).row
         if row.outcome != "ok":
             raise AgentEnded(agent=agent)
@@ -241,7 +242,8 @@ class Members:
                 "role": agent.role,
                 "layer": agent.layer,
             }
-            commit(Write(actor, SPAWN, ZONE, path, instructions, _line(instructions), 0, detail))
+            said = names.first_line(instructions, _LONGEST_LINE)
+            commit(Write(actor, SPAWN, ZONE, path, instructions, said, 0, detail))
         return next(each for each in self.of(agent.task) if each.id == path)
 
     def _free(self, wanted: str) -> str:
@@ -255,7 +257,8 @@ class Members:
         return found
 
     def _tell(self, actor: str, to: str, text: str, detail: dict[str, Json]) -> Row:
-        note = Note(actor, MESSAGE, ZONE, to, message=_line(text), content=text, detail=detail)
+        said = names.first_line(text, _LONGEST_LINE)
+        note = Note(actor, MESSAGE, ZONE, to, message=said, content=text, detail=detail)
         return self._store.committer.commit(note).row
 
     def _born(self, agent: str) -> Row | None:
@@ -299,9 +302,3 @@ def _slug(role: str) -> str:
         return names.agent_id(slug)
     except InvalidAgentId:
         return _NAMELESS
-
-
-def _line(text: str) -> str:
-    """The first line that says something, for lists."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return names.storable(line, _LONGEST_LINE)

@@ -11,13 +11,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from watchroom import names
 from watchroom.locks import ProcessLock, is_alive, this_process
-from watchroom.model import END_TASK, Json, Row, Write, timestamp
+from watchroom.model import END_TASK, Json, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import TaskTaken
 
 ZONE: Final = "task"
+_LONGEST_TITLE: Final = 120
 SUBMIT: Final = "submit_requirement"
 
 TaskStatus: TypeAlias = Literal["open", "done", "failed", "cancelled"]
@@ -60,9 +61,8 @@ class Tasks:
         limits: TaskLimits = TaskLimits(),  # noqa: B008  # immutable
         model: str = "",
     ) -> Task:
-        """Begin a task, in a folder that is made if it is missing. Raises `NotText`, `InvalidWorkspace`:
-        for a path that is not absolute, stands for something else than a folder, or shares files with this
-        workspace or with another task that is open."""
+        """Begin a task, in a folder that is made if it is missing. Raises `NotText`, and `InvalidWorkspace`
+        as `checked_folder` does, and where another task that is open has files there."""
         names.text(text)
         folder = "" if workspace_path is None else checked_folder(workspace_path, self._root)
         task = uuid.uuid4().hex[:12]
@@ -78,7 +78,8 @@ class Tasks:
                 "model": model,
             }
             detail = {"folder": folder} if folder else None
-            row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), _title(text), 0, detail)).row
+            title = names.first_line(text, _LONGEST_TITLE)
+            row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), title, 0, detail)).row
         return Task(task, text, folder, actor, row.time, "open", limits, model)
 
     def is_open(self, task: str) -> bool:
@@ -162,8 +163,9 @@ class Tasks:
 
 
 def checked_folder(given: str | os.PathLike[str], root: str) -> str:
-    """The real path of a folder that agents of the workspace at ``root`` may be let into. Raises
-    `InvalidWorkspace`; nothing is made."""
+    """The real path of a folder that agents of the workspace at ``root`` may be let into; nothing is made.
+    Raises `InvalidWorkspace` for a path that is not absolute, stands for something else than a folder, holds
+    the home folder, or shares files with this workspace or lies in another one."""
     folder = _real(os.fspath(given))
     home = os.path.realpath(os.path.expanduser("~"))
     if os.path.commonpath((folder, home)) == folder:
@@ -180,11 +182,6 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise InvalidWorkspace(path=folder, rule="not_a_folder")
     return folder
-
-
-def created_at(task: Task) -> str:
-    """When the task began, as ISO 8601 in UTC."""
-    return timestamp(task.created)
 
 
 def _real(given: str) -> str:
@@ -210,9 +207,3 @@ def _overlap(one: str, other: str) -> bool:
 
 def _rendered(content: Mapping[str, Json]) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-
-
-def _title(text: str) -> str:
-    """The first line that says something, short."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return names.storable(line, 120)
