@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
     from watchroom.sandbox.ladder import Ladder
     from watchroom.toolbox import Toolbox
+    from watchroom.zones.buffers import Buffers
     from watchroom.zones.commands import Commands
     from watchroom.zones.realtime import RealtimeZone
 
@@ -82,6 +83,8 @@ class Workspace:
         self.subscribe(self.mailroom.wake)
         self._realtime: RealtimeZone | None = None
         self._realtime_lock = Lock()
+        self._buffers: Buffers | None = None
+        self._buffers_lock = Lock()
 
     @classmethod
     def open(
@@ -188,6 +191,18 @@ class Workspace:
             return self._realtime
 
     @property
+    def buffers(self) -> Buffers:
+        """The texts that agents have to themselves until they flush them."""
+        # The editor needs pydantic, slow to load.
+        from watchroom.zones.buffers import Buffers, Places
+
+        with self._buffers_lock:
+            if self._buffers is None:
+                places = Places(self._registry, self.private, self.collab, self.boards, self.task_files)
+                self._buffers = Buffers(self._store, places)
+            return self._buffers
+
+    @property
     def commands(self) -> Commands:
         """Where agents' commands run, fenced in."""
         # What starts processes is loaded with the first of them.
@@ -220,6 +235,7 @@ class Workspace:
             self.realtime,
             self.task_files,
             self.members,
+            self.buffers,
             lambda: self.commands,
         )
         return Toolbox(actor, self._store, zones, language or self.config.language)

@@ -40,7 +40,7 @@ class Source:
             raise self.failure
         return Sourced(self.texts[-1], len(self.texts))
 
-    def write(self, text: str, expected: int) -> int:
+    def write(self, text: str, expected: int, message: str = "") -> int:
         if self.failure is not None:
             raise self.failure
         if expected != len(self.texts):

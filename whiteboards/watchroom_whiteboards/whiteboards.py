@@ -72,6 +72,10 @@ class Whiteboards:
             each for each in dict.fromkeys([*boards_of(config), *written]) if may("read", actor, each, config)
         ]
 
+    def named(self, actor: str, name: str) -> Board:
+        """The board of that name, which the actor may read. Raises `BoardNotFound`, `BoardDenied`."""
+        return self._allowed("read", actor, name)
+
     def own(self, actor: str) -> Board:
         """The board that an agent keeps; of a person the global one."""
         agent = self._registry.current().agents.get(actor)

@@ -2,9 +2,16 @@
 to what stands beneath. Pure: no files, no journal."""
 
 from watchroom.editing.binding import DataSourceBinding
-from watchroom.editing.buffer import ContentChanged, ExclusiveBuffer
+from watchroom.editing.buffer import Change, ContentChanged, ExclusiveBuffer
 from watchroom.editing.editor import TextEditor
-from watchroom.editing.matrix import tool_names, visible_edit_tools, visible_sync_tools
+from watchroom.editing.matrix import (
+    BufferTool,
+    tool_name,
+    tool_names,
+    tool_of,
+    visible_edit_tools,
+    visible_sync_tools,
+)
 from watchroom.editing.rendering import LevelOfDetail, render, render_buffer
 from watchroom.editing.response import (
     OperationResult,
@@ -15,10 +22,12 @@ from watchroom.editing.response import (
     TextEditStatus,
     WorkflowState,
 )
-from watchroom.editing.scheduler import Frame, OpenBuffer, frames
+from watchroom.editing.scheduler import Frame, OpenBuffer, first_pass, frames
 from watchroom.editing.source import DataSource, Sourced, SourceMoved, SourceReadOnly
 
 __all__ = [
+    "BufferTool",
+    "Change",
     "ContentChanged",
     "DataSource",
     "DataSourceBinding",
@@ -37,10 +46,13 @@ __all__ = [
     "TextEditStatus",
     "TextEditor",
     "WorkflowState",
+    "first_pass",
     "frames",
     "render",
     "render_buffer",
+    "tool_name",
     "tool_names",
+    "tool_of",
     "visible_edit_tools",
     "visible_sync_tools",
 ]

@@ -30,23 +30,33 @@ _FLAGS: Final = {
 
 
 class DataSourceBinding:
-    """Binds ``buffer`` to ``source``, from which it is filled. Belongs to one thread at a time. Raises
-    `WatchroomError` where the source cannot be read, or its text cannot be taken."""
+    """Binds ``buffer`` to ``source``, from which it is filled; one with a ``base`` goes on from there, and
+    the buffer is left as it is. ``marks_of_others`` is then what an earlier binding had. Belongs to one
+    thread at a time. Raises `WatchroomError` where the source cannot be read, or its text cannot be taken.
+    """
 
     def __init__(
-        self, buffer: ExclusiveBuffer, source: DataSource, *, name: str = "buffer", language: Language = "en"
+        self,
+        buffer: ExclusiveBuffer,
+        source: DataSource,
+        *,
+        name: str = "buffer",
+        language: Language = "en",
+        base: Sourced | None = None,
+        marks_of_others: int | None = None,
     ) -> None:
         self._buffer = buffer
         self._source = source
         self._words = Wording(name, language)
-        self._base = source.read()
+        self._base = base or source.read()
         self._newest = self._base.version
-        self._marks_of_others: int | None = None
+        self.marks_of_others = marks_of_others
+        """While places of a merge are open: so many lines of the text look like its marks and are none."""
         self._refreshing = False
         self.discarded: list[str] = []
         """The texts that `accept_source` put aside, oldest first: the caller keeps them."""
-        taken = buffer.try_update(self._base.text)
-        if not taken.ok:
+        taken = buffer.try_update(self._base.text) if base is None else None
+        if taken is not None and not taken.ok:
             raise ValueError(taken.message)
 
     @property
@@ -78,25 +88,23 @@ class DataSourceBinding:
         """The first pass (spec 4 §7.2): look whether the source has moved on. Raises `WatchroomError`."""
         self._newest = self._source.version()
 
-    def flush(self) -> TextEditResponse:
-        """Write the buffer to the source, if that has not moved on."""
+    def flush(self, message: str = "") -> TextEditResponse:
+        """Write the buffer to the source, if that has not moved on; one that has the very text of the buffer
+        by now needs no writing."""
         text = self._buffer.snapshot()
         if not self.is_changed:
             return self._told(TextEditStatus.NO_OP, "nothing_to_flush")
         if self._is_unresolved(text):
             return self._told(TextEditStatus.EXTERNAL_CONFLICT, "unresolved")
         try:
-            version = self._source.write(text, self._base.version)
+            version = self._source.write(text, self._base.version, message)
         except SourceMoved:
-            return self._moved("flush_conflict")
+            return self._moved(text)
         except SourceReadOnly as error:
-            return self._failed("read_only", str(error), TextEditFlag.PERSIST_READ_ONLY)
+            return self._failed("read_only", error.reason, TextEditFlag.PERSIST_READ_ONLY)
         except WatchroomError as error:
-            return self._failed("flush_failed", str(error))
-        self._base = Sourced(text, version)
-        self._newest = version
-        self._marks_of_others = None
-        return self._told(TextEditStatus.SUCCESS, "flushed", version=version)
+            return self._failed("flush_failed", error)
+        return self._in_step(text, version)
 
     def refresh(self) -> TextEditResponse:
         """Take in what others wrote to the source: as it is where the buffer was not changed, else merged
@@ -104,7 +112,7 @@ class DataSourceBinding:
         try:
             source = self._source.read()
         except WatchroomError as error:
-            return self._failed("source_unreadable", str(error))
+            return self._failed("source_unreadable", error)
         before = self._buffer.snapshot()
         if source.version == self._base.version:
             self._newest = source.version
@@ -123,7 +131,7 @@ class DataSourceBinding:
             return self._failed("buffer_refused", taken.message)
         was_changed = bool(regions)
         self._base, self._newest = source, source.version
-        self._marks_of_others = count_marks(merged) - 2 * conflicts if conflicts else None
+        self.marks_of_others = count_marks(merged) - 2 * conflicts if conflicts else None
         delta = len(merged) - len(before)
         if conflicts:
             code, status = "merged_with_conflicts", TextEditStatus.EXTERNAL_CONFLICT
@@ -136,7 +144,7 @@ class DataSourceBinding:
         try:
             source = self._source.read()
         except WatchroomError as error:
-            return self._failed("source_unreadable", str(error))
+            return self._failed("source_unreadable", error)
         self._newest = source.version
         text = unified_diff(source.text, self._buffer.snapshot(), f"v{source.version}", self._words.name)
         if not text:
@@ -148,21 +156,24 @@ class DataSourceBinding:
         try:
             source = self._source.read()
         except WatchroomError as error:
-            return self._failed("source_unreadable", str(error))
+            return self._failed("source_unreadable", error)
         before, was_changed = self._buffer.snapshot(), self.is_changed
         taken = self._buffer.try_update(source.text)
         if not taken.ok:
             return self._failed("buffer_refused", taken.message)
         if was_changed and before != source.text:
             self.discarded.append(before)
-        self._base, self._newest, self._marks_of_others = source, source.version, None
+        self._base, self._newest, self.marks_of_others = source, source.version, None
         delta = len(source.text) - len(before)
         if not taken.value:
             return self._told(TextEditStatus.NO_OP, "accepted_same", version=source.version)
         return self._told(TextEditStatus.SUCCESS, "accepted", delta=delta, version=source.version)
 
-    def notice(self) -> str:
-        """What to tell a model of how the buffer stands to its source, in a line (spec 4 §5.3)."""
+    def notice(self, problem: WatchroomError | None = None) -> str:
+        """What to tell a model of how the buffer stands to its source, in a line (spec 4 §5.3);
+        ``problem`` says why it could not be looked at."""
+        if problem is not None:
+            return self._words.summary("source_unreadable", reason=problem.message(self._words.language))
         code = {
             WorkflowState.SYNCED: "synced",
             WorkflowState.PERSIST_PENDING: "persist_pending",
@@ -173,15 +184,36 @@ class DataSourceBinding:
 
     def _is_unresolved(self, text: str) -> bool:
         """Whether marks of a merge still stand in ``text``; others wrote such lines as part of it."""
-        return self._marks_of_others is not None and count_marks(text) > self._marks_of_others
+        return self.marks_of_others is not None and count_marks(text) > self.marks_of_others
 
-    def _moved(self, code: str) -> TextEditResponse:
-        self.update()
+    def _moved(self, text: str) -> TextEditResponse:
+        """The answer to a flush that came too late; not if it is the same text that came first, as after a
+        crash between the writing and the noting of it."""
+        try:
+            source = self._source.read()
+        except WatchroomError as error:
+            return self._failed("source_unreadable", error)
+        if source.text == text:
+            return self._in_step(text, source.version)
+        self._newest = source.version
         return self._told(
-            TextEditStatus.EXTERNAL_CONFLICT, code, version=self._base.version, newest=self._newest
+            TextEditStatus.EXTERNAL_CONFLICT,
+            "flush_conflict",
+            version=self._base.version,
+            newest=self._newest,
         )
 
-    def _failed(self, code: str, reason: str, flag: TextEditFlag = NO_FLAG) -> TextEditResponse:
+    def _in_step(self, text: str, version: int) -> TextEditResponse:
+        """Buffer and source have the same text."""
+        self._base = Sourced(text, version)
+        self._newest = version
+        self.marks_of_others = None
+        return self._told(TextEditStatus.SUCCESS, "flushed", version=version)
+
+    def _failed(
+        self, code: str, problem: WatchroomError | str, flag: TextEditFlag = NO_FLAG
+    ) -> TextEditResponse:
+        reason = problem if isinstance(problem, str) else problem.message(self._words.language)
         return self._told(
             TextEditStatus.PERSIST_FAILURE, code, flag=flag | TextEditFlag.DIAGNOSTIC_HINT, reason=reason
         )

@@ -8,12 +8,26 @@ from typing import NamedTuple, Protocol
 from watchroom.editing.response import OperationResult, TextEditMetrics
 
 
+class Change(NamedTuple):
+    """What was done to a text: ``removed`` code points from ``at`` on gave way to ``text``."""
+
+    at: int
+    removed: int
+    text: str
+
+    def apply(self, content: str) -> str:
+        """The text after it, of ``content`` before it."""
+        return content[: self.at] + self.text + content[self.at + self.removed :]
+
+
 class ContentChanged(NamedTuple):
-    """The content is another one. ``timestamp`` is nanoseconds since the epoch."""
+    """The content is another one. ``timestamp`` is nanoseconds since the epoch; ``change`` is None where the
+    whole content was replaced."""
 
     version: int
     timestamp: int
     metrics: TextEditMetrics
+    change: Change | None = None
 
 
 class ExclusiveBuffer(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from watchroom import names
-from watchroom.editing.buffer import ContentChanged
+from watchroom.editing.buffer import Change, ContentChanged
 from watchroom.editing.nearest import differs_in_line_ends, nearest
 from watchroom.editing.response import (
     NO_FLAG,
@@ -36,7 +36,8 @@ class TextEditor:
     """Edits the text that one agent has to itself; an `ExclusiveBuffer`. Belongs to one thread at a time.
 
     ``name`` is the buffer's, as its tools have it: ``{name}_replace``. ``clock`` gives nanoseconds since the
-    epoch. Raises `NotText`, `TooLarge` for a content that cannot be kept.
+    epoch; ``version`` is that of ``content``, where an editor goes on from an earlier one. Raises
+    `NotText`, `TooLarge` for a content that cannot be kept.
     """
 
     def __init__(
@@ -46,10 +47,11 @@ class TextEditor:
         name: str = "buffer",
         language: Language = "en",
         clock: Callable[[], int] = time.time_ns,
+        version: int = 1,
     ) -> None:
         self._bytes = len(names.text(content))
         self._text = content
-        self._version = 1
+        self._version = version
         self._words = Wording(name, language)
         self._clock = clock
         self._selections: Selections | None = None
@@ -164,7 +166,7 @@ class TextEditor:
             )
         if content == self._text:
             return OperationResult(value=False)
-        self._take(content, len(content) - len(self._text), len(content.encode()))
+        self._take(content, len(content.encode()), None)
         return OperationResult(value=True)
 
     def update(self) -> None:
@@ -179,21 +181,21 @@ class TextEditor:
         size = self._bytes - len(removed.encode()) + len(text.encode())
         if size > MAX_TEXT_BYTES:
             return self._nothing("too_large")
-        content = self._text[:start] + text + self._text[start + length :]
-        delta = len(text) - length
-        self._take(content, delta, size)
+        change = Change(start, length, text)
+        self._take(change.apply(self._text), size, change)
         if code == "selection_replaced":
             self._lapsed = False
-        return self._told(TextEditStatus.SUCCESS, code, delta=delta, number=number)
+        return self._told(TextEditStatus.SUCCESS, code, delta=len(text) - length, number=number)
 
-    def _take(self, content: str, delta: int, size: int) -> None:
+    def _take(self, content: str, size: int, change: Change | None) -> None:
+        delta = len(content) - len(self._text)
         self._lapsed = self._selections is not None
         self._selections = None
         self._text, self._bytes = content, size
         self._version += 1
         if self._listeners:
             metrics = TextEditMetrics(delta=delta, new_length=len(content))
-            changed = ContentChanged(self._version, self._clock(), metrics)
+            changed = ContentChanged(self._version, self._clock(), metrics, change)
             for listener in tuple(self._listeners):
                 listener(changed)
 

@@ -9,6 +9,7 @@ from watchroom.editing.response import WorkflowState
 
 EditTool: TypeAlias = Literal["replace", "replace_selection", "append", "discard_selection"]
 SyncTool: TypeAlias = Literal["flush", "refresh", "diff", "accept_source"]
+BufferTool: TypeAlias = EditTool | SyncTool
 EDIT_TOOLS: Final[tuple[EditTool, ...]] = get_args(EditTool)
 SYNC_TOOLS: Final[tuple[SyncTool, ...]] = get_args(SyncTool)
 
@@ -36,7 +37,22 @@ def visible_sync_tools(state: WorkflowState) -> tuple[SyncTool, ...]:
 
 def tool_names(name: str, editing: WorkflowState, syncing: WorkflowState | None = None) -> tuple[str, ...]:
     """The tools of the buffer ``name``, as a model is offered them: ``{name}_replace``."""
-    tools: tuple[str, ...] = visible_edit_tools(editing)
+    tools: tuple[BufferTool, ...] = visible_edit_tools(editing)
     if syncing is not None:
         tools += visible_sync_tools(syncing)
-    return tuple(f"{name}_{tool}" for tool in tools)
+    return tuple(tool_name(name, tool) for tool in tools)
+
+
+def tool_name(name: str, tool: BufferTool) -> str:
+    """A tool of the buffer ``name``, as a model is offered it."""
+    return f"{name}_{tool}"
+
+
+def tool_of(offered: str) -> tuple[str, BufferTool] | None:
+    """The buffer and the tool that a name stands for, None where it can be none. The reverse of
+    `tool_name`: no tool's name ends in another's after an underscore."""
+    for tool in (*EDIT_TOOLS, *SYNC_TOOLS):
+        name = offered.removesuffix(f"_{tool}")
+        if name and name != offered:
+            return name, tool
+    return None

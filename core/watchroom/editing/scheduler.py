@@ -4,13 +4,17 @@ then shown, so that buffers and sources are seen as of one moment. Pure."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from watchroom.editing.binding import DataSourceBinding
 from watchroom.editing.editor import TextEditor
 from watchroom.editing.matrix import tool_names
-from watchroom.editing.rendering import LevelOfDetail, render_buffer
+from watchroom.editing.rendering import MOST_SHOWN, LevelOfDetail, render_buffer
+from watchroom.errors import WatchroomError
 from watchroom.texts import Language
+
+_LEAST_SHOWN: Final = 1000
+"""A buffer of which no more than this could be shown is named only."""
 
 
 class OpenBuffer(NamedTuple):
@@ -28,21 +32,45 @@ class Frame(NamedTuple):
     tools: tuple[str, ...]
 
 
-def frames(buffers: Sequence[OpenBuffer], language: Language = "en") -> tuple[Frame, ...]:
-    """Run both passes over these buffers. Raises `WatchroomError` where a source cannot be looked at."""
+def frames(
+    buffers: Sequence[OpenBuffer], language: Language = "en", most: int = MOST_SHOWN
+) -> tuple[Frame, ...]:
+    """Run both passes over these buffers. Together they are shown with ``most`` characters of their texts,
+    the first ones first; what has no room left is named. A source that cannot be looked at is told of."""
+    problems = first_pass(buffers)
+    shown: list[Frame] = []
+    for each, problem in zip(buffers, problems, strict=True):
+        shown.append(_frame(each, problem, language, max(0, most)))
+        most -= len(each.editor.snapshot())
+    return tuple(shown)
+
+
+def first_pass(buffers: Sequence[OpenBuffer]) -> list[WatchroomError | None]:
+    """Bring these buffers up to date (spec 4 §7.2). Gives why a source could not be looked at, by buffer: it
+    stands as it was known last."""
+    problems: list[WatchroomError | None] = []
     for editor, binding in buffers:
         editor.update()
-        if binding is not None:
-            binding.update()
-    return tuple(_frame(each, language) for each in buffers)
+        problems.append(_update(binding) if binding is not None else None)
+    return problems
 
 
-def _frame(buffer: OpenBuffer, language: Language) -> Frame:
+def _update(binding: DataSourceBinding) -> WatchroomError | None:
+    try:
+        binding.update()
+    except WatchroomError as error:
+        return error
+    return None
+
+
+def _frame(buffer: OpenBuffer, problem: WatchroomError | None, language: Language, most: int) -> Frame:
     editor, binding = buffer
-    shown = render_buffer(editor, language)
+    shown = render_buffer(editor, language, most)
+    if most < _LEAST_SHOWN and len(editor.snapshot()) > most:
+        shown = LevelOfDetail(shown.basic, f"### [Buffer] {shown.basic}\n")
     syncing = None
     if binding is not None:
-        notice = binding.notice()
+        notice = binding.notice(problem)
         shown = LevelOfDetail(f"{shown.basic}\n{notice}", f"{shown.detail}\n{notice}\n")
         syncing = binding.state
     return Frame(editor.name, shown, tool_names(editor.name, editor.state, syncing))

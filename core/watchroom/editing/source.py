@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from watchroom.errors import WatchroomError
+
 
 class Sourced(NamedTuple):
     """The text of a source, at a version. Of what is not there yet: the empty text, version 0."""
@@ -23,8 +25,9 @@ class DataSource(Protocol):
         """The current text. Raises `WatchroomError` where it cannot be read."""
         ...
 
-    def write(self, text: str, expected: int) -> int:
-        """Write the next version, if ``expected`` still is the current one; gives the new one. Raises
+    def write(self, text: str, expected: int, message: str = "") -> int:
+        """Write the next version, if ``expected`` still is the current one; gives the new one. ``message``
+        says what it is about, where versions have messages. Raises
         `SourceMoved` where it is not, `SourceReadOnly` where this agent may not write there, and any other
         `WatchroomError` where it cannot be written. Then nothing has changed."""
         ...
@@ -35,4 +38,8 @@ class SourceMoved(Exception):
 
 
 class SourceReadOnly(Exception):
-    """This agent may not write to the source. The text says why."""
+    """This agent may not write to the source; ``reason`` says why."""
+
+    def __init__(self, reason: str | WatchroomError) -> None:
+        super().__init__(reason)
+        self.reason = reason

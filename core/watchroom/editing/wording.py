@@ -10,6 +10,7 @@ class Wording:
 
     def __init__(self, name: str, language: Language) -> None:
         self.name = name
+        self.language: Language = language
         self._texts: Catalogue = catalogue(language)
 
     def summary(self, code: str, **values: object) -> str:

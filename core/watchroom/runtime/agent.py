@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from watchroom.model import Json
 from watchroom.requests import Policy
@@ -49,6 +49,26 @@ class AgentTool:
 
 
 Tool: TypeAlias = AgentTool | ToolFunction
+
+
+class Look(NamedTuple):
+    """What a model has at one moment beside its messages: tools, and what it is shown, empty for nothing."""
+
+    tools: tuple[AgentTool, ...]
+    shown: str = ""
+
+
+class LiveTools(Protocol):
+    """Tools that come and go while an agent works, with a view of what they act on."""
+
+    def look(self) -> Look:
+        """Bring everything up to date, and show it. Called in a thread, before each question to the model:
+        it may take a while."""
+        ...
+
+    def find(self, name: str) -> AgentTool | None:
+        """The tool of that name, offered just now or not; None where it can be none of these. Quick."""
+        ...
 
 
 class Agent(Protocol):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from typing import Final, TypeGuard
 
 from pydantic import JsonValue
 
 from watchroom.model import Json
 from watchroom.requests import Option, arguments_of
-from watchroom.runtime.agent import ANY_TOOL, AgentTool, CallOrigin, Policies, Tool
+from watchroom.runtime.agent import ANY_TOOL, AgentTool, CallOrigin, LiveTools, Policies, Tool
 from watchroom.runtime.instructions import (
     CallLlm,
     CallTool,
@@ -19,9 +19,10 @@ from watchroom.runtime.instructions import (
     RequestHumanPrompt,
     RequestHumanSelect,
 )
-from watchroom.runtime.messages import SystemMessage, ToolCall
+from watchroom.runtime.messages import SystemMessage, ToolCall, UserMessage
 from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime
 from watchroom.runtime.state import AgentState
+from watchroom.runtime.threads import in_own_thread
 from watchroom.texts import Language, catalogue
 
 ASK_PERSON: Final = "ask_person"
@@ -33,7 +34,8 @@ class ChatAgent:
 
     Calls whose policy is ``ask`` wait for a person, all of one turn together, after those that may run.
     With ``asks`` the model has the tool `ASK_PERSON` as well. ``system`` is said before the session's
-    messages, and is not one of them. ``model`` and ``options`` go along as in `ModelPayload`.
+    messages, and is not one of them. ``model`` and ``options`` go along as in `ModelPayload`. What ``live``
+    shows is said after the messages, and is none of them either; its tools go before others of their name.
     """
 
     def __init__(
@@ -46,11 +48,14 @@ class ChatAgent:
         options: Mapping[str, JsonValue] | None = None,
         policies: Policies = ANY_TOOL,
         asks: bool = False,
+        live: LiveTools | None = None,
         language: Language = "en",
     ) -> None:
         given = tools if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
         own: Mapping[str, Tool] = {ASK_PERSON: _ask_person(language)} if asks else {}
-        self.tools: Mapping[str, Tool] = {**given, **own}
+        fixed = {**given, **own}
+        self.tools: Mapping[str, Tool] = fixed if live is None else _WithLive(fixed, live)
+        self._live = live
         self.model_runtime = model_runtime
         self.policies = policies
         self._system = (SystemMessage(content=system),) if system else ()
@@ -58,25 +63,40 @@ class ChatAgent:
         self._options = options or {}
         self._definitions = tuple(
             tool.definition
-            for name, tool in self.tools.items()
-            if isinstance(tool, AgentTool) and tool.definition and policies.of(name) != "never"
+            for name, tool in fixed.items()
+            if self._is_offered(tool, name) and not (live is not None and live.find(name))
         )
 
-    def runner(self, state: AgentState) -> Instruction:
+    def runner(self, state: AgentState) -> Instruction | Awaitable[Instruction]:
         calls = state.open_calls
         if calls:
             return self._next_of(calls)
         if state.said_last == "assistant":
             return Finish(reason="answered")
+        return self._asks_model(state) if self._live is None else self._asks_with_view(state, self._live)
+
+    async def _asks_with_view(self, state: AgentState, live: LiveTools) -> Instruction:
+        look = await in_own_thread(live.look)
+        tools = tuple(tool.definition for tool in look.tools if self._is_offered(tool, tool.name))
+        return self._asks_model(state, tools, look.shown)
+
+    def _asks_model(
+        self, state: AgentState, tools: tuple[Mapping[str, Json], ...] = (), shown: str = ""
+    ) -> Instruction:
+        view = (UserMessage(content=shown),) if shown else ()
         return CallLlm.model_construct(
             type="call_llm",
             payload=ModelPayload.model_construct(
-                messages=(*self._system, *state.messages),
-                tools=self._definitions,
+                messages=(*self._system, *state.messages, *view),
+                tools=(*self._definitions, *tools),
                 model=self._model,
                 options=self._options,
             ),
         )
+
+    def _is_offered(self, tool: Tool, name: str) -> TypeGuard[AgentTool]:
+        is_told = isinstance(tool, AgentTool) and bool(tool.definition)
+        return is_told and self.policies.of(name) != "never"
 
     def _next_of(self, calls: tuple[ToolCall, ...]) -> Instruction:
         questions = [call for call in calls if self._is_question(call)]
@@ -91,6 +111,24 @@ class ChatAgent:
         if call.function.name != ASK_PERSON or self.policies.of(ASK_PERSON) == "never":
             return False
         return isinstance(arguments_of(call.function.arguments).get("question"), str)
+
+
+class _WithLive(Mapping[str, Tool]):
+    """An agent's tools by name, those that come and go among them."""
+
+    def __init__(self, fixed: Mapping[str, Tool], live: LiveTools) -> None:
+        self._fixed = fixed
+        self._live = live
+
+    def __getitem__(self, name: str) -> Tool:
+        found = self._live.find(name)
+        return self._fixed[name] if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fixed)
+
+    def __len__(self) -> int:
+        return len(self._fixed)
 
 
 def _question(call: ToolCall) -> Instruction:

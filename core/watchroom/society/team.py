@@ -25,11 +25,12 @@ from watchroom.society.prompting import system_prompt
 from watchroom.society.workplace import Workplace
 from watchroom.texts import Language, catalogue
 from watchroom.toolbox.agent_tools import agent_tools
+from watchroom.toolbox.live import BufferTools
 from watchroom.zones import Member, Task
 from watchroom.zones.addresses import task_address
 from watchroom.zones.task_errors import AgentEnded
 
-TOOLSETS: Final = ("file", "agent")
+TOOLSETS: Final = ("file", "agent", "buffer")
 """What the agents of a task may call: each tool costs a model tokens with each turn."""
 
 
@@ -215,6 +216,7 @@ class Team:
             model_runtime=self._models(member),
             system=system_prompt(member, self._language),
             asks=self._asks,
+            live=BufferTools(toolbox),
             language=self._language,
         )
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from watchroom.model import Json
 from watchroom.runtime.agent import AgentTool, CallOrigin
-from watchroom.toolbox.offered import tools
+from watchroom.toolbox.schemas import definition
 from watchroom.toolbox.toolbox import Toolbox
 
 
@@ -16,16 +16,16 @@ def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> l
     process cut off finds out what it had done, so that nothing is done twice."""
     return [
         AgentTool(
-            str(shape["name"]),
-            partial(_call, toolbox, str(shape["name"])),
-            definition,
-            repeatable=tools()[str(shape["name"])].hints.reads_only,
+            tool.name,
+            partial(call_of, toolbox, tool.name),
+            definition(tool, "openai", toolbox.language),
+            repeatable=tool.hints.reads_only,
             recovers=True,
         )
-        for definition in toolbox.get_tool_definitions("openai", toolsets=toolsets)
-        if isinstance(shape := definition["function"], Mapping)
+        for tool in toolbox.offered(toolsets)
     ]
 
 
-def _call(toolbox: Toolbox, name: str, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+def call_of(toolbox: Toolbox, name: str, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+    """Run a call for an agent that the runtime runs."""
     return toolbox.dispatch_tool_call(name, arguments, call=origin.key, again=origin.may_have_run)

@@ -241,5 +241,34 @@ class RunCommand(Arguments):
     timeout_ms: Annotated[int, Field(alias="timeoutMs", ge=1, le=3_600_000)] = 60_000
 
 
+class OpenBuffer(Arguments):
+    source: Literal["private", "collab", "board", "file"]
+    path: Name
+    name: Name | None = None
+
+
+class CloseBuffer(Arguments):
+    buffer: Name
+    discard: bool | None = None
+
+
+class BufferReplace(Arguments):
+    old_text: str
+    new_text: str
+
+
+class BufferReplaceSelection(Arguments):
+    selection_id: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    new_text: str | None = None
+
+
+class BufferAppend(Arguments):
+    text: str
+
+
+class BufferFlush(Arguments):
+    message: Message | None = None
+
+
 class ListFiles(Arguments):
     path: Name | None = None

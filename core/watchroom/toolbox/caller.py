@@ -22,6 +22,7 @@ from watchroom.zones import (
     Settling,
     TaskFiles,
 )
+from watchroom.zones.buffers import Buffers
 from watchroom.zones.realtime import RealtimeZone, View
 from watchroom.zones.task_errors import AgentEnded
 
@@ -45,6 +46,7 @@ class Zones:
     realtime: RealtimeZone
     files: TaskFiles
     members: Members
+    buffers: Buffers
     commands: Callable[[], Commands]
 
 
@@ -66,6 +68,7 @@ class Caller:
         self.realtime = zones.realtime
         self.files = zones.files
         self.members = zones.members
+        self.buffers = zones.buffers
         self._commands = zones.commands
         self.view = View(actor)
         self._seen: dict[tuple[Zone, str], int] = {}

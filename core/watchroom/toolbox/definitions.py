@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from watchroom.toolbox import arguments as take
-from watchroom.toolbox import collab, handoff, private, realtime, settling, society, steering, tasks
+from watchroom.toolbox import buffers, collab, handoff, private, realtime, settling, society, steering, tasks
 from watchroom.toolbox import results as give
 from watchroom.toolbox.tool import ADDS, READS, REPLACES, Hints, Tool, define
 
@@ -317,6 +317,28 @@ _ALL: Final = (
         ("task_id",),
         rows="task",
         retell=society.task_ended,
+    ),
+    define(
+        "open_buffer",
+        "buffer",
+        take.OpenBuffer,
+        give.BufferOpened,
+        ADDS,
+        buffers.open_buffer,
+        ("path",),
+        for_humans=False,
+        retell=buffers.opened,
+    ),
+    define(
+        "close_buffer",
+        "buffer",
+        take.CloseBuffer,
+        give.BufferClosed,
+        Hints(destroys=True),
+        buffers.close_buffer,
+        ("buffer",),
+        for_humans=False,
+        retell=buffers.closed,
     ),
     define("read_file", "file", take.ReadFile, give.FileRead, READS, tasks.read, ("path",), for_humans=False),
     define(

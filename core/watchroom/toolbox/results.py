@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from watchroom.editing import TextEditCandidate, TextEditMetrics
 from watchroom.model import Json
 
 Sender = Annotated[str, Field(serialization_alias="from")]
@@ -14,7 +15,7 @@ Sender = Annotated[str, Field(serialization_alias="from")]
 class Result(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
-    success: Literal[True] = True
+    success: bool = True
 
     def told(self) -> dict[str, Json]:
         """The result as its caller gets it: without what does not apply."""
@@ -315,6 +316,40 @@ class FileWritten(Result):
     path: str
     version: int
     size: int
+
+
+class BufferOpened(Result):
+    """``source`` is ZONE:PATH; ``tools`` are those that the buffer has as it stands; ``markdown`` shows
+    it."""
+
+    buffer: str
+    source: str
+    tools: list[str]
+    markdown: str
+
+
+class BufferClosed(Result):
+    buffer: str
+
+
+class BufferEdited(Result):
+    """What an editing tool answers (spec 4 §4.1.3), and the same as Markdown (spec 4 §6). Where it did not do
+    what was wanted, ``error``, ``message`` and ``suggestion`` are those of a failure."""
+
+    error: str | None = None
+    message: str | None = None
+    suggestion: str | None = None
+    status: str
+    workflow_state: str
+    flags: list[str]
+    summary: str
+    guidance: str | None = None
+    metrics: TextEditMetrics
+    candidates: list[TextEditCandidate] | None = None
+    diff: str | None = None
+    notice: str | None = None
+    """How the buffer stands to its source, where both are not the same."""
+    markdown: str
 
 
 class ListedFile(BaseModel):

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 
 from watchroom.model import Json
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.toolbox.offered import tools
 from watchroom.toolbox.results import ConflictFailure, Failure
 from watchroom.toolbox.tool import Tool
 
@@ -28,7 +27,7 @@ def definition(tool: Tool, style: Format, language: Language) -> Definition:
     """One tool in the dialect ``style``: ``plain`` (name, description, parameters: spec 1 J-4), ``openai``
     (strict function), ``anthropic`` (input_schema), ``mcp`` (with annotations and outputSchema)."""
     texts = catalogue(language, tool.texts)
-    description = texts(f"tool.{tool.name}.description")
+    description = texts(f"{tool.key}.description", **tool.values)
     parameters = _parameters(tool, texts)
     if style == "openai":
         function: Definition = {
@@ -43,7 +42,7 @@ def definition(tool: Tool, style: Format, language: Language) -> Definition:
     if style == "mcp":
         return {
             "name": tool.name,
-            "title": texts(f"tool.{tool.name}.title"),
+            "title": texts(f"{tool.key}.title", **tool.values),
             "description": description,
             "inputSchema": parameters,
             "outputSchema": _output(tool),
@@ -58,7 +57,7 @@ def definition(tool: Tool, style: Format, language: Language) -> Definition:
 
 
 def _parameters(tool: Tool, texts: Catalogue) -> dict[str, Json]:
-    schema = _plain_schema(tool.name)
+    schema = _plain_schema(tool.takes)
     properties = {
         name: {**shape, "description": _argument_text(tool, name, texts)}
         for name, shape in cast("Mapping[str, Mapping[str, Json]]", schema["properties"]).items()
@@ -67,13 +66,13 @@ def _parameters(tool: Tool, texts: Catalogue) -> dict[str, Json]:
 
 
 def _argument_text(tool: Tool, name: str, texts: Catalogue) -> str:
-    own = f"tool.{tool.name}.{name}"
+    own = f"{tool.key}.{name}"
     return texts(own if own in texts else f"argument.{name}")
 
 
 @cache
-def _plain_schema(tool_name: str) -> dict[str, Json]:
-    raw = tools()[tool_name].takes.model_json_schema()
+def _plain_schema(takes: type[BaseModel]) -> dict[str, Json]:
+    raw = takes.model_json_schema()
     return _object(raw, raw.get("$defs", {}))
 
 

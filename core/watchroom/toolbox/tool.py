@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from watchroom.model import Row, Zone
@@ -13,7 +13,7 @@ from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 
 Toolset: TypeAlias = Literal[
-    "private", "handoff", "collab", "board", "realtime", "request", "session", "file", "agent"
+    "private", "handoff", "collab", "board", "realtime", "request", "session", "file", "agent", "buffer"
 ]
 A = TypeVar("A", bound=take.Arguments)
 
@@ -54,12 +54,24 @@ class Tool:
     rows: Zone | None = None
     """The zone of its rows, where it is not that of the toolset."""
 
+    says: str = ""
+    """Under which name the catalogue tells of it, where it is not its own."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What fills the placeholders of what is told of it."""
+    at: str = ""
+    """The path of a refused call's row, where it does not depend on the arguments."""
+
+    @property
+    def key(self) -> str:
+        """Where the catalogue tells of it."""
+        return f"tool.{self.says or self.name}"
+
     @property
     def zone(self) -> Zone:
         return self.rows or self.toolset
 
     def title(self, language: Language) -> str:
-        return catalogue(language, self.texts)(f"tool.{self.name}.title")
+        return catalogue(language, self.texts)(f"{self.key}.title", **self.values)
 
 
 def define(
@@ -76,8 +88,27 @@ def define(
     retell: Callable[[Caller, A, Row], give.Result] | None = None,
     texts: str = "watchroom.texts",
     rows: Zone | None = None,
+    says: str = "",
+    values: Mapping[str, str] | None = None,
+    at: str = "",
 ) -> Tool:
     """Ties a tool's arguments to what runs on them: the dispatcher hands ``run`` only what ``takes`` made."""
     general = cast("Callable[[Caller, take.Arguments], give.Result]", run)
     again = cast("Callable[[Caller, take.Arguments, Row], give.Result] | None", retell)
-    return Tool(name, toolset, takes, gives, hints, general, path, for_humans, for_agents, again, texts, rows)
+    return Tool(
+        name,
+        toolset,
+        takes,
+        gives,
+        hints,
+        general,
+        path,
+        for_humans,
+        for_agents,
+        again,
+        texts,
+        rows,
+        says,
+        values or {},
+        at,
+    )

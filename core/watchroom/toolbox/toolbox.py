@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from watchroom import names
 from watchroom.cause import CALL, on_behalf_of
+from watchroom.editing import tool_of
 from watchroom.errors import (
     Conflict,
     DiskFailed,
@@ -31,6 +32,7 @@ from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row
 from watchroom.sandbox.errors import CommandFailed, CommandInterrupted, CommandStopped, CommandTimeout
 from watchroom.texts import Language
 from watchroom.toolbox.arguments import Arguments
+from watchroom.toolbox.buffers import buffer_tool
 from watchroom.toolbox.caller import Caller, Zones
 from watchroom.toolbox.missed import missed_changes
 from watchroom.toolbox.offered import tools
@@ -38,6 +40,7 @@ from watchroom.toolbox.results import ConflictFailure, Failure, Result
 from watchroom.toolbox.schemas import Definition, Format, definition
 from watchroom.toolbox.tool import Tool
 from watchroom.zones import Store
+from watchroom.zones.buffers.record import CLOSE
 
 ToolResult = dict[str, Json]
 
@@ -86,12 +89,33 @@ class Toolbox:
         toolsets: Iterable[str] | None = None,
     ) -> list[Definition]:
         """The tools that this actor has, in a fixed order, in the given dialect (spec 1 FR-5.1)."""
+        return [definition(tool, format, self.language) for tool in self.offered(toolsets)]
+
+    def offered(self, toolsets: Iterable[str] | None = None) -> list[Tool]:
+        """The tools that this actor has now, or those of some toolsets, in a fixed order: without those of a
+        task where it has none, and with those that its open buffers have as they stand. Each costs a model
+        tokens."""
         wanted = None if toolsets is None else set(toolsets)
-        return [
-            definition(tool, format, self.language)
-            for tool in self._offered()
-            if wanted is None or tool.toolset in wanted
-        ]
+        found = [tool for tool in self._tools() if wanted is None or tool.toolset in wanted]
+        if self._is_human:
+            return found
+        has_task = bool(self._caller.files.task_of(self.actor))
+        takes_buffers = wanted is None or "buffer" in wanted
+        of_buffers = self._of_open_buffers() if takes_buffers else []
+        found = [tool for tool in found if has_task or tool.toolset not in _OF_TASKS]
+        return [*(tool for tool in found if of_buffers or tool.name != CLOSE), *of_buffers]
+
+    def show_buffers(self) -> str:
+        """What to show a model of this agent's open buffers before its turn, as Markdown; empty if none is
+        open. Both passes of spec 4 §7.2 are run."""
+        frames = self._caller.buffers.frames(self.actor, language=self.language)
+        if not frames:
+            return ""
+        return "\n".join([self._caller.texts("editing.view"), *(frame.shown.detail for frame in frames)])
+
+    def has_buffer(self, name: str) -> bool:
+        """Whether this agent has an open buffer of that name."""
+        return self._caller.buffers.is_open(self.actor, name)
 
     def system_prompt(self) -> str:
         """What to tell a model about the file system and how to choose within it (spec 1 FR-5.5)."""
@@ -102,7 +126,7 @@ class Toolbox:
             for agent in agents
             if agent.id != self.actor
         )
-        titles = "\n".join(f"- {tool.name}: {tool.title(self.language)}" for tool in self._offered())
+        titles = "\n".join(f"- {tool.name}: {tool.title(self.language)}" for tool in self.offered())
         return texts("prompt.system", agent=self.actor, team=team or "-", tools=titles)
 
     def dispatch_tool_call(
@@ -189,16 +213,23 @@ class Toolbox:
     def _tools(self) -> list[Tool]:
         return [tool for tool in tools().values() if self._has(tool)]
 
-    def _offered(self) -> list[Tool]:
-        """Without those of a task where the actor has none: each costs a model tokens."""
-        has_task = self._is_human or bool(self._caller.files.task_of(self.actor))
-        return [tool for tool in self._tools() if has_task or tool.toolset not in _OF_TASKS]
+    def _of_open_buffers(self) -> list[Tool]:
+        return [buffer_tool(self.actor, name, tool) for name, tool in self._caller.buffers.tools(self.actor)]
+
+    def _found(self, name: str) -> Tool | None:
+        """A tool by its name: of an open buffer each, also those that its state does not offer."""
+        tool = tools().get(name)
+        if tool is None and not self._is_human and (of_buffer := tool_of(str(name))):
+            buffer, which = of_buffer
+            if self.has_buffer(buffer):
+                return buffer_tool(self.actor, buffer, which)
+        return tool
 
     def _has(self, tool: Tool) -> bool:
         return tool.for_humans if self._is_human else tool.for_agents
 
     def _tool(self, name: str) -> Tool:
-        tool = tools().get(name)
+        tool = self._found(name)
         if tool is None:
             raise UnknownTool(
                 tool=names.storable(str(name), 100), known=", ".join(tool.name for tool in self._tools())
@@ -256,8 +287,8 @@ class Toolbox:
 
     def _note_refusal(self, tool_name: str, given: Mapping[str, Json], error: WatchroomError) -> None:
         """A refused call is a row too, with what it wanted to write."""
-        tool = tools().get(tool_name)
-        path = "/".join(
+        tool = self._found(tool_name)
+        path = (tool.at if tool else "") or "/".join(
             str(given[name]) for name in (tool.path if tool else ()) if isinstance(given.get(name), str)
         )
         content = given.get("content", given.get("instructions"))

@@ -34,6 +34,10 @@ class BoardZone:
         """The current version of every board that was ever written, by name."""
         return list(self._store.journal.heads("board"))
 
+    def head(self, board: str) -> Row | None:
+        """The row of a board's current version, None where nothing was written yet."""
+        return self._store.journal.head("board", names.board_name(board))
+
     def current(self, board: str) -> FileVersion | None:
         """A board as it is now, None where nothing was written yet. Leaves no row."""
         head = self._store.journal.head("board", names.board_name(board))

@@ -51,6 +51,10 @@ class CollabZone:
         """The version that ``row`` replaced unchecked, if it did."""
         return self._store.written_over(row)
 
+    def current(self, path: str) -> Row | None:
+        """The row of a file's current version, None where there never was one. No reading."""
+        return self._store.journal.head("collab", names.relative_path(path))
+
     def read(self, actor: str, path: str, version: int | None = None) -> FileVersion:
         """The current version or an earlier one. Raises `NotFound`, `VersionNotFound`."""
         head, row = self._version(names.relative_path(path), version)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from watchroom import names
-from watchroom.errors import NotFound, NotText, PermissionDenied
+from watchroom.errors import Conflict, NotFound, NotText, PermissionDenied
 from watchroom.files import NotAFile
-from watchroom.model import MAX_TEXT_BYTES, Row, Write
+from watchroom.model import MAX_TEXT_BYTES, UNCHECKED, Row, Write
 from watchroom.tree.layout import ROOTS, place
 from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.store import Store
@@ -19,12 +19,29 @@ class PrivateZone:
         self._outside = outside
 
     def write(
-        self, actor: str, owner: str, filename: str, content: str, *, tool: str, message: str = ""
+        self,
+        actor: str,
+        owner: str,
+        filename: str,
+        content: str,
+        *,
+        tool: str,
+        message: str = "",
+        expected: int = UNCHECKED,
     ) -> Row:
-        """Create or replace ``owner``'s file. Raises `PermissionDenied` unless the actor is the owner."""
+        """Create or replace ``owner``'s file. Raises `PermissionDenied` unless the actor is the owner, and
+        `Conflict` if a version is ``expected`` that is not the current one."""
         path = self._own_path(actor, owner, filename)
         names.text(content)
-        return self._store.write(Write(actor, tool, "private", path, content, message)).row
+        row, head = self._store.write(Write(actor, tool, "private", path, content, message, expected))
+        if row.outcome == "conflict":
+            raise Conflict(row, head, self._store.content(head) if head else None, content)
+        return row
+
+    def current(self, owner: str, filename: str) -> Row | None:
+        """The current version of a file, as it is on disk; None where there never was one. No reading."""
+        path = f"{self._store.registry.agent(owner).id}/{names.relative_path(filename)}"
+        return self._outside.check("private", path) or self._store.journal.head("private", path)
 
     def delete(self, actor: str, owner: str, filename: str, *, tool: str) -> Row:
         path = self._own_path(actor, owner, filename)

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.disk import Found, Parts
-from watchroom.errors import NotFound, NotText, TooLarge
-from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Json, Note, Row, Write
+from watchroom.errors import Conflict, NotFound, NotText, TooLarge
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, UNCHECKED, Appended, Draft, Json, Note, Row, Write
 from watchroom.sandbox.errors import FolderDenied, WorkspaceNotBound
 from watchroom.sandbox.files import Info, TaskFolder, task_path
 from watchroom.zones.outside import EDIT_TOOL
@@ -81,16 +81,38 @@ class TaskFiles:
         self._store.note_reading(actor, tool, ZONE, row.path, row.version)
         return content, row
 
-    def write(self, actor: str, path: str, content: str, *, tool: str) -> Row:
-        """Create or replace a file. Raises what `read` raises but `NotFound`, and `TooLarge`."""
+    def current(self, actor: str, path: str) -> tuple[str, Row | None]:
+        """Where a file has its rows (``TASK/PATH``), and the row of the file as it is on disk, None where
+        there never was one. No reading. Raises `WorkspaceNotBound`, `PathTraversalBlocked`, `InvalidPath`."""
+        task, bound = self._of(actor)
+        parts = tuple(task_path(path).split("/"))
+        with self._store.committer.exclusively() as commit:
+            return _row_path(task, parts), self._take_in(task, bound, parts, OUTSIDERS, commit)
+
+    def write(
+        self,
+        actor: str,
+        path: str,
+        content: str,
+        *,
+        tool: str,
+        message: str = "",
+        expected: int = UNCHECKED,
+    ) -> Row:
+        """Create or replace a file. Raises what `read` raises but `NotFound`, and `TooLarge`; `Conflict`
+        if a version is ``expected`` that is not the current one."""
         task, bound = self._of(actor)
         path = task_path(path)
         parts = tuple(path.split("/"))
         data = names.text(content)
         with self._store.committer.exclusively() as commit:
-            self._take_in(task, bound, parts, OUTSIDERS, commit)
+            head = self._take_in(task, bound, parts, OUTSIDERS, commit)
+            draft = Write(actor, tool, ZONE, f"{task}/{path}", content, message, expected)
+            if expected not in (UNCHECKED, (head.version or 0) if head else 0):
+                now = self._store.content(head) if head and not head.deleted else None
+                raise Conflict(commit(draft).row, head, now, content)
             bound.folder.write(path, data)
-            return commit(Write(actor, tool, ZONE, f"{task}/{path}", content)).row
+            return commit(draft).row
 
     def entries(self, actor: str, path: str, *, tool: str) -> list[Found]:
         """What stands in a folder. Raises as `read` does."""

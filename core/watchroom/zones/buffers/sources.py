@@ -1,0 +1,176 @@
+"""What a buffer can be bound to: a private file, a shared file, a file of a task, and what other packages
+bring through an entry point of the group ``watchroom.sources``, by zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Final, NamedTuple, TypeAlias
+
+from watchroom.editing import DataSource, Sourced, SourceMoved
+from watchroom.errors import Conflict
+from watchroom.model import Row, Zone
+from watchroom.registry import Registry
+from watchroom.zones.boards import BoardZone
+from watchroom.zones.collab import CollabZone
+from watchroom.zones.private import PrivateZone
+from watchroom.zones.task_files import TaskFiles
+
+GROUP: Final = "watchroom.sources"
+FLUSH: Final = "flush_buffer"
+"""The tool of the versions that a flush makes."""
+READ: Final = "read_buffer_source"
+"""The tool of the readings of sources that have no reading tool of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where sources are."""
+
+    registry: Registry
+    private: PrivateZone
+    collab: CollabZone
+    boards: BoardZone
+    files: TaskFiles
+
+
+class Bound(NamedTuple):
+    """A source, and where it has its rows."""
+
+    zone: Zone
+    path: str
+    source: DataSource
+
+
+Opener: TypeAlias = Callable[[Places, str, str], Bound]
+"""Finds the source of an agent (its id) by the path that the agent knows it by. Raises `WatchroomError`."""
+
+
+def versions_of(row: Row | None) -> int:
+    return (row.version or 0) if row else 0
+
+
+def known_path(zone: Zone, path: str) -> str:
+    """The path by which its agent knows a source that has its rows at ``path``."""
+    return path.partition("/")[2] if zone in ("private", "file") else path
+
+
+class PrivateSource:
+    """A file of the agent's own zone. Nobody but its owner and its commands write there."""
+
+    def __init__(self, zone: PrivateZone, owner: str, filename: str) -> None:
+        self._zone = zone
+        self._owner = owner
+        self._filename = filename
+
+    def version(self) -> int:
+        return versions_of(self._zone.current(self._owner, self._filename))
+
+    def read(self) -> Sourced:
+        row = self._zone.current(self._owner, self._filename)
+        if row is None or row.deleted:
+            return Sourced("", versions_of(row))
+        content, row = self._zone.read(self._owner, self._owner, self._filename, tool=READ)
+        return Sourced(content, versions_of(row))
+
+    def write(self, text: str, expected: int, message: str = "") -> int:
+        if self.version() != expected:
+            raise SourceMoved
+        try:
+            row = self._zone.write(
+                self._owner,
+                self._owner,
+                self._filename,
+                text,
+                tool=FLUSH,
+                message=message,
+                expected=expected,
+            )
+        except Conflict as conflict:
+            raise SourceMoved from conflict
+        return versions_of(row)
+
+
+class CollabSource:
+    """A shared file, written by compare-and-swap: what comes too late stays as a conflict's row."""
+
+    def __init__(self, zone: CollabZone, actor: str, path: str) -> None:
+        self._zone = zone
+        self._actor = actor
+        self._path = path
+
+    def version(self) -> int:
+        return versions_of(self._zone.current(self._path))
+
+    def read(self) -> Sourced:
+        row = self._zone.current(self._path)
+        if row is None or row.deleted:
+            return Sourced("", versions_of(row))
+        found = self._zone.read(self._actor, self._path)
+        return Sourced(found.content, versions_of(found.row))
+
+    def write(self, text: str, expected: int, message: str = "") -> int:
+        try:
+            row = self._zone.write(self._actor, self._path, text, expected, tool=FLUSH, message=message)
+        except Conflict as conflict:
+            raise SourceMoved from conflict
+        return versions_of(row)
+
+
+class FileSource:
+    """A file of the task that the agent works on; the others of the task, and commands, write there, too."""
+
+    def __init__(self, files: TaskFiles, actor: str, path: str) -> None:
+        self._files = files
+        self._actor = actor
+        self._path = path
+
+    def version(self) -> int:
+        return versions_of(self._files.current(self._actor, self._path)[1])
+
+    def read(self) -> Sourced:
+        row = self._files.current(self._actor, self._path)[1]
+        if row is None or row.deleted:
+            return Sourced("", versions_of(row))
+        content, row = self._files.read(self._actor, self._path, tool=READ)
+        return Sourced(content, versions_of(row))
+
+    def write(self, text: str, expected: int, message: str = "") -> int:
+        try:
+            row = self._files.write(
+                self._actor, self._path, text, tool=FLUSH, message=message, expected=expected
+            )
+        except Conflict as conflict:
+            raise SourceMoved from conflict
+        return versions_of(row)
+
+
+def _private(places: Places, actor: str, path: str) -> Bound:
+    places.private.current(actor, path)
+    return Bound("private", f"{actor}/{path}", PrivateSource(places.private, actor, path))
+
+
+def _collab(places: Places, actor: str, path: str) -> Bound:
+    places.collab.current(path)
+    return Bound("collab", path, CollabSource(places.collab, actor, path))
+
+
+def _file(places: Places, actor: str, path: str) -> Bound:
+    where, _ = places.files.current(actor, path)
+    return Bound("file", where, FileSource(places.files, actor, path))
+
+
+_OWN: Final[Mapping[str, Opener]] = {"private": _private, "collab": _collab, "file": _file}
+
+
+@cache
+def openers() -> Mapping[str, Opener]:
+    """How a source is found, by the zone that it is in."""
+    found = dict(_OWN)
+    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+        if point.name in found:
+            raise TypeError(f"{point.value} brings sources of a zone that has some already: {point.name}")
+        found[point.name] = point.load()
+    return found

@@ -1,0 +1,159 @@
+"""What every source of a buffer keeps to, whatever it is: a private file, a shared file, a file of a task, a
+whiteboard (spec 4 §5.3, §9: the smoke test with real sources)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from watchroom import Agent, Toolbox, Workspace
+from watchroom.zones.buffers.record import read
+
+Writes = Callable[[str], None]
+
+
+class Source:
+    """One source of alice's: as her tools name it, and how somebody else writes and reads it."""
+
+    def __init__(self, kind: str, path: str, writes: Writes, reads: Callable[[], str]) -> None:
+        self.kind = kind
+        self.path = path
+        self.others_write = writes
+        self.now = reads
+
+
+@pytest.fixture(params=["private", "collab", "file", "board"])
+def source(request: pytest.FixtureRequest, workspace: Workspace, tmp_path: Path, bob: Toolbox) -> Source:
+    alice = workspace.tools("alice")
+    private = tmp_path / "team" / "agents" / "alice" / "notes" / "plan.md"
+    file = tmp_path / "work" / "plan.py"
+    by_hand: dict[str, Path] = {"private": private, "file": file}
+    if request.param in by_hand:
+        path = by_hand[request.param]
+
+        def by_a_command(text: str) -> None:
+            path.parent.mkdir(exist_ok=True, parents=True)
+            path.write_text(text)
+
+        name = "notes/plan.md" if request.param == "private" else "plan.py"
+        return Source(request.param, name, by_a_command, path.read_text)
+    if request.param == "collab":
+
+        def by_bob(text: str) -> None:
+            ok(bob, "collab_write", filepath="plan.md", content=text, message="m", expected_version=-1)
+
+        read = lambda: str(ok(alice, "collab_read", filepath="plan.md")["content"])  # noqa: E731
+        return Source("collab", "plan.md", by_bob, read)
+
+    def on_the_board(text: str) -> None:
+        ok(bob, "whiteboard_write", board="global", content=text, message="m", expected_version=-1)
+
+    read = lambda: str(ok(alice, "whiteboard_read", board="global")["content"])  # noqa: E731
+    return Source("board", "global", on_the_board, read)
+
+
+def begin(alice: Toolbox, source: Source, text: str = "one\ntwo\nthree\n") -> None:
+    source.others_write(text)
+    ok(alice, "open_buffer", source=source.kind, path=source.path, name="plan")
+
+
+def test_a_flush_writes_the_next_version(workspace: Workspace, alice: Toolbox, source: Source) -> None:
+    begin(alice, source)
+    ok(alice, "plan_replace", old_text="two", new_text="2")
+    assert source.now() == "one\ntwo\nthree\n"
+    assert ok(alice, "plan_flush", message="Number it.")["workflow_state"] == "Synced"
+    assert source.now() == "one\n2\nthree\n"
+    found = workspace.buffers.find("alice", "plan")
+    row = workspace.journal.head(found.record.zone, found.record.path)
+    assert row is not None
+    assert (row.actor, row.message, row.version) == ("alice", "Number it.", found.record.base)
+    assert workspace.verify() == []
+
+
+def test_a_source_that_moved_on_is_not_written_over(alice: Toolbox, source: Source) -> None:
+    begin(alice, source)
+    ok(alice, "plan_replace", old_text="two", new_text="2")
+    source.others_write("one\ntwo\nthree\nfour\n")
+    answer = refused(alice, "plan_flush")
+    assert (answer["error"], answer["workflow_state"]) == ("flush_conflict", "OutOfSync")
+    assert source.now() == "one\ntwo\nthree\nfour\n"
+    assert "plan_refresh" in answer["notice"]
+    assert ok(alice, "plan_refresh")["workflow_state"] == "PersistPending"
+    assert ok(alice, "plan_flush")["workflow_state"] == "Synced"
+    assert source.now() == "one\n2\nthree\nfour\n"
+
+
+def test_the_model_is_told_that_it_moved_on(alice: Toolbox, source: Source) -> None:
+    begin(alice, source)
+    source.others_write("other\n")
+    assert "call plan_refresh" in alice.show_buffers()
+    names = [each["name"] for each in alice.get_tool_definitions(toolsets=["buffer"])]
+    assert names[2:] == ["plan_replace", "plan_append", "plan_refresh", "plan_diff", "plan_accept_source"]
+    ok(alice, "plan_refresh")
+    assert "other\n" in alice.show_buffers()
+
+
+def test_the_source_can_be_taken_and_nothing_is_lost(
+    workspace: Workspace, alice: Toolbox, source: Source
+) -> None:
+    begin(alice, source)
+    ok(alice, "plan_append", text="mine\n")
+    mine = workspace.buffers.find("alice", "plan").row
+    source.others_write("theirs\n")
+    assert ok(alice, "plan_diff")["diff"].count("\n-theirs\n") == 1
+    assert ok(alice, "plan_accept_source")["workflow_state"] == "Synced"
+    assert workspace.buffers.find("alice", "plan").text == "theirs\n"
+    assert read(workspace.journal, mine).text.endswith("mine\n")
+
+
+@pytest.mark.parametrize("source", ["private", "collab", "file"], indirect=True)
+def test_what_is_not_there_yet_begins_empty(alice: Toolbox, source: Source) -> None:
+    ok(alice, "open_buffer", source=source.kind, path=source.path, name="plan")
+    ok(alice, "plan_append", text="first\n")
+    ok(alice, "plan_flush")
+    assert source.now() == "first\n"
+
+
+@pytest.mark.parametrize("source", ["private", "file"], indirect=True)
+def test_what_went_away_can_be_written_again(alice: Toolbox, source: Source, tmp_path: Path) -> None:
+    begin(alice, source)
+    ok(alice, "plan_append", text="more\n")
+    for path in (tmp_path / "team/agents/alice/notes/plan.md", tmp_path / "work/plan.py"):
+        path.unlink(missing_ok=True)
+    assert refused(alice, "plan_flush")["error"] == "flush_conflict"
+    # Where one took everything out and the other put something in, both are asked for.
+    assert ok(alice, "plan_refresh")["status"] == "ExternalConflict"
+    ok(alice, "plan_accept_source")
+    ok(alice, "plan_append", text="again\n")
+    ok(alice, "plan_flush")
+    assert source.now() == "again\n"
+
+
+def test_a_board_that_may_only_be_read_is_not_written(workspace: Workspace) -> None:
+    workspace.register([Agent("zoe", "helper", "bottom")])
+    zoe = workspace.tools("zoe")
+    ok(zoe, "open_buffer", source="board", path="global")
+    ok(zoe, "global_append", text="x\n")
+    answer = refused(zoe, "global_flush")
+    assert (answer["error"], answer["status"]) == ("read_only", "PersistFailure")
+    assert "PersistReadOnly" in answer["flags"]
+    assert workspace.buffers.find("zoe", "global").text.endswith("x\n")
+
+
+def test_a_source_that_is_no_text_any_more_changes_nothing(alice: Toolbox, tmp_path: Path) -> None:
+    ok(alice, "save_to_my_workspace", filename="plan.md", content="one\n")
+    ok(alice, "open_buffer", source="private", path="plan.md")
+    ok(alice, "plan_append", text="mine\n")
+    (tmp_path / "team/agents/alice/plan.md").write_bytes(b"\xff\0")
+    assert refused(alice, "plan_refresh")["error"] == "source_unreadable"
+    assert "mine\n" in alice.show_buffers()
+
+
+def test_a_task_that_has_ended_takes_nothing(workspace: Workspace, alice: Toolbox) -> None:
+    ok(alice, "open_buffer", source="file", path="src/main.py")
+    ok(alice, "main_append", text="print()\n")
+    (task,) = workspace.tasks.list()
+    workspace.tasks.end("human:dana", task.id, "cancelled", "Enough.")
+    assert refused(alice, "main_flush")["error"] == "agent_ended"

@@ -1,0 +1,44 @@
+"""A whiteboard as what a buffer is bound to (spec 4 §5.3): the core finds it by an entry point."""
+
+from __future__ import annotations
+
+from watchroom.editing import Sourced, SourceMoved, SourceReadOnly
+from watchroom.errors import Conflict
+from watchroom.zones import BoardZone
+from watchroom.zones.buffers.sources import FLUSH, Bound, Places, versions_of
+
+from watchroom_whiteboards.errors import BoardDenied
+from watchroom_whiteboards.whiteboards import Whiteboards
+
+
+class BoardSource:
+    """A board that ``actor`` may read. A flush replaces the whole board, if the actor may do that."""
+
+    def __init__(self, boards: Whiteboards, zone: BoardZone, actor: str, name: str) -> None:
+        self._boards = boards
+        self._zone = zone
+        self._actor = actor
+        self._name = name
+
+    def version(self) -> int:
+        return versions_of(self._zone.head(self._name))
+
+    def read(self) -> Sourced:
+        found = self._boards.read(self._actor, self._name)
+        return Sourced(found.content, found.version)
+
+    def write(self, text: str, expected: int, message: str = "") -> int:
+        try:
+            row = self._boards.write(self._actor, self._name, text, expected, tool=FLUSH, message=message)
+        except Conflict as conflict:
+            raise SourceMoved from conflict
+        except BoardDenied as denied:
+            raise SourceReadOnly(denied) from denied
+        return versions_of(row)
+
+
+def open_board(places: Places, actor: str, path: str) -> Bound:
+    """The board of that name. Raises `BoardNotFound`, `BoardDenied`."""
+    boards = Whiteboards(places.boards, places.registry)
+    board = boards.named(actor, path)
+    return Bound("board", board.name, BoardSource(boards, places.boards, actor, board.name))
