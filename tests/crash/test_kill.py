@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pytest
 from crash import writer
-from crash.writer import AGENTS, DEAD, Acknowledged
+from crash.nursery import nursery
+from crash.writer import AGENTS, Acknowledged
 from evidence import outside_rows, snapshot, torn
 from watchroom import Workspace
 
@@ -24,43 +17,13 @@ KILLS = 25
 MOST_BEFORE_DEATH = 40
 
 
-class Nursery:
-    """Starts writers, one at a time, and kills them."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdin
-        assert process.stdout
-        self._orders: IO[str] = process.stdin
-        self._lines: IO[str] = process.stdout
-
-    def run_and_kill(self, seed: int, after: int) -> list[Acknowledged]:
-        """Kill a new writer when it has acknowledged ``after`` operations; returns all that it did."""
-        self._orders.write(f"{seed}\n")
-        self._orders.flush()
-        child = int(self._lines.readline())
-        acknowledged: list[Acknowledged] = [json.loads(self._lines.readline()) for _ in range(after)]
-        os.kill(child, signal.SIGKILL)
-        *whole, _torn = iter(self._lines.readline, f"{DEAD}\n")
-        return acknowledged + [json.loads(line) for line in whole]
-
-
-@contextmanager
-def nursery(root: Path) -> Iterator[Nursery]:
-    command = [sys.executable, writer.__file__, str(root)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        yield Nursery(process)
-    finally:
-        process.communicate()
-
-
 @pytest.mark.parametrize("team", range(TEAMS))
 def test_killed_a_hundred_times_nothing_acknowledged_is_lost(root: Path, team: int) -> None:
     Workspace.open(root, agents=AGENTS).close()
     chance = random.Random(team)
     seen = 0
     kept: list[Acknowledged] = []
-    with nursery(root) as writers:
+    with nursery(writer.__file__, root) as writers:
         for seed in range(team * KILLS, (team + 1) * KILLS):
             acknowledged = writers.run_and_kill(seed, after=chance.randint(0, MOST_BEFORE_DEATH))
             left = snapshot(root)

@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from pathlib import Path
-from typing import Final, TypedDict
 
-from watchroom.crdt import Delta, Document, FieldType
+from recordings import SCHEMA, load, turns, write
+from watchroom.crdt import Delta, Document
 
-TRACES: Final = Path(__file__).parent.parent / "traces"
-SCHEMA: Final[dict[str, FieldType]] = {"body": "rga"}
 READ_ALONG = 10_000
 """So many deltas the reader gets one by one, and the rest as a state."""
 BATCH = 20
 """So many deltas come in the wrong order."""
-
-
-class Transaction(TypedDict):
-    patches: list[tuple[int, int, str]]
-    parents: list[int]
-    agent: int
-
-
-class Trace(TypedDict):
-    endContent: str
-    txns: list[Transaction]
-
-
-def load(name: str) -> Trace:
-    trace: Trace = json.loads(gzip.decompress((TRACES / f"{name}.json.gz").read_bytes()))
-    return trace
-
-
-def write(document: Document, transaction: Transaction, replica: str) -> list[Delta]:
-    """Make the edits of a transaction; their deltas."""
-    text = document.text("body")
-    edits = [
-        text.replace(position, position + deleted, inserted, replica)
-        for position, deleted, inserted in transaction["patches"]
-    ]
-    return [{"body": edit.delta} for edit in edits if edit.delta is not None]
 
 
 def test_a_paper_is_written_and_read_along() -> None:
@@ -66,27 +36,17 @@ def test_two_friends_write_at_the_same_time() -> None:
     trace = load("friendsforever")
     names = ("one#1", "two#2")
     friends, third = (Document(SCHEMA), Document(SCHEMA)), Document(SCHEMA)
-    written: tuple[list[Delta], list[Delta]] = ([], [])
+    written: tuple[list[list[Delta]], list[list[Delta]]] = ([], [])
     heard = [0, 0]
     """How much each has taken over of what the other wrote."""
-    known: list[tuple[int, int]] = []
-    """After each transaction: how much its writer knew of what each wrote."""
     posted: list[Delta] = []
-    for transaction in trace["txns"]:
-        me = transaction["agent"]
-        other = 1 - me
-        counts = [(0, 0), *(known[at] for at in transaction["parents"])]
-        mine, theirs = (max(count[who] for count in counts) for who in (me, other))
-        assert mine == len(written[me])
-        assert heard[me] <= theirs
-        for delta in written[other][heard[me] : theirs]:
-            friends[me].merge(delta)
+    for me, theirs, transaction in turns(trace):
+        for deltas in written[1 - me][heard[me] : theirs]:
+            for delta in deltas:
+                friends[me].merge(delta)
         heard[me] = theirs
-        deltas = write(friends[me], transaction, names[me])
-        written[me].extend(deltas)
-        posted += deltas
-        mine += len(deltas)
-        known.append((theirs, mine) if me else (mine, theirs))
+        written[me].append(write(friends[me], transaction, names[me]))
+        posted += written[me][-1]
     for friend, state in zip(friends, [friends[1].state(), friends[0].state()], strict=True):
         friend.merge(state["fields"])
     for start in range(0, len(posted), BATCH):

@@ -3,22 +3,14 @@ is the recorded one."""
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
-from typing import Any
+from itertools import chain
 
 import pytest
+from recordings import SCHEMA, load, turns, write
+from watchroom.crdt import Delta, Document
 from watchroom.editing import TextEditor, TextEditStatus
 
-TRACES = Path(__file__).parents[1] / "traces"
 _FIRST_CONTEXT = 12
-
-
-def recorded(name: str) -> dict[str, Any]:
-    with gzip.open(TRACES / f"{name}.json.gz") as file:
-        trace: dict[str, Any] = json.load(file)
-    return trace
 
 
 def edit(editor: TextEditor, position: int, deleted: int, inserted: str) -> None:
@@ -49,9 +41,35 @@ def edit(editor: TextEditor, position: int, deleted: int, inserted: str) -> None
 
 @pytest.mark.parametrize("name", ["automerge-paper", "sveltecomponent"])
 def test_a_text_is_written_by_replacing(name: str) -> None:
-    trace = recorded(name)
+    trace = load(name)
     editor = TextEditor(trace.get("startContent", ""))
     for transaction in trace["txns"]:
         for position, deleted, inserted in transaction["patches"]:
             edit(editor, position, deleted, inserted)
     assert editor.snapshot() == trace["endContent"]
+
+
+def test_two_friends_write_at_the_same_time() -> None:
+    """Each edits a buffer of its own, by replacing; what the other wrote comes into it as a whole, merged, as
+    a content from outside."""
+    trace = load("friendsforever")
+    merging = tuple(Document(SCHEMA) for _ in range(2))
+    editors = tuple(TextEditor() for _ in range(2))
+    written: tuple[list[list[Delta]], list[list[Delta]]] = ([], [])
+    heard = [0, 0]
+
+    def hear(me: int, theirs: int) -> None:
+        for delta in chain.from_iterable(written[1 - me][heard[me] : theirs]):
+            merging[me].merge(delta)
+        if heard[me] != theirs:
+            assert editors[me].try_update(merging[me].text("body").value).ok
+        heard[me] = theirs
+
+    for me, theirs, transaction in turns(trace):
+        hear(me, theirs)
+        for position, deleted, inserted in transaction["patches"]:
+            edit(editors[me], position, deleted, inserted)
+        written[me].append(write(merging[me], transaction, ("one#1", "two#2")[me]))
+    for me in range(2):
+        hear(me, len(written[1 - me]))
+        assert editors[me].snapshot() == trace["endContent"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from watchroom import Toolbox, Workspace
+from watchroom import Json, Toolbox, Workspace
 from watchroom.journal import RowFilter
 from watchroom.zones.buffers.buffers import LONGEST_NAME, MOST_OPEN
 from watchroom.zones.buffers.record import WHOLE_EVERY, read
@@ -234,13 +234,14 @@ class TestRepeatedCalls:
 
     def test_the_answer_is_given_once_more(self, workspace: Workspace, alice: Toolbox) -> None:
         write(alice, "two two\n")
-        for tool, arguments in [
+        calls: list[tuple[str, dict[str, Json]]] = [
             ("open_buffer", {"source": "collab", "path": "plan.md"}),
             ("plan_replace", {"old_text": "two", "new_text": "2"}),
             ("plan_replace_selection", {"selection_id": 1}),
             ("plan_append", {"text": "more\n"}),
             ("plan_flush", {}),
-        ]:
+        ]
+        for tool, arguments in calls:
             key = f"call-{tool}"
             first = alice.dispatch_tool_call(tool, arguments, call=key)
             versions = len(workspace.journal.history("buffer", "alice/plan"))
