@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
     from watchroom.sandbox.ladder import Ladder
     from watchroom.toolbox import Toolbox
-    from watchroom.zones.buffers import Buffers
+    from watchroom.zones.buffers.buffers import Buffers
     from watchroom.zones.commands import Commands
     from watchroom.zones.realtime import RealtimeZone
 
@@ -194,7 +194,8 @@ class Workspace:
     def buffers(self) -> Buffers:
         """The texts that agents have to themselves until they flush them."""
         # The editor needs pydantic, slow to load.
-        from watchroom.zones.buffers import Buffers, Places
+        from watchroom.zones.buffers.buffers import Buffers
+        from watchroom.zones.buffers.sources import Places
 
         with self._buffers_lock:
             if self._buffers is None:

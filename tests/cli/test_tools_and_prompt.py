@@ -7,7 +7,10 @@ from cli.running import Captured, misuse, printed, printed_json, refusal
 from watchroom.toolbox.offered import tools
 
 FOR_AGENTS = [tool.name for tool in tools().values() if tool.for_agents]
-WITHOUT_A_TASK = [name for name in FOR_AGENTS if tools()[name].toolset not in ("file", "agent")]
+AT_FIRST = [
+    name for name in FOR_AGENTS if tools()[name].toolset not in ("file", "agent") and name != "close_buffer"
+]
+"""What an agent has that works on no task and has nothing open."""
 
 
 @pytest.mark.parametrize("form", ["plain", "openai", "anthropic", "mcp"])
@@ -34,8 +37,9 @@ def test_an_unknown_toolset_is_wrong_usage_and_not_an_empty_list(capsys: Capture
 
 def test_prompt_names_the_agent_its_team_and_its_tools(capsys: Captured, team: str) -> None:
     prompt = printed(capsys, "prompt", team, "alice")
-    for word in ("alice", "bob", "charlie", *WITHOUT_A_TASK):
+    for word in ("alice", "bob", "charlie", *AT_FIRST):
         assert word in prompt
     assert "resolve_conflict" not in prompt
     assert "get_workspace_info" not in prompt
+    assert "close_buffer" not in prompt
     assert "mallory" in refusal(capsys, "prompt", team, "mallory")

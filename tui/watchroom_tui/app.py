@@ -73,6 +73,7 @@ class WatchroomApp(App[None]):
             "tasks",
             "detail",
             "merge",
+            "buffers",
         )
     ]
     BINDINGS = bindings("app")

@@ -19,6 +19,7 @@ from watchroom.model import (
 )
 from watchroom.projections import AgentView, Asked, MessageView, Need, Status
 from watchroom.texts import Catalogue
+from watchroom.zones.buffers.record import CLOSE, OPEN, name_of, record_of
 
 from watchroom_tui.columns import fit_path
 from watchroom_tui.safe import safe
@@ -65,6 +66,8 @@ NEED_MARKS: Final[dict[str, Span]] = {
 MOST_NAMED: Final = 3
 BOARD_MARK: Final = "▤"
 """Before the name of a board, which a shared file may have as well."""
+BUFFER_MARK: Final = "✎"
+"""Before the name of a buffer."""
 SESSION_WIDTH: Final = 8
 """So much of a session's id tells it from others."""
 SUBJECT_WIDTH: Final = 40
@@ -79,6 +82,9 @@ def tool_name(name: str, words: Catalogue) -> str:
 
 def tool(row: Row, words: Catalogue) -> str:
     """The tool's name, short: a glance must do. A tool that we do not know keeps its own."""
+    if row.zone == "buffer" and row.tool not in (OPEN, CLOSE):
+        operation = row.tool.removeprefix(f"{name_of(row)}_")
+        return safe(tool_name(f"buffer_{operation}", words))
     return safe(tool_name(row.tool, words))
 
 
@@ -99,6 +105,8 @@ def path_of(row: Row) -> str:
         return row.path[:TASK_WIDTH]
     if row.zone == "agent" and row.tool == MESSAGE:
         return f"→ {row.path}"
+    if row.zone == "buffer":
+        return f"{BUFFER_MARK} {name_of(row)}"
     if row.zone in ("board", "lease"):
         return f"{BOARD_MARK} {row.path}"
     return row.path
@@ -123,23 +131,7 @@ def doing(row: Row, words: Catalogue) -> tuple[Span, Span]:
 def outcome(row: Row, words: Catalogue) -> Span:
     """What came of an operation, in a few words."""
     if row.outcome == "ok":
-        if row.zone in ("request", "session") and row.version is not None:
-            return _of_a_session(row, words)
-        if row.zone == "command":
-            return _of_a_command(row, words)
-        if row.zone in ("task", "agent") and row.version is not None:
-            return _of_a_society(row, words)
-        if row.deleted:
-            return Span(words("row.deleted"), "warning")
-        if row.version is not None:
-            if row.base == -1 and row.version > 1 and row.zone in SHARED:
-                return Span(words("row.unchecked", version=row.version), "warning")
-            return Span(f"v{row.version}", "ok")
-        if row.tool in (*SETTLING_NOTES, SEEN, *CONTROLS):
-            return Span("✓", "ok")
-        if row.tool == "acknowledge_handoff":
-            return Span(f"✓ v{row.base}", "ok")
-        return Span(words("row.read", version=row.base) if row.base else "·", "dim")
+        return _done(row, words)
     if row.outcome == "conflict":
         if row.error == "outside_edit":
             return Span(words("row.outside_deleted" if row.sha256 is None else "row.outside"), "warning")
@@ -147,6 +139,29 @@ def outcome(row: Row, words: Catalogue) -> Span:
         return Span(words("row.conflict", base=row.base, current=current), "error")
     kind = words(f"outcome.{row.outcome}")
     return Span(f"{kind}: {safe(row.error)}", "error" if row.outcome == "denied" else "warning")
+
+
+def _done(row: Row, words: Catalogue) -> Span:
+    """What an operation came to that was done."""
+    if row.zone in ("request", "session") and row.version is not None:
+        return _of_a_session(row, words)
+    if row.zone == "command":
+        return _of_a_command(row, words)
+    if row.zone in ("task", "agent") and row.version is not None:
+        return _of_a_society(row, words)
+    if row.zone == "buffer" and row.version is not None:
+        return _of_a_buffer(row, words)
+    if row.deleted:
+        return Span(words("row.deleted"), "warning")
+    if row.version is not None:
+        if row.base == -1 and row.version > 1 and row.zone in SHARED:
+            return Span(words("row.unchecked", version=row.version), "warning")
+        return Span(f"v{row.version}", "ok")
+    if row.tool in (*SETTLING_NOTES, SEEN, *CONTROLS):
+        return Span("✓", "ok")
+    if row.tool == "acknowledge_handoff":
+        return Span(f"✓ v{row.base}", "ok")
+    return Span(words("row.read", version=row.base) if row.base else "·", "dim")
 
 
 def said(row: Row) -> str:
@@ -248,6 +263,14 @@ def _of_a_society(row: Row, words: Catalogue) -> Span:
         status = str(row.detail.get("status", "done"))
         return Span(task_status(status, words), TASK_MARKS[status].style)
     return Span(words("row.begun"), "ok") if row.version == 1 else Span(words("row.ended"), "dim")
+
+
+def _of_a_buffer(row: Row, words: Catalogue) -> Span:
+    """That a buffer changed, waits for a choice, or was closed."""
+    record = record_of(row)
+    if record is None:
+        return Span(words("row.closed"), "dim")
+    return Span(words("buffers.choose"), "warning") if record.pending else Span(f"v{row.version}", "ok")
 
 
 def task_status(status: str, words: Catalogue) -> str:

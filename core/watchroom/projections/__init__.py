@@ -1,5 +1,6 @@
 """What the rows mean, folded into one immutable model: for the dashboard, and for the command line."""
 
+from watchroom.projections.buffers import BufferView
 from watchroom.projections.conflicts import Conflict, ConflictKind
 from watchroom.projections.fold import Fold
 from watchroom.projections.model import (
@@ -20,6 +21,7 @@ __all__ = [
     "AgentView",
     "Asked",
     "BoardView",
+    "BufferView",
     "CommandView",
     "Conflict",
     "ConflictKind",

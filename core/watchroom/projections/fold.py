@@ -8,6 +8,7 @@ from typing import Final
 
 from watchroom.errors import ConfigInvalid
 from watchroom.model import OUTSIDE, Outcome, Row, is_step
+from watchroom.projections.buffers import Buffers
 from watchroom.projections.conflicts import Conflicts
 from watchroom.projections.model import (
     BUCKETS,
@@ -56,6 +57,7 @@ class Fold:
         self._requests = Requests()
         self._sessions = Sessions()
         self._society = Society()
+        self._buffers = Buffers()
         self._needs = Needs()
         self._model = Model()
         self._changed: set[str] = set()
@@ -99,6 +101,7 @@ class Fold:
                 self._apply_to_document(row)
             elif row.zone == "config" and row.version is not None:
                 self._apply_to_registry(row)
+            self._buffers.apply(row)
             self._needs.apply(row)
             for agent in self._society.apply(row):
                 self._needs.agent_ended(agent)
@@ -136,6 +139,7 @@ class Fold:
             tasks=self._society.tasks(),
             messages=self._society.messages(),
             commands=self._society.commands(),
+            buffers=self._buffers.current(),
             outcomes=dict(self._outcomes),
             activity=dict(self._activity),
         )

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import Outcome, Row
+from watchroom.projections.buffers import BufferView
 from watchroom.projections.conflicts import Conflict
 from watchroom.projections.sessions import Asked, SessionView
 from watchroom.projections.society import CommandView, MessageView, TaskView
@@ -162,6 +163,8 @@ class Model(NamedTuple):
     """The newest of those that agents and people sent each other, newest first."""
     commands: tuple[CommandView, ...] = ()
     """The newest of those that agents ran in their tasks' folders, newest first."""
+    buffers: tuple[BufferView, ...] = ()
+    """The open ones, by agent and name."""
     files: tuple[SharedFile, ...] = ()
     """By path."""
     documents: tuple[DocumentView, ...] = ()
@@ -176,6 +179,9 @@ class Model(NamedTuple):
     def conflicts_of(self, head: Row) -> list[Conflict]:
         """The open conflicts on what ``head`` is a version of, newest first."""
         return [each for each in self.conflicts if (each.zone, each.path) == (head.zone, head.path)]
+
+    def buffers_of(self, agent_id: str) -> list[BufferView]:
+        return [each for each in self.buffers if each.agent == agent_id]
 
     def agent(self, agent_id: str) -> AgentView | None:
         return next((view for view in self.agents if view.agent.id == agent_id), None)

@@ -16,6 +16,7 @@ from watchroom.model import SYSTEM, USER, Json
 from watchroom.runtime import ModelPayload
 from watchroom.runtime.models import Reply, SimulatedModel
 from watchroom.simulation.following import Follow, Heard, Move, next_move
+from watchroom.simulation.passages import lines_changed
 from watchroom.texts import Language
 from watchroom.zones import Member
 
@@ -187,7 +188,7 @@ def _programmer(specification: str, parent: str, say: Lines) -> Follow:
         seen = _ASSERTION.search(str(heard.result.get("stderr", "")))
         trouble = say("programmer_trouble")
         said = say("programmer_sees", problem=f"{seen[1]}. " if seen else "", module=path)
-        yield _file(said, path, f"{module}.py", package)
+        yield from _mended(said, path, _source(first, package), _source(f"{module}.py", package))
         heard = yield from _tested(say("programmer_again"), f"{package}.tests.test_{module}")
         count, problem = _outcome(heard.result)
     done = say("programmer_reports", files=f"{path}, {test}", count=count, trouble=trouble)
@@ -223,8 +224,27 @@ def _tell(to: str, text: str, thought: str = "") -> Move:
 
 
 def _file(thought: str, path: str, name: str, package: str) -> Move:
-    content = _program()[name].replace(PACKAGE, package)
-    return Move(thought, "write_file", {"path": path, "content": content})
+    return Move(thought, "write_file", {"path": path, "content": _source(name, package)})
+
+
+def _source(name: str, package: str) -> str:
+    return _program()[name].replace(PACKAGE, package)
+
+
+def _mended(thought: str, path: str, before: str, after: str) -> Part[None]:
+    """Replace what is wrong in a file, and nothing else; the whole file where it is not as it was written."""
+    passage = lines_changed(before, after)
+    heard = yield Move(thought, "open_buffer", {"source": "file", "path": path})
+    name = heard.result.get("buffer")
+    if passage is not None and isinstance(name, str):
+        heard = yield Move("", f"{name}_replace", {"old_text": passage.old, "new_text": passage.new})
+        if heard.result.get("success"):
+            heard = yield Move("", f"{name}_flush", {})
+    is_written = bool(heard.result.get("success"))
+    if isinstance(name, str):
+        yield Move("", "close_buffer", {"buffer": name, "discard": True})
+    if not is_written:
+        yield Move("", "write_file", {"path": path, "content": after})
 
 
 def _tested(thought: str, what: str) -> Part[Heard]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
@@ -17,6 +17,8 @@ from watchroom.runtime import (
     AgentTool,
     CallOrigin,
     ChatAgent,
+    LiveTools,
+    Look,
     ModelPayload,
     Policies,
     RuntimeConfig,
@@ -33,6 +35,7 @@ from watchroom.simulation.voice import Voice
 from watchroom.simulation.work import life
 from watchroom.toolbox import Toolbox
 from watchroom.toolbox.agent_tools import agent_tools
+from watchroom.toolbox.live import BufferTools
 
 _ASKS: Final = "asks"
 """Under this name a session remembers which of its tools a person has to approve."""
@@ -163,6 +166,7 @@ class Player:
             model=_MODEL,
             policies=Policies(tools=policies),
             asks=True,
+            live=_Counted(BufferTools(self._toolbox), self._counted),
             language=self._toolbox.language,
         )
 
@@ -204,6 +208,22 @@ class Player:
         """The last word in a session that was cut off."""
         await self._stage.goes_on()
         return Reply(self._voice.say("people", "interrupted"))
+
+
+class _Counted:
+    """Tools that come and go, each counted when it is called."""
+
+    def __init__(self, live: LiveTools, counted: Callable[[AgentTool], AgentTool]) -> None:
+        self._live = live
+        self._counted = counted
+
+    def look(self) -> Look:
+        look = self._live.look()
+        return look._replace(tools=tuple(map(self._counted, look.tools)))
+
+    def find(self, name: str) -> AgentTool | None:
+        found = self._live.find(name)
+        return None if found is None else self._counted(found)
 
 
 def _now() -> str:

@@ -33,7 +33,7 @@ _TURNS_AFTER_SURRENDER = 60
 
 def update(desk: Desk) -> Script[None]:
     """Bring one of the shared files on by a step, or start it."""
-    document = _choose(desk)
+    document = choose(desk)
     path = desk.place(document)
     if desk.leaves_alone(path):
         return
@@ -43,7 +43,7 @@ def update(desk: Desk) -> Script[None]:
     if path in desk.shared:
         found = yield from desk.call("collab_read", filepath=path)
     version = number_in(found, "version")
-    if _waits_for_story(desk, path, version):
+    if waits_for_story(desk, path, version):
         return
     base = text_in(found, "content")
     if desk.chance(_LONG_THOUGHT):
@@ -55,14 +55,15 @@ def update(desk: Desk) -> Script[None]:
     yield from commit(desk, path, base, change, UNCHECKED if hurried else version)
 
 
-def _choose(desk: Desk) -> Document:
+def choose(desk: Desk) -> Document:
+    """One of the documents that are the agent's to write."""
     documents = [document for document in desk.material.documents if document.is_for(desk.role)]
     # The first role that a document names is its keeper's.
     weights = [document.weight * (2 if document.roles[:1] == (desk.role,) else 1) for document in documents]
     return desk.rng.choices(documents, weights)[0]
 
 
-def _waits_for_story(desk: Desk, path: str, version: int) -> bool:
+def waits_for_story(desk: Desk, path: str, version: int) -> bool:
     """Whether the report still belongs to those three who begin it."""
     if desk.story_is_told or path != REPORT:
         return False
@@ -127,7 +128,7 @@ def _write(path: str, change: Change, expected: int, attempt: int = 0) -> Script
 
 def roll_back(desk: Desk) -> Script[None]:
     """Take back a recent version, after a look at the history."""
-    document = _choose(desk)
+    document = choose(desk)
     path = desk.place(document)
     if desk.leaves_alone(path) or path not in desk.shared:
         return

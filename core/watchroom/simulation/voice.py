@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from pydantic import TypeAdapter
 
+from watchroom.editing import tool_of
 from watchroom.model import UNCHECKED
 from watchroom.simulation.material import load
 from watchroom.simulation.roster import role_of
@@ -73,6 +74,8 @@ class Voice:
             return _kind_of_edit(call)
         if call.tool.startswith("whiteboard_"):
             return _kind_at_board(call)
+        if of_buffer := tool_of(call.tool):
+            return f"buffer_{of_buffer[1]}"
         if call.tool in _WAITS and last is not None and last.tool == call.tool:
             return f"{call.tool}_again"
         if call.arguments.get("agent_id", self.me) != self.me:
@@ -99,10 +102,12 @@ def _kind_at_board(call: Call) -> str:
 
 def _slots(call: Call, result: Result) -> dict[str, object]:
     given = call.arguments
-    path = text_in(given, "filepath") or text_in(given, "filename") or text_in(given, "board")
+    named = ("filepath", "filename", "board", "path", "buffer")
+    of_buffer = None if call.tool.startswith("whiteboard_") else tool_of(call.tool)
+    path = next((text_in(given, name) for name in named if name in given), of_buffer[0] if of_buffer else "")
     edit = given.get("args")
     piece = text_in(edit, "text") if isinstance(edit, Mapping) else text_in(given, "element")
-    piece = piece or text_in(given, "section")
+    piece = piece or text_in(given, "section") or _first_line(text_in(given, "new_text"))[:_LONGEST]
     message = text_in(given, "message") or _first_line(text_in(given, "content"))
     return {
         "tool": call.tool,

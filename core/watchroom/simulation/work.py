@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from watchroom.registry import Agent
-from watchroom.simulation import board, handoffs, keeping, mistakes, people, private, shared
+from watchroom.simulation import board, editing, handoffs, keeping, mistakes, people, private, shared
 from watchroom.simulation.desk import STORY_TEAM, Desk
 from watchroom.simulation.dispute import dispute
 from watchroom.simulation.roster import squad_of
@@ -26,7 +26,8 @@ _ROLL_BACK: Final = _Act(shared.roll_back, "roll_back", 1.5)
 _BOARD: Final = _Act(board.visit, "board", 4)
 _GLOBAL: Final = _Act(keeping.tend_global, "global_board", 3)
 _ACTS: Final = (
-    _Act(shared.update, "update", 46),
+    _Act(shared.update, "update", 40),
+    _Act(editing.edit, "edit", 12),
     _Act(private.grow_note, "note", 17),
     _Act(handoffs.inbox, "inbox", 14),
     _Act(handoffs.deliver, "deliver", 8),
@@ -88,7 +89,7 @@ def life(me: Agent, team: Sequence[Agent], seed: int, *, people_help: bool = Fal
 
 
 def _weight(desk: Desk, act: _Act) -> float:
-    if act.task == "update":
+    if act.task in ("update", "edit"):
         return act.weight / desk.crowding
     return act.weight * keeping.tends_global(desk) if act is _GLOBAL else act.weight
 

@@ -12,10 +12,12 @@ from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 from watchroom.toolbox.tool import ADDS, Hints, Tool, define
-from watchroom.zones.buffers import Operation
+from watchroom.zones.buffers.buffers import Operation
 from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of
 
 _DONE: Final = (TextEditStatus.SUCCESS, TextEditStatus.NO_OP)
+_ERRORS: Final = {TextEditStatus.MULTI_MATCH: "multi_match"}
+"""Whatever else is said of it."""
 _MERGED: Final = "merged_with_conflicts"
 """Done as well, though there is something left to decide."""
 
@@ -130,9 +132,10 @@ def _told_again(caller: Caller, args: take.Arguments, row: Row) -> give.BufferEd
 def _told(caller: Caller, response: TextEditResponse, notice: str = "") -> give.BufferEdited:
     """An answer in the shape of results. One that did not do what was wanted tells so as failures do."""
     done = response.status in _DONE or response.code == _MERGED
+    code = _ERRORS.get(response.status, response.code)
     return give.BufferEdited(
         success=done,
-        error=None if done else response.code,
+        error=None if done else code,
         message=None if done else response.summary,
         suggestion=None if done else response.guidance,
         status=response.status.value,

@@ -22,7 +22,7 @@ from watchroom.zones import (
     Settling,
     TaskFiles,
 )
-from watchroom.zones.buffers import Buffers
+from watchroom.zones.buffers.buffers import Buffers
 from watchroom.zones.realtime import RealtimeZone, View
 from watchroom.zones.task_errors import AgentEnded
 

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from watchroom.model import Json, timestamp
 from watchroom.projections import Model
 from watchroom.texts import Catalogue
+from watchroom.zones.buffers.record import known_path
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age
@@ -186,6 +187,23 @@ def _commands(model: Model, words: Catalogue) -> Table:
     ]
 
 
+def _buffers(model: Model, words: Catalogue) -> Table:
+    return [
+        {
+            "agent": each.agent,
+            "buffer": each.name,
+            "source": f"{each.record.zone}:{known_path(each.record.zone, each.record.path)}",
+            "base": each.record.base,
+            "newest": each.newest,
+            "state": each.state,
+            "choosing": each.waits_for_choice,
+            "length": each.record.length,
+            "time": each.row.timestamp,
+        }
+        for each in model.buffers
+    ]
+
+
 _MAKERS: Final[Mapping[str, Callable[[Model, Catalogue], Table]]] = {
     "agents": _agents,
     "needs": _needs,
@@ -198,5 +216,6 @@ _MAKERS: Final[Mapping[str, Callable[[Model, Catalogue], Table]]] = {
     "tasks": _tasks,
     "messages": _messages,
     "commands": _commands,
+    "buffers": _buffers,
 }
 VIEWS: Final = tuple(_MAKERS)

@@ -10,17 +10,20 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from watchroom.journal import RowFilter
 from watchroom.model import Row
-from watchroom.projections import Model, Need
+from watchroom.projections import BufferView, Model, Need
 
 from watchroom_tui.actions import bindings
+from watchroom_tui.buffer_pane import reading_of, show_changes, show_text, title_of
 from watchroom_tui.previewing import show_version
+from watchroom_tui.screens.buffers import BuffersScreen
 from watchroom_tui.screens.detail import RowScreen
 from watchroom_tui.screens.room import Room
 from watchroom_tui.session_pane import SessionPane
+from watchroom_tui.widgets.buffer_list import OwnBufferList
+from watchroom_tui.widgets.drawing_view import DrawingView
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import AgentList, FileList, OwnRowList
 from watchroom_tui.widgets.session_view import SessionTranscript
-from watchroom_tui.widgets.text_view import TextView
 
 
 class AgentsRoom(Room):
@@ -33,19 +36,26 @@ class AgentsRoom(Room):
         self._session: SessionPane | None = None
         self._loaded: tuple[str, Row | None] | None = None
         """The agent whose files and rows are shown, and its newest row then."""
-        self._previewed: Row | None = None
+        self._previewed: Row | BufferView | None = None
+        self._looks_at_files = False
+        """Whether the preview is of a file, though there are buffers."""
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             with Vertical(id="left", classes="group"):
                 yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
+                yield OwnBufferList(
+                    title="pane.buffers", empty="empty.buffers", id="buffers", classes="pane -away"
+                )
                 yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
             with Vertical(id="middle", classes="group"):
                 yield SessionTranscript(
                     title="pane.session", empty="empty.session", id="session", classes="pane"
                 )
                 with Vertical(id="right", classes="group"):
-                    yield TextView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+                    yield DrawingView(
+                        title="pane.preview", empty="empty.preview", id="preview", classes="pane"
+                    )
                     yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
@@ -53,10 +63,36 @@ class AgentsRoom(Room):
         agents.show_team(model)
         view = agents.item
         self.session.show(view, model.seq)
+        self._show_buffers(model.buffers_of(view.agent.id) if view else [])
         if view is None or (view.agent.id, view.last) == self._loaded:
             return
         self._loaded = view.agent.id, view.last
         self.load_agent(view.agent.id, model.seq)
+
+    def _show_buffers(self, open_now: list[BufferView]) -> None:
+        buffers = self.query_one("#buffers", OwnBufferList)
+        buffers.set_class(not open_now, "-away")
+        if not open_now and self.focused is buffers:
+            self.front(self.query_one("#files", FileList))
+        buffers.show(open_now)
+        self._preview()
+
+    def offers(self, action: str) -> bool:
+        return action != "buffers" or bool(self.watchroom.model.buffers)
+
+    def action_buffers(self) -> None:
+        """Show the open buffers of all agents."""
+        if not self.watchroom.model.buffers:
+            self.watchroom.tell(self.watchroom.words("empty.buffers"))
+            return
+        buffer = self.query_one("#buffers", OwnBufferList).item
+        self.app.push_screen(BuffersScreen(buffer.path if buffer else ""))
+
+    def on_descendant_focus(self) -> None:
+        super().on_descendant_focus()
+        if self.focused is not None and self.focused.id in ("files", "buffers"):
+            self._looks_at_files = self.focused.id == "files"
+            self._preview()
 
     @property
     def session(self) -> SessionPane:
@@ -102,8 +138,17 @@ class AgentsRoom(Room):
     @on(LineList.Highlighted, "#agents")
     def choose_agent(self) -> None:
         self._loaded = None
+        self._looks_at_files = False
         self.session.choose(None)
         self.show_model(self.watchroom.model)
+
+    @on(LineList.Highlighted, "#buffers")
+    def choose_buffer(self) -> None:
+        self._preview()
+
+    @on(LineList.Opened, "#buffers")
+    def open_buffer(self) -> None:
+        self.action_buffers()
 
     @on(LineList.Highlighted, "#files")
     def choose_file(self) -> None:
@@ -119,7 +164,7 @@ class AgentsRoom(Room):
 
     @on(LineList.Opened, "#files")
     def open_file(self) -> None:
-        self.front(self.query_one("#preview", TextView))
+        self.front(self.query_one("#preview", DrawingView))
 
     @on(LineList.Opened, "#rows")
     def open_row(self) -> None:
@@ -141,10 +186,16 @@ class AgentsRoom(Room):
         self._preview()
 
     def _preview(self) -> None:
+        buffer = self.query_one("#buffers", OwnBufferList).item
+        if buffer is not None and not self._looks_at_files:
+            if buffer != self._previewed:
+                self._previewed = buffer
+                self.load_buffer(buffer)
+            return
         head = self.query_one("#files", FileList).item
         if head is None:
             self._previewed = None
-            self.query_one("#preview", TextView).clear()
+            self.query_one("#preview", DrawingView).clear()
         elif head != self._previewed:
             self._previewed = head
             self.load_preview(head)
@@ -152,4 +203,14 @@ class AgentsRoom(Room):
     @work(exclusive=True, group="preview")
     async def load_preview(self, head: Row) -> None:
         """Show the file, with the lines marked that its newest version changed."""
-        await show_version(self.watchroom, self.query_one("#preview", TextView), head, head.path)
+        await show_version(self.watchroom, self.query_one("#preview", DrawingView), head, head.path)
+
+    @work(exclusive=True, group="preview")
+    async def load_buffer(self, buffer: BufferView) -> None:
+        """Show the places among which the agent has to choose, else what is not written yet."""
+        app, view = self.watchroom, self.query_one("#preview", DrawingView)
+        reading = await reading_of(app, buffer)
+        if buffer.waits_for_choice or not buffer.record.is_changed:
+            show_text(app, view, buffer, reading)
+        else:
+            await show_changes(app, view, buffer, reading, title_of(buffer, app.words))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from typing import Final
@@ -44,6 +45,20 @@ class DrawingView(TextView):
         self._source, self._lines, self._drawing = None, (), drawing
         self._cursor = min(before, len(drawing) - 1) if with_cursor and len(drawing) else None
         self._present(subject, title)
+        self._show_foot()
+
+    def show_text(
+        self,
+        subject: object,
+        text: str,
+        *,
+        title: str,
+        head: Sequence[Line] = (),
+        changed: frozenset[int] = frozenset(),
+        marks: re.Pattern[str] | None = None,
+    ) -> None:
+        self._drawing, self._cursor = None, None
+        super().show_text(subject, text, title=title, head=head, changed=changed, marks=marks)
         self._show_foot()
 
     def show_words(self, subject: object, lines: Sequence[Line], *, title: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -30,10 +31,23 @@ class _Source(NamedTuple):
     texts: list[str]
     head: Sequence[Line]
     changed: frozenset[int]
+    marks: re.Pattern[str] | None = None
 
 
 def _width(line: Line) -> int:
     return sum(cell_len(span.text) for span in line)
+
+
+def _pieces(text: str, marks: re.Pattern[str] | None) -> Line:
+    """The text, with what is marked standing out."""
+    if marks is None:
+        return [Span(text)]
+    found: list[Span] = []
+    at = 0
+    for each in marks.finditer(text):
+        found += [Span(text[at : each.start()]), Span(each[0], "match-here")]
+        at = each.end()
+    return [*found, Span(text[at:])]
 
 
 class TextView(Scrolled):
@@ -56,10 +70,12 @@ class TextView(Scrolled):
         title: str,
         head: Sequence[Line] = (),
         changed: frozenset[int] = frozenset(),
+        marks: re.Pattern[str] | None = None,
     ) -> None:
         """Show ``text`` below ``head``, with line numbers and long lines wrapped; ``changed`` lines (counted
-        from 0) are marked. ``subject`` is what it is about: another one starts at the top."""
-        self._show(_Source(safe_lines(text), head, changed), subject, title)
+        from 0) are marked, and what ``marks`` finds in a line stands out. ``subject`` is what it is about:
+        another one starts at the top."""
+        self._show(_Source(safe_lines(text), head, changed, marks), subject, title)
 
     def show_words(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
         """Show drawn lines, wrapped where they are long. ``subject`` as above."""
@@ -95,7 +111,7 @@ class TextView(Scrolled):
         if self._source is None:
             return
         self._wrapped_at = self.room.width
-        texts, head, changed = self._source
+        texts, head, changed, marks = self._source
         digits = len(str(len(texts)))
         width = self._wrapped_at - digits - 2
         if len(texts) > MOST_WRAPPED:
@@ -105,7 +121,7 @@ class TextView(Scrolled):
             for part, piece in enumerate(wrap(text, width)):
                 shown = f"{number + 1:>{digits}} " if part == 0 else " " * (digits + 1)
                 mark = Span("▌", "accent") if number in changed else Span(" ")
-                lines.append([Span(shown, "number"), mark, Span(piece)])
+                lines.append([Span(shown, "number"), mark, *_pieces(piece, marks)])
         self._lines = lines
 
     def on_resize(self) -> None:

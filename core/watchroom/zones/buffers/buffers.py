@@ -48,12 +48,13 @@ from watchroom.zones.buffers.record import (
     WHOLE_EVERY,
     ZONE,
     BufferRecord,
+    known_path,
     name_of,
     read,
     record_of,
     since_whole,
 )
-from watchroom.zones.buffers.sources import Bound, Places, known_path, openers
+from watchroom.zones.buffers.sources import Bound, Places, openers
 from watchroom.zones.store import Store
 
 MOST_OPEN: Final = 8

@@ -75,6 +75,11 @@ def record_of(row: Row) -> BufferRecord | None:
     return BufferRecord(**{name: detail[name] for name in BufferRecord._fields if name in detail})  # type: ignore[arg-type]
 
 
+def known_path(zone: Zone, path: str) -> str:
+    """The path by which its agent knows a source that has its rows at ``path``."""
+    return path.partition("/")[2] if zone in ("private", "file") else path
+
+
 def name_of(row: Row) -> str:
     """The name of the buffer that a row is about."""
     return row.path.rpartition("/")[2]

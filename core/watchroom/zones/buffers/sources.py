@@ -52,11 +52,6 @@ def versions_of(row: Row | None) -> int:
     return (row.version or 0) if row else 0
 
 
-def known_path(zone: Zone, path: str) -> str:
-    """The path by which its agent knows a source that has its rows at ``path``."""
-    return path.partition("/")[2] if zone in ("private", "file") else path
-
-
 class PrivateSource:
     """A file of the agent's own zone. Nobody but its owner and its commands write there."""
 

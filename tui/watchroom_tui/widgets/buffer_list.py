@@ -1,0 +1,80 @@
+"""The open buffers of agents: what each is of, and how it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Final
+
+from watchroom.projections import BufferView
+from watchroom.projections.buffers import BufferState
+from watchroom.zones.buffers.record import known_path
+
+from watchroom_tui import describe
+from watchroom_tui.columns import age, fit, fit_path
+from watchroom_tui.safe import safe
+from watchroom_tui.spans import Line, Span
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.wording import now_of, words_of
+
+MARKS: Final[Mapping[BufferState, Span]] = {
+    "synced": Span("✓", "ok"),
+    "unwritten": Span("✎", "accent"),
+    "behind": Span("↓", "warning"),
+    "apart": Span("⚔", "error"),
+}
+"""How a buffer stands to its source."""
+CHOICE_MARK: Final = Span("◐", "warning")
+"""Before a buffer whose agent has to choose between places."""
+
+
+class BufferList(LineList[BufferView]):
+    """Open buffers, by agent and name."""
+
+    SHOWS_AGENT = True
+
+    def key_of(self, item: BufferView) -> Hashable:
+        return item.path
+
+    def look_of(self, item: BufferView) -> Hashable:
+        return (item.row.seq, item.newest, self.age_of(item.row))
+
+    def line(self, item: BufferView, width: int) -> Line:
+        words = words_of(self)
+        mark = CHOICE_MARK if item.waits_for_choice else MARKS[item.state]
+        state_width = max(len(words(f"buffers.state.{state}")) for state in MARKS) + 1
+        name_width = min(24, max(8, width // 4))
+        agent_width = min(14, width // 6) if self.SHOWS_AGENT else 0
+        rest = max(0, width - agent_width - name_width - state_width - 10)
+        source = safe(source_of(item))
+        state = words("buffers.choose") if item.waits_for_choice else words(f"buffers.state.{item.state}")
+        return [
+            Span(" "),
+            mark,
+            Span(
+                " " + fit(safe(item.agent), agent_width - 1) + " " * bool(agent_width),
+                agent_class(item.agent),
+            ),
+            Span(fit(safe(item.name), name_width) + " "),
+            Span(fit(state, state_width), mark.style),
+            Span(fit_path(source, rest), "dim"),
+            Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
+        ]
+
+    def text_of(self, item: BufferView) -> str:
+        return f"{item.agent} {item.name} {source_of(item)}"
+
+    def copied(self, item: BufferView) -> str:
+        return item.path
+
+
+class OwnBufferList(BufferList):
+    """Those of one agent."""
+
+    SHOWS_AGENT = False
+
+
+def source_of(view: BufferView) -> str:
+    """What the buffer is of, as its agent calls it. Not safe yet."""
+    path = known_path(view.record.zone, view.record.path)
+    return f"{describe.BOARD_MARK} {path}" if view.record.zone == "board" else path
