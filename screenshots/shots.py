@@ -24,6 +24,7 @@ from watchroom.society import Society
 from watchroom.texts import Language
 from watchroom.tree.layout import CONTROL
 from watchroom_tui.app import WatchroomApp
+from watchroom_tui.screens.buffers import BuffersScreen
 
 STORY_SECONDS = 110.0
 """So long the team works before the first picture: the sparklines show two minutes."""
@@ -89,6 +90,47 @@ def team_at_work() -> Iterator[Workspace]:
         Simulation(workspace, agents, seed=7, speed=STORY_SPEED, people=True),
     ):
         Event().wait(STORY_SECONDS)
+        yield workspace
+
+
+BRIEF = """# Opening night
+
+The night train leaves at 22:40 from track 4.
+The night train calls at eleven stations.
+
+## Tickets
+
+Seats cost 19 euros, beds 49 euros. 卧铺四十九欧元。
+
+## Open
+
+- Who welcomes the first passengers?
+"""
+
+
+@contextmanager
+def editors_at_work() -> Iterator[Workspace]:
+    """Three who edit in buffers of their own: one has to choose, one is behind, one has just begun."""
+    with (
+        TemporaryDirectory(prefix="night-train-") as root,
+        Workspace.open(root, roster(3)) as workspace,
+    ):
+        names = [agent.id for agent in roster(3)]
+        first, second, third = (workspace.tools(name).dispatch_tool_call for name in names)
+        brief = {"filepath": "docs/brief.md", "content": BRIEF, "message": "What the evening is."}
+        first("collab_write", brief)
+        for call in (first, second):
+            call("open_buffer", {"source": "collab", "path": "docs/brief.md"})
+        second("brief_replace", {"old_text": "49 euros", "new_text": "45 euros"})
+        second("brief_flush", {"message": "Beds cost less on the first night."})
+        second("brief_append", {"text": "- Who opens the bar?\n"})
+        first("brief_replace", {"old_text": "track 4", "new_text": "track 2"})
+        first("brief_append", {"text": "- Which choir sings?\n"})
+        first("brief_replace", {"old_text": "night train", "new_text": "*Nachtzug*"})
+        third("open_buffer", {"source": "board", "path": f"bottom-layer-{names[2]}"})
+        third("save_to_my_workspace", {"filename": "guests.md", "content": "- the mayor\n"})
+        third("open_buffer", {"source": "private", "path": "guests.md"})
+        third("guests_append", {"text": "- the choir\n"})
         yield workspace
 
 
@@ -187,6 +229,17 @@ async def _at_an_approval(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
 
 
+async def _at_a_choice(pilot: Pilot[Any]) -> None:
+    """Have the buffer shown in which its agent has to choose."""
+    app = pilot.app
+    assert isinstance(app, WatchroomApp)
+    await _settled(pilot)
+    choosing = next(each for each in app.model.buffers if each.waits_for_choice)
+    await app.push_screen(BuffersScreen(choosing.path))
+    await _settled(pilot)
+    await pilot.press("enter")
+
+
 async def _at_a_session(pilot: Pilot[Any]) -> None:
     """Have a session shown that a person has answered, or that waits for one."""
     app = pilot.app
@@ -274,5 +327,7 @@ SHOTS: tuple[Shot, ...] = (
     Shot("tasks", MIDDLE, _dashboard, act=_at_an_agent, team=society_at_work),
     Shot("tasks-narrow", NARROW, _dashboard, ("9", "tab"), act=_settled, team=society_at_work),
     Shot("tasks-wide", WIDE, _dashboard, act=_at_an_agent, team=society_at_work),
+    Shot("buffers", MIDDLE, _dashboard, act=_at_a_choice, team=editors_at_work),
+    Shot("buffers-narrow", NARROW, _dashboard, act=_at_a_choice, team=editors_at_work),
     Shot("help", MIDDLE, _rooms(), ("4", "question_mark"), act=_settled),
 )

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 from threading import Thread
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import pytest
 from simulating import PATIENCE, all_rows, open_team, run_for, run_until
@@ -22,7 +22,7 @@ from watchroom.simulation.material import Document, material
 from watchroom.simulation.reconcile import reconcile
 from watchroom.simulation.steps import Call, Step
 from watchroom.simulation.work import life
-from watchroom.texts import Language
+from watchroom.zones.buffers.sources import FLUSH
 
 
 @pytest.mark.parametrize("count", [3, 4, 12, 13, 40, 200])
@@ -149,9 +149,13 @@ def test_eight_agents_at_full_speed_leave_all_in_order(root: Path) -> None:
         assert workspace.verify() == []
         rows = all_rows(workspace)
         assert summary.calls == sum(summary.outcomes.values())
-        outcomes = Counter(row.error or row.outcome for row in rows if row.outcome != "ok")
+        # A flush that comes too late is told of by its buffer's row; the file's row keeps what it would write.
+        told = [row for row in rows if row.tool != FLUSH]
+        outcomes = Counter(row.error or row.outcome for row in told if row.outcome != "ok")
         assert summary.outcomes["version_conflict"] == outcomes["version_conflict"]
-        assert summary.refused == outcomes.total() - outcomes["version_conflict"]
+        # Where a text stands several times the call changes nothing, and what waits for a choice is kept.
+        asked = summary.outcomes.get("multi_match", 0)
+        assert summary.refused == outcomes.total() - outcomes["version_conflict"] + asked
         tools = Counter(row.tool for row in rows if row.outcome == "ok")
         assert summary.handoffs_sent == tools["handoff_file"]
         assert summary.handoffs_acknowledged == tools["acknowledge_handoff"]
@@ -204,15 +208,14 @@ class Haunted(NamedTuple):
         return cast("Toolbox", Broken(toolbox)) if agent == self.broken else toolbox
 
 
-class Broken(NamedTuple):
-    toolbox: Toolbox
-    language: Language = "en"
+class Broken:
+    """A toolbox whose tools do what none may do."""
 
-    def get_tool_definitions(self, *given: Any, **named: Any) -> object:
-        return self.toolbox.get_tool_definitions(*given, **named)
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
 
-    def system_prompt(self) -> str:
-        return self.toolbox.system_prompt()
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._toolbox, name)
 
     def dispatch_tool_call(self, tool_name: str, arguments: object, **origin: object) -> dict[str, Json]:
         raise LookupError("out of order")

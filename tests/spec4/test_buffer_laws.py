@@ -19,12 +19,23 @@ from watchroom.editing import (
     SourceMoved,
     TextEditor,
     TextEditResponse,
+    WorkflowState,
     frames,
     render,
 )
+from watchroom.projections import Fold
+from watchroom.projections.buffers import BufferState
 from watchroom.zones.buffers.record import read
 
 short = st.text("ab\n[", max_size=3)
+
+
+_SEEN: Mapping[tuple[WorkflowState, bool], BufferState] = {
+    (WorkflowState.SYNCED, False): "synced",
+    (WorkflowState.PERSIST_PENDING, True): "unwritten",
+    (WorkflowState.OUT_OF_SYNC, False): "behind",
+    (WorkflowState.OUT_OF_SYNC, True): "apart",
+}
 
 
 class InMemory:
@@ -60,6 +71,7 @@ class Buffers(RuleBasedStateMachine):
         self.binding = DataSourceBinding(self.model, self.source, name="plan", base=self.source.read())
         self.call("open_buffer", {"source": "collab", "path": "plan.md"})
         self.words = 0
+        self.fold = Fold(lambda number: self.workspace.journal.content(number))
         self.put_aside: list[str] = []
 
     def teardown(self) -> None:
@@ -141,6 +153,15 @@ class Buffers(RuleBasedStateMachine):
         assert shown == frame
         offered = [each["name"] for each in self.alice.get_tool_definitions(toolsets=["buffer"])]
         assert offered == ["open_buffer", "close_buffer", *frame.tools]
+
+    @invariant()
+    def people_see_how_it_stands(self) -> None:
+        self.fold.apply(self.workspace.journal.rows(self.fold.seq))
+        (view,) = self.fold.model().buffers
+        self.binding.update()
+        assert view.state == _SEEN[self.binding.state, self.binding.is_changed]
+        assert view.waits_for_choice == (self.model.selections is not None)
+        assert view.record.length == len(self.model.snapshot())
 
     @invariant()
     def no_word_is_lost(self) -> None:

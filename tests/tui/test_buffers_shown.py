@@ -1,0 +1,186 @@
+"""The buffers that agents have open: how each stands, the places that wait for a choice, what is not written."""
+
+from __future__ import annotations
+
+from calls import ok, refused
+from tui.driving import NARROW, Desk, dashboard, past
+from tui.team import PLAN, write
+from watchroom import Toolbox, Workspace
+from watchroom_tui.screens.buffers import BuffersScreen
+
+TEXT = "first foo\nsecond foo\nthird\n"
+
+
+def opens(toolbox: Toolbox, text: str = TEXT) -> None:
+    write(toolbox, text, 0)
+    ok(toolbox, "open_buffer", source="collab", path=PLAN)
+
+
+async def to_agents(desk: Desk) -> None:
+    await desk.goes_to("2", "agents")
+    await desk.until(lambda: len(desk.list("buffers").items) > 0, "the buffers")
+
+
+async def to_buffers(desk: Desk) -> None:
+    """All of them, from the room of the agents."""
+    await desk.press("b")
+    await desk.until(lambda: isinstance(desk.app.screen, BuffersScreen), "the buffers of all")
+
+
+def chosen(desk: Desk) -> str:
+    """The path of the buffer under the cursor."""
+    item = desk.cursor("buffers")
+    return item.path if item is not None else ""
+
+
+def stands(desk: Desk, mark: str, name: str = "plan") -> bool:
+    """Whether the list has this mark before the buffer."""
+    return f"{mark} {name}" in desk.words_in("#buffers")
+
+
+async def test_each_agent_shows_what_it_has_open(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("2", "agents")
+        assert "buffers" not in desk.shown_panes()
+        opens(alice)
+        await desk.until(lambda: "buffers" in desk.shown_panes(), "the pane")
+        await desk.until(lambda: stands(desk, "✓"), "a buffer that is as its source")
+        ok(alice, "plan_append", text="more\n")
+        await desk.until(lambda: stands(desk, "✎"), "one that is not written")
+        ok(bob, "collab_write", filepath=PLAN, content="other\n", message="m", expected_version=1)
+        await desk.until(lambda: stands(desk, "⚔"), "one whose source has moved on as well")
+        ok(alice, "plan_accept_source")
+        ok(bob, "collab_write", filepath=PLAN, content="again\n", message="m", expected_version=2)
+        await desk.until(lambda: stands(desk, "↓"), "one that is behind")
+        ok(alice, "plan_refresh")
+        ok(alice, "close_buffer", buffer="plan")
+        await desk.until(lambda: "buffers" not in desk.shown_panes(), "no pane")
+
+
+async def test_the_places_that_wait_for_a_choice_are_marked(workspace: Workspace, alice: Toolbox) -> None:
+    opens(alice)
+    refused(alice, "plan_replace", old_text="foo", new_text="bar")
+    async with dashboard(workspace) as desk:
+        await to_agents(desk)
+        await desk.sees("first [[SEL#1]]foo[[/SEL#1]]", "second [[SEL#2]]foo[[/SEL#2]]")
+        await desk.sees("“foo” stands in 2 places and is to become “bar”")
+        assert stands(desk, "◐")
+        marked = [span for line in desk.text("preview")._lines for span in line if span.style == "match-here"]
+        assert [span.text for span in marked] == ["[[SEL#1]]foo[[/SEL#1]]", "[[SEL#2]]foo[[/SEL#2]]"]
+        ok(alice, "plan_replace_selection", selection_id=2)
+        await desk.sees_no("[[SEL#1]]")
+        await desk.sees("+ second bar")
+
+
+async def test_what_stands_in_the_text_is_not_taken_for_a_mark(workspace: Workspace, alice: Toolbox) -> None:
+    opens(alice, "a [[SEL#1]]foo[[/SEL#1]]\nb foo\n")
+    refused(alice, "plan_replace", old_text="foo", new_text="bar")
+    async with dashboard(workspace) as desk:
+        await to_agents(desk)
+        await desk.sees("a [[SEL#1]][[SEL2#1]]foo[[/SEL2#1]][[/SEL#1]]")
+        marked = [span for line in desk.text("preview")._lines for span in line if span.style == "match-here"]
+        assert [span.text for span in marked] == ["[[SEL2#1]]foo[[/SEL2#1]]", "[[SEL2#2]]foo[[/SEL2#2]]"]
+
+
+async def test_all_buffers_are_shown_with_their_text_and_what_is_not_written(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    opens(alice)
+    ok(bob, "open_buffer", source="collab", path=PLAN, name="review")
+    ok(bob, "review_replace", old_text="third", new_text="3rd")
+    async with dashboard(workspace) as desk:
+        await to_agents(desk)
+        await to_buffers(desk)
+        await desk.sees("✓ alice", "✎ bob", "Nothing: the buffer is as its source was.")
+        await desk.press("down")
+        await desk.sees("− third", "+ 3rd")
+        await desk.until(lambda: "3rd" in desk.words_in("#buffer"), "its text")
+        assert "third" not in desk.words_in("#buffer")
+        ok(bob, "review_flush")
+        await desk.sees("✓ bob", "Nothing: the buffer is as its source was.")
+        ok(bob, "close_buffer", buffer="review")
+        await desk.until(lambda: len(desk.list("buffers").items) == 1, "the one that is left")
+        assert chosen(desk) == "alice/plan"
+        ok(alice, "close_buffer", buffer="plan")
+        await desk.sees("No agent has a buffer open")
+        await desk.press("escape")
+        assert desk.place == "agents"
+
+
+async def test_enter_on_a_buffer_leads_to_it_among_all(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    opens(alice)
+    ok(bob, "open_buffer", source="board", path="global")
+    async with dashboard(workspace) as desk:
+        await to_agents(desk)
+        await desk.press("down")
+        await desk.until(lambda: [each.agent for each in desk.list("buffers").items] == ["bob"], "bob's")
+        await desk.press("tab", "enter")
+        await desk.until(lambda: isinstance(desk.app.screen, BuffersScreen), "the buffers of all")
+        await desk.until(lambda: chosen(desk) == "bob/global", "the one it was")
+        await desk.press("enter")
+        assert desk.pane == "buffer"
+
+
+async def test_where_nothing_is_open_the_key_says_so(workspace: Workspace, alice: Toolbox) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("2", "agents")
+        assert "b buffers" not in desk.lines()[-1]
+        await desk.press("b")
+        await desk.is_told("No agent has a buffer open")
+        opens(alice)
+        await desk.until(lambda: "b buffers" in desk.lines()[-1], "the key")
+
+
+async def test_the_preview_is_of_what_is_looked_at(workspace: Workspace, alice: Toolbox) -> None:
+    opens(alice)
+    ok(alice, "save_to_my_workspace", filename="own.md", content="a file of her own\n")
+    async with dashboard(workspace) as desk:
+        await to_agents(desk)
+        await desk.sees("second foo")
+        await desk.press("tab", "tab")
+        assert desk.pane == "files"
+        await desk.sees("a file of her own")
+        await desk.press("shift+tab")
+        await desk.sees("second foo")
+
+
+async def test_an_earlier_moment_shows_the_buffer_of_then(workspace: Workspace, alice: Toolbox) -> None:
+    opens(alice)
+    refused(alice, "plan_replace", old_text="foo", new_text="bar")
+    then = workspace.journal.last_seq()
+    ok(alice, "plan_replace_selection", selection_id=1)
+    ok(alice, "plan_flush")
+    ok(alice, "close_buffer", buffer="plan")
+    async with past(workspace.journal, then) as desk:
+        await to_agents(desk)
+        await desk.sees("first [[SEL#1]]foo[[/SEL#1]]")
+        await to_buffers(desk)
+        await desk.sees("◐ alice", "Nothing: the buffer is as its source was.")
+
+
+async def test_at_80_columns_each_pane_can_be_reached(workspace: Workspace, alice: Toolbox) -> None:
+    opens(alice)
+    ok(alice, "plan_append", text="the end\n")
+    async with dashboard(workspace, size=NARROW) as desk:
+        await desk.goes_to("2", "agents")
+        await desk.press("tab")
+        await desk.sees("✎ plan")
+        assert desk.shown_panes() == ["buffers"]
+        await desk.press("enter")
+        await desk.sees("✎ alice")
+        await desk.press("tab")
+        await desk.sees("third")
+        await desk.press("tab")
+        await desk.sees("+ the end")
+        await desk.press("escape")
+        await desk.until(lambda: desk.place == "agents", "the agents")
+
+
+async def test_texts_of_agents_are_shown_and_not_obeyed(workspace: Workspace, alice: Toolbox) -> None:
+    opens(alice, "a \x1b[31mred\x1b[0m [b]foo[/b]\u202e\nfoo\n")
+    refused(alice, "plan_replace", old_text="foo", new_text="\x1b]0;title\x07[@click=app.quit]x[/]")
+    async with dashboard(workspace) as desk:
+        await to_agents(desk)
+        await desk.sees("␛[31mred", "[b][[SEL#1]]foo[[/SEL#1]][/b]", "␛]0;title␇[@click=app.qu")
