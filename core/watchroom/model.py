@@ -29,10 +29,11 @@ Zone: TypeAlias = Literal[
     "command",
     "agent",
     "buffer",
+    "token",
 ]
-"""Sessions, requests, realtime documents, tasks, commands, agents and buffers have versions as files have,
-but their rows are not laid out as files. ``file`` is a task's, by ``TASK/PATH``: it lies in the task's own
-folder."""
+"""Sessions, requests, realtime documents, tasks, commands, agents, buffers and tokens have versions as files
+have, but their rows are not laid out as files. ``file`` is a task's, by ``TASK/PATH``: it lies in the
+task's own folder."""
 SHARED: Final[tuple[Zone, ...]] = ("collab", "board")
 """What several write: a stale write is refused, and waits as a conflict to be settled."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from watchroom.zones.buffers.buffers import Buffers
     from watchroom.zones.commands import Commands
     from watchroom.zones.realtime import RealtimeZone
+    from watchroom.zones.tokens import Tokens
 
 
 class Workspace:
@@ -202,6 +203,13 @@ class Workspace:
                 places = Places(self._registry, self.private, self.collab, self.boards, self.task_files)
                 self._buffers = Buffers(self._store, places)
             return self._buffers
+
+    @property
+    def access(self) -> Tokens:
+        """The tokens by which agents come in over the network."""
+        from watchroom.zones.tokens import Tokens
+
+        return Tokens(self._store)
 
     @property
     def commands(self) -> Commands:

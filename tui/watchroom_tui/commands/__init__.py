@@ -12,6 +12,8 @@ COMMANDS: Final = (
     Command("task", "task"),
     Command("init", "agents"),
     Command("call", "agents"),
+    Command("mcp", "serving"),
+    Command("token", "serving"),
     Command("answer", "answer"),
     Command("tools", "agents"),
     Command("prompt", "agents"),

@@ -1,0 +1,69 @@
+"""The server over HTTP: each request says by its token whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import uvicorn
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+from starlette.requests import Request
+
+from watchroom.runtime.threads import in_own_thread
+from watchroom.serving.place import Place
+from watchroom.serving.resources import Resources
+from watchroom.serving.server import Context, make_server
+from watchroom.texts import Language
+from watchroom.toolbox import Toolbox
+
+PATH: Final = "/mcp"
+LOOPBACK: Final = "127.0.0.1"
+MOST_BYTES: Final = 24 * 1024 * 1024
+"""Of a request: the longest text, with what JSON adds to it."""
+
+
+class _Verifier:
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        agent = await in_own_thread(self._place.access.agent_of, token)
+        return None if agent is None else AccessToken(token=token, client_id=agent, scopes=[])
+
+
+def http_app(
+    place: Place, *, host: str = LOOPBACK, language: Language = "en", toolsets: Iterable[str] | None = None
+) -> Starlette:
+    """The server as an ASGI application, at `PATH`."""
+    toolboxes: dict[str, Toolbox] = {}
+
+    def caller(context: Context) -> Toolbox:
+        request = context.request
+        user = request.user if isinstance(request, Request) else None
+        if not isinstance(user, AuthenticatedUser):
+            raise PermissionError("a request without a token came through")
+        agent = user.access_token.client_id
+        toolbox = toolboxes.get(agent)
+        if toolbox is None:
+            toolbox = toolboxes.setdefault(agent, place.tools(agent))
+        return toolbox
+
+    server = make_server(caller, Resources(place.journal, language), toolsets=toolsets)
+    return server.streamable_http_app(
+        streamable_http_path=PATH,
+        json_response=True,
+        stateless_http=True,
+        host=host,
+        max_request_body_size=MOST_BYTES,
+        auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{LOOPBACK}"), resource_server_url=None),
+        token_verifier=_Verifier(place),
+    )
+
+
+def http_server(app: Starlette, port: int, host: str = LOOPBACK) -> uvicorn.Server:
+    """What serves ``app``: `serve` does, until `should_exit` is set. Port 0 takes a free one."""
+    return uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="warning", lifespan="on"))

@@ -1,0 +1,20 @@
+"""What a tool gave, as the protocol tells it: structured, and as text for clients that read only that."""
+
+from __future__ import annotations
+
+import json
+
+from mcp import types
+
+from watchroom.toolbox.toolbox import ToolResult
+
+
+def call_result(result: ToolResult) -> types.CallToolResult:
+    """A refusal or a conflict is an error that the model reads, never one of the protocol."""
+    markdown = result.get("markdown")
+    text = markdown if isinstance(markdown, str) else json.dumps(result, ensure_ascii=False)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=result,
+        is_error=result.get("success") is not True,
+    )

@@ -1,0 +1,68 @@
+"""The server: an agent's toolbox as the protocol has it, over whichever transport.
+
+Who calls is known by the transport (``--agent`` on stdio, a token on HTTP), never by an argument of a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from typing import Any, Final, TypeAlias
+
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+
+from watchroom.model import Json
+from watchroom.runtime.threads import in_own_thread
+from watchroom.serving.resources import Resources
+from watchroom.serving.results import call_result
+from watchroom.toolbox import Toolbox
+
+NAME: Final = "watchroom"
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Paging: TypeAlias = types.PaginatedRequestParams | None
+Caller: TypeAlias = Callable[[Context], Toolbox]
+"""Whose call it is."""
+
+
+def make_server(
+    caller: Caller, resources: Resources, *, toolsets: Iterable[str] | None = None, instructions: str = ""
+) -> Server[Any]:
+    """A server whose tools are those of the caller's toolbox, or of some of its ``toolsets``."""
+    wanted = None if toolsets is None else tuple(toolsets)
+
+    async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
+        given = caller(context).get_tool_definitions
+        definitions = await in_own_thread(given, "mcp", toolsets=wanted)
+        return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        arguments: dict[str, Json] = params.arguments or {}
+        result = await in_own_thread(caller(context).dispatch_tool_call, params.name, arguments)
+        return call_result(result)
+
+    async def list_resources(context: Context, params: Paging) -> types.ListResourcesResult:
+        found, more = await in_own_thread(resources.listed, params.cursor if params else None)
+        return types.ListResourcesResult(resources=found, next_cursor=more)
+
+    async def list_templates(context: Context, params: Paging) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=resources.templates())
+
+    async def read_resource(
+        context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        return await in_own_thread(resources.read, caller(context), params.uri)
+
+    return Server(
+        NAME,
+        version=version(NAME),
+        instructions=instructions or None,
+        # No argument of a tool travels in a header; else all tools would be listed with each call.
+        get_tool_input_schema=lambda name: None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )

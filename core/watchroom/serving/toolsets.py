@@ -1,0 +1,11 @@
+"""Which tools a server offers where nobody says which: few enough to be paid for in every context."""
+
+from __future__ import annotations
+
+from typing import Final, get_args
+
+from watchroom.toolbox.tool import Toolset
+
+TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
+DEFAULT: Final[tuple[Toolset, ...]] = ("private", "handoff", "collab")
+"""At most 4,000 tokens of GPT-3's byte pairs, with all that the protocol tells of a tool."""

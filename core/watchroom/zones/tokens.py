@@ -1,0 +1,93 @@
+"""The keys by which agents come in over the network: each for one agent, kept as a checksum only.
+
+A token is ``wr1.AGENT.ID.SECRET``. Its row (``AGENT/ID``) has the checksum of the secret, which is 256 bits
+of chance, and when it expires; version 2 revokes it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import time
+from typing import Final, NamedTuple
+
+from watchroom import names
+from watchroom.errors import InvalidName, NotFound
+from watchroom.model import Row, Write
+from watchroom.zones.store import Store
+
+ZONE: Final = "token"
+MAKE: Final = "make_token"
+REVOKE: Final = "revoke_token"
+_PREFIX: Final = "wr1"
+_NOBODY: Final = names.sha256(b"nobody")
+
+
+class TokenView(NamedTuple):
+    """A token that was made. ``expires`` is nanoseconds since the epoch, None for never."""
+
+    agent: str
+    id: str
+    row: Row
+    expires: int | None
+    revoked: bool
+
+
+class Tokens:
+    """May be used from any thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def make(self, actor: str, agent: str, *, seconds: float | None = None) -> str:
+        """A new token of an agent's; it is told this once. Raises `UnknownAgent`."""
+        agent = self._store.registry.agent(agent).id
+        token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        expires = None if seconds is None else time.time_ns() + int(seconds * 1e9)
+        content = json.dumps({"sha256": names.sha256(secret.encode()), "expires": expires})
+        self._store.write(Write(actor, MAKE, ZONE, f"{agent}/{token_id}", content, expected=0))
+        return ".".join((_PREFIX, agent, token_id, secret))
+
+    def agent_of(self, token: str) -> str | None:
+        """Whose token it is; None for one that is none, was revoked, or has expired. It takes the same time
+        to refuse a wrong secret, whatever is wrong with it."""
+        prefix, _, rest = token.partition(".")
+        agent, _, rest = rest.partition(".")
+        token_id, _, secret = rest.partition(".")
+        kept, expires = _NOBODY, None
+        head = self._head(agent, token_id) if prefix == _PREFIX else None
+        if head is not None and not head.deleted:
+            content = json.loads(self._store.content(head))
+            kept, expires = str(content["sha256"]), content["expires"]
+        given = names.sha256(secret.encode("utf-8", "surrogatepass"))
+        if not hmac.compare_digest(given, kept):
+            return None
+        if expires is not None and time.time_ns() >= expires:
+            return None
+        return agent if agent in self._store.registry.current().agents else None
+
+    def list(self, agent: str = "") -> list[TokenView]:
+        """All tokens, or those of an agent, by agent and id."""
+        found = []
+        for head in self._store.journal.heads(ZONE, f"{agent}/" if agent else ""):
+            made = self._store.journal.version(ZONE, head.path, 1)
+            if made is not None:
+                owner, _, token_id = head.path.partition("/")
+                expires = json.loads(self._store.content(made))["expires"]
+                found.append(TokenView(owner, token_id, made, expires, head.deleted))
+        return found
+
+    def revoke(self, actor: str, agent: str, token_id: str) -> Row:
+        """End a token. Raises `NotFound`, also if it was revoked before."""
+        head = self._head(agent, token_id)
+        if head is None or head.deleted:
+            raise NotFound(path=names.storable(f"{agent}/{token_id}", 100), zone=ZONE)
+        return self._store.write(Write(actor, REVOKE, ZONE, head.path, None, expected=head.version or 0)).row
+
+    def _head(self, agent: str, token_id: str) -> Row | None:
+        try:
+            names.agent_id(agent)
+        except InvalidName:
+            return None
+        return self._store.journal.head(ZONE, f"{agent}/{token_id}") if token_id.isalnum() else None

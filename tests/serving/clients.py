@@ -1,0 +1,78 @@
+"""The protocol's own client, as agents from elsewhere use it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx2
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from watchroom import Toolbox, Workspace
+from watchroom.serving.http import PATH, http_app, http_server
+from watchroom.serving.resources import Resources
+from watchroom.serving.server import make_server
+
+
+def within(workspace: Workspace, toolbox: Toolbox, **given: Any) -> Client:
+    """A client in this process, of a server for one agent."""
+    resources = Resources(workspace.journal, toolbox.language)
+    return Client(make_server(lambda context: toolbox, resources, **given))
+
+
+def over_stdio(root: Path, agent: str, *more: str) -> Client:
+    """A client of a server that it starts, as most do."""
+    command = ["-m", "watchroom_tui.cli", "mcp", str(root), "--agent", agent, *more]
+    return Client(StdioServerParameters(command=sys.executable, args=command))
+
+
+@asynccontextmanager
+async def over_http(url: str, token: str) -> AsyncIterator[Client]:
+    """A client that comes in over the network with a token."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def serving(workspace: Workspace, **given: Any) -> Iterator[str]:
+    """Where the workspace is served over HTTP, on a free port."""
+    server = http_server(http_app(workspace, **given), 0)
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_until_complete, args=(server.serve(),))
+    thread.start()
+    try:
+        while not server.started:
+            thread.join(0.005)
+            assert thread.is_alive(), "the server ended"
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}{PATH}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        loop.close()
+
+
+async def called(client: Client, tool: str, **arguments: object) -> Mapping[str, Any]:
+    """The result of a call that must succeed."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result
+    found: Mapping[str, Any] = result.structured_content
+    return found
+
+
+async def refused(client: Client, tool: str, **arguments: object) -> Mapping[str, Any]:
+    """The result of a call that must be refused, as an error that a model can read."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result
+    found: Mapping[str, Any] = result.structured_content
+    assert found["success"] is False
+    assert found["message"] in result.content[0].text  # type: ignore[union-attr]
+    return found

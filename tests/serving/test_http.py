@@ -1,0 +1,118 @@
+"""The server over HTTP: whose token comes in, acts; whoever has none, does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from serving.clients import called, over_http, serving
+from watchroom import Workspace
+from watchroom.serving.http import MOST_BYTES
+
+ACCEPTS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+
+@pytest.fixture
+def url(workspace: Workspace) -> Iterator[str]:
+    with serving(workspace) as found:
+        yield found
+
+
+def status(url: str, **headers: str) -> int:
+    return httpx.post(url, json=LIST, headers={**ACCEPTS, **headers}).status_code
+
+
+def bearing(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def test_each_token_is_one_agent(workspace: Workspace, url: str) -> None:
+    tokens = {agent: workspace.access.make("human:dana", agent) for agent in ("alice", "bob")}
+    for agent, token in tokens.items():
+        async with over_http(url, token) as client:
+            await called(client, "collab_write", filepath=f"{agent}.md", content="x", message="m")
+            handed = {"to_agent": "charlie", "filename": "a.md", "content": agent, "message": "m"}
+            await called(client, "handoff_file", **handed)
+    for agent in tokens:
+        head = workspace.journal.head("collab", f"{agent}.md")
+        assert head is not None
+        assert head.actor == agent
+    assert workspace.verify() == []
+
+
+def test_wrong_missing_and_revoked_tokens_are_refused(workspace: Workspace, url: str) -> None:
+    token = workspace.access.make("human:dana", "alice")
+    (made,) = workspace.access.list("alice")
+    before = workspace.journal.last_seq()
+    prefix, _, secret = token.rpartition(".")
+    for wrong in (
+        "nonsense",
+        "wr1",
+        "wr1...",
+        f"{prefix}.",
+        f"{prefix}.{secret[:-1]}",
+        f"{prefix}.{secret}x",
+        token.replace("alice", "bob"),
+        token.replace("alice", "mallory"),
+        token.replace("wr1", "wr2"),
+        "é" * 20,
+        "a" * 20_000,
+    ):
+        raw = {name.encode(): value.encode() for name, value in {**ACCEPTS, **bearing(wrong)}.items()}
+        answer = httpx.post(url, json=LIST, headers=raw)
+        assert answer.status_code in (400, 401), wrong
+    assert status(url) == 401
+    assert status(url, Authorization=f"Basic {token}") == 401
+    assert workspace.journal.last_seq() == before
+    workspace.access.revoke("human:dana", "alice", made.id)
+    assert status(url, **bearing(token)) == 401
+
+
+def test_expired_tokens_are_refused(workspace: Workspace, url: str) -> None:
+    expired = workspace.access.make("human:dana", "alice", seconds=-1)
+    assert status(url, **bearing(expired)) == 401
+    valid = workspace.access.make("human:dana", "alice", seconds=3600)
+    assert status(url, **bearing(valid)) != 401
+
+
+def test_only_a_checksum_is_kept(workspace: Workspace) -> None:
+    token = workspace.access.make("human:dana", "alice")
+    secret = token.rpartition(".")[2]
+    for row in workspace.journal.rows(limit=10_000):
+        kept = f"{row} {workspace.journal.content(row.seq)}"
+        assert secret not in kept
+    (made,) = workspace.access.list("alice")
+    assert (made.agent, made.expires, made.revoked) == ("alice", None, False)
+    assert made.row.actor == "human:dana"
+
+
+def test_pages_of_other_sites_and_other_names_of_this_machine_are_refused(
+    workspace: Workspace, url: str
+) -> None:
+    token = bearing(workspace.access.make("human:dana", "alice"))
+    assert status(url, **token, Host="evil.example.org") == 421
+    assert status(url, **token, Origin="https://evil.example.org") == 403
+
+
+def test_bodies_that_are_too_large_are_refused(workspace: Workspace, url: str) -> None:
+    token = bearing(workspace.access.make("human:dana", "alice"))
+    body = b" " * (MOST_BYTES + 1)
+    assert httpx.post(url, content=body, headers={**ACCEPTS, **token}).status_code == 413
+    assert httpx.post(url, content=body, headers=ACCEPTS).status_code == 401
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff\xfe", b'{"jsonrpc": "2.0"}', b"null" * 1000])
+def test_bodies_that_make_no_sense_are_refused(workspace: Workspace, url: str, body: bytes) -> None:
+    token = bearing(workspace.access.make("human:dana", "alice"))
+    assert httpx.post(url, content=body, headers={**ACCEPTS, **token}).status_code == 400
+
+
+async def test_the_longest_text_comes_through(workspace: Workspace, url: str) -> None:
+    text = "é\n" * (3 * 1024 * 1024)
+    async with over_http(url, workspace.access.make("human:dana", "alice")) as client:
+        await called(client, "save_to_my_workspace", filename="long.md", content=text)
+    head = workspace.journal.head("private", "alice/long.md")
+    assert head is not None
+    assert workspace.journal.content(head.seq) == text

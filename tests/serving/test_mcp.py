@@ -1,0 +1,195 @@
+"""The server as the protocol's client sees it: tools, results, refusals, resources."""
+
+from __future__ import annotations
+
+import pytest
+from calls import ok
+from jsonschema import Draft202012Validator
+from mcp.shared.exceptions import MCPError
+from serving.clients import called, refused, within
+from watchroom import Agent, Json, Toolbox, Workspace
+from watchroom.serving.resources import PAGE
+from watchroom.serving.toolsets import DEFAULT, TOOLSETS
+
+
+async def test_every_tool_is_listed_with_its_shape_and_its_hints(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    async with within(workspace, alice) as client:
+        listed = (await client.list_tools()).tools
+        again = (await client.list_tools()).tools
+    assert [tool.name for tool in listed] == [str(each["name"]) for each in alice.get_tool_definitions()]
+    assert listed == again
+    for tool in listed:
+        assert tool.description
+        assert tool.title
+        assert tool.annotations is not None
+        assert tool.annotations.open_world_hint is False
+        Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.output_schema is not None
+        Draft202012Validator.check_schema(tool.output_schema)
+    hints = {tool.name: tool.annotations for tool in listed}
+    assert hints["collab_read"].read_only_hint is True  # type: ignore[union-attr]
+    assert hints["collab_write"].destructive_hint is True  # type: ignore[union-attr]
+
+
+async def test_names_fit_with_the_prefix_of_any_client(workspace: Workspace, alice: Toolbox) -> None:
+    async with within(workspace, alice) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+    assert all(len(f"mcp__watchroom__{name}") <= 64 for name in names)
+
+
+async def test_only_the_toolsets_that_were_wanted_are_listed(workspace: Workspace, alice: Toolbox) -> None:
+    async with within(workspace, alice, toolsets=["handoff"]) as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+    assert names == {"handoff_file", "check_my_handoffs", "read_handoff", "acknowledge_handoff"}
+    assert set(DEFAULT) < set(TOOLSETS)
+
+
+def every_call() -> list[tuple[str, dict[str, Json]]]:
+    """A call of each tool, in an order in which each can be done."""
+    document: dict[str, Json] = {"doc_id": "d"}
+    schema: dict[str, Json] = {"t": "rga", "s": "or_set", "n": "pn_counter", "r": "lww_register"}
+    board: dict[str, Json] = {"board": "global"}
+    return [
+        ("save_to_my_workspace", {"filename": "a.md", "content": "mine"}),
+        ("read_from_workspace", {"agent_id": "alice", "filename": "a.md"}),
+        ("list_workspace_files", {"agent_id": "alice"}),
+        ("delete_from_my_workspace", {"filename": "a.md"}),
+        ("handoff_file", {"to_agent": "bob", "filename": "b.md", "content": "yours", "message": "look"}),
+        ("check_my_handoffs", {}),
+        ("read_handoff", {"from_agent": "bob", "filename": "from-bob.md"}),
+        ("acknowledge_handoff", {"from_agent": "bob", "filename": "from-bob.md"}),
+        ("collab_write", {"filepath": "c.md", "content": "ours", "message": "m"}),
+        ("collab_read", {"filepath": "c.md"}),
+        ("collab_list", {}),
+        ("collab_history", {"filepath": "c.md"}),
+        ("collab_rollback", {"filepath": "c.md", "to_version": 1}),
+        ("realtime_create_document", {**document, "schema": schema}),
+        ("realtime_get_document_snapshot", document),
+        ("realtime_set_field", {**document, "field_name": "r", "value": 1}),
+        ("realtime_get_field", {**document, "field_name": "r"}),
+        (
+            "realtime_edit_text",
+            {**document, "field_name": "t", "operation": "insert", "args": {"position": 0, "text": "x"}},
+        ),
+        ("realtime_edit_set", {**document, "field_name": "s", "operation": "add", "element": "e"}),
+        ("realtime_edit_counter", {**document, "field_name": "n", "operation": "increment", "amount": 1}),
+        ("open_buffer", {"source": "collab", "path": "c.md"}),
+        ("c_append", {"text": "more"}),
+        ("c_diff", {}),
+        ("c_flush", {}),
+        ("close_buffer", {"buffer": "c"}),
+        ("whiteboard_read", board),
+        ("whiteboard_append", {**board, "content": "An entry."}),
+        (
+            "whiteboard_write",
+            {**board, "content": "# Global\n\n## Now\n\nall\n", "message": "m", "expected_version": -1},
+        ),
+        ("whiteboard_update_section", {**board, "section": "Now", "content": "most"}),
+        ("whiteboard_history", board),
+        ("whiteboard_restore", {**board, "version": 1}),
+    ]
+
+
+async def test_every_tool_can_be_called_and_gives_what_it_says(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    workspace.register([Agent("alice", layer="top")])
+    handed = {"to_agent": "alice", "filename": "from-bob.md", "content": "hers", "message": "look"}
+    ok(bob, "handoff_file", **handed)
+    made: set[str] = set()
+    async with within(workspace, alice) as client:
+        for tool, arguments in every_call():
+            shapes = {each.name: each.output_schema for each in (await client.list_tools()).tools}
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, (tool, result)
+            Draft202012Validator(shapes[tool] or {}).validate(result.structured_content)
+            made.add(tool)
+        listed = {each.name for each in (await client.list_tools()).tools}
+        # It takes the state of another replica, and none that is thought up.
+        await refused(client, "realtime_merge_state", doc_id="d", state={})
+    assert listed <= made | {"realtime_merge_state"}
+
+
+async def test_a_conflict_is_an_error_with_all_that_is_needed_to_recover(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    ok(bob, "collab_write", filepath="plan.md", content="bob's\n", message="first")
+    async with within(workspace, alice) as client:
+        late = {"filepath": "plan.md", "content": "mine\n", "message": "m", "expected_version": 0}
+        conflict = await refused(client, "collab_write", **late)
+        assert conflict["error"] == "version_conflict"
+        assert (conflict["current_content"], conflict["current_author"]) == ("bob's\n", "bob")
+        merged = {**late, "content": "both\n", "expected_version": conflict["current_version"]}
+        assert (await called(client, "collab_write", **merged))["version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "error"),
+    [
+        ("collab_write", {"filepath": "a.md"}, "invalid_arguments"),
+        ("collab_write", {"filepath": 7, "content": [], "message": None}, "invalid_arguments"),
+        ("save_to_my_workspace", {"filename": "../a.md", "content": "x"}, "invalid_path"),
+        ("resolve_conflict", {}, "permission_denied"),
+        ("no_such_tool", {}, "unknown_tool"),
+        ("x" * 5000, {}, "unknown_tool"),
+    ],
+)
+async def test_bad_calls_are_refused_and_the_connection_goes_on(
+    workspace: Workspace, alice: Toolbox, tool: str, arguments: dict[str, object], error: str
+) -> None:
+    async with within(workspace, alice) as client:
+        assert (await refused(client, tool, **arguments))["error"] == error
+        await called(client, "collab_list")
+
+
+async def test_the_text_of_a_buffers_answer_is_its_markdown(workspace: Workspace, alice: Toolbox) -> None:
+    async with within(workspace, alice) as client:
+        await called(client, "open_buffer", source="collab", path="plan.md")
+        result = await client.call_tool("plan_append", {"text": "x"})
+    assert result.content[0].text.startswith("status: `Success`\n")  # type: ignore[union-attr]
+
+
+class TestResources:
+    async def test_files_and_boards_are_listed_and_read(
+        self, workspace: Workspace, alice: Toolbox, bob: Toolbox
+    ) -> None:
+        ok(bob, "collab_write", filepath="docs/a b/计划.md", content="# Plan\n", message="The plan.")
+        ok(bob, "whiteboard_append", board="bottom-layer-bob", content="Done.")
+        async with within(workspace, alice) as client:
+            listed = {each.name: each for each in (await client.list_resources()).resources}
+            plan = listed["docs/a b/计划.md"]
+            assert (plan.mime_type, plan.description) == ("text/markdown", "The plan.")
+            (found,) = (await client.read_resource(plan.uri)).contents
+            assert found.text == "# Plan\n"  # type: ignore[union-attr]
+            (history,) = (await client.read_resource(plan.uri.replace("/collab/", "/history/"))).contents
+            assert '"author": "bob"' in history.text  # type: ignore[union-attr]
+            templates = (await client.list_resource_templates()).resource_templates
+            assert [each.name for each in templates] == ["collab", "history", "board"]
+
+    async def test_what_the_tools_refuse_is_refused(self, workspace: Workspace, alice: Toolbox) -> None:
+        ok(alice, "whiteboard_append", board="bottom-layer-alice", content="Mine.")
+        bob = workspace.tools("bob")
+        async with within(workspace, bob) as client:
+            for uri in (
+                "watchroom://board/bottom-layer-alice",
+                "watchroom://collab/missing.md",
+                "watchroom://collab/../../etc/passwd",
+                "watchroom://collab/%2e%2e/%2e%2e/etc/passwd",
+                "watchroom://private/alice/a.md",
+                "watchroom://collab/",
+                "file:///etc/passwd",
+            ):
+                with pytest.raises(MCPError):
+                    await client.read_resource(uri)
+
+    async def test_long_lists_come_in_pages(self, workspace: Workspace, alice: Toolbox) -> None:
+        for number in range(PAGE + 3):
+            ok(alice, "collab_write", filepath=f"{number:04}.md", content="x", message="m")
+        async with within(workspace, alice) as client:
+            first = await client.list_resources()
+            second = await client.list_resources(cursor=first.next_cursor)
+        assert second.next_cursor is None
+        names = [each.name for each in (*first.resources, *second.resources)]
+        assert names == [f"{number:04}.md" for number in range(PAGE + 3)]

@@ -1,0 +1,87 @@
+"""Commands by which agents come in from elsewhere: mcp and token."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from watchroom.model import HUMAN_PREFIX, timestamp
+from watchroom.names import human_name
+from watchroom.texts import Catalogue
+from watchroom.workspace import Workspace
+
+from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.commands.person import name_of_this_person
+
+DAY = 86_400.0
+
+
+def declare_mcp(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
+    who = parser.add_mutually_exclusive_group(required=True)
+    who.add_argument("--agent", metavar="ID", help=words("cli.argument.mcp_agent"))
+    who.add_argument("--http", metavar="PORT", type=int, help=words("cli.argument.mcp_http"))
+    parser.add_argument("--toolsets", help=words("cli.argument.mcp_toolsets"))
+
+
+def run_mcp(given: Namespace, words: Catalogue) -> int:
+    from watchroom.serving.toolsets import DEFAULT, TOOLSETS
+
+    toolsets: Sequence[str] = DEFAULT if given.toolsets is None else tuple(given.toolsets.split(","))
+    if unknown := set(toolsets) - set(TOOLSETS):
+        known = ", ".join(TOOLSETS)
+        raise WrongUsage(words("cli.tools.unknown", given=", ".join(sorted(unknown)), known=known))
+    # Standard output is the protocol's.
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        if given.http is None:
+            from watchroom.serving.stdio import serve_stdio
+
+            workspace.tools(given.agent)
+            asyncio.run(serve_stdio(workspace, given.agent, toolsets=toolsets))
+        else:
+            from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
+
+            if not 0 < given.http < 65_536:
+                raise WrongUsage(words("cli.mcp.port"))
+            app = http_app(workspace, language=workspace.config.language, toolsets=toolsets)
+            print(words("cli.mcp.serving", url=f"http://{LOOPBACK}:{given.http}{PATH}"), file=sys.stderr)
+            asyncio.run(http_server(app, given.http).serve())
+    return 0
+
+
+def declare_token(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
+    parser.add_argument("agent", nargs="?", help=words("cli.argument.token_agent"))
+    parser.add_argument("--days", type=float, help=words("cli.argument.token_days"))
+    parser.add_argument("--revoke", metavar="ID", help=words("cli.argument.token_revoke"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
+
+
+def run_token(given: Namespace, words: Catalogue) -> int:
+    person = HUMAN_PREFIX + human_name(given.person or name_of_this_person())
+    if given.days is not None and not 0 < given.days <= 36_500:
+        raise WrongUsage(words("cli.token.days"))
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        if given.revoke is not None:
+            if given.agent is None:
+                raise WrongUsage(words("cli.token.whose"))
+            workspace.access.revoke(person, given.agent, given.revoke)
+            print(words("cli.token.revoked", agent=given.agent, id=given.revoke))
+        elif given.agent is None:
+            _list(workspace, words)
+        else:
+            seconds = None if given.days is None else given.days * DAY
+            print(workspace.access.make(person, given.agent, seconds=seconds))
+            print(words("cli.token.once"), file=sys.stderr)
+    return 0
+
+
+def _list(workspace: Workspace, words: Catalogue) -> None:
+    for each in workspace.access.list():
+        expires = timestamp(each.expires) if each.expires is not None else "-"
+        state = words("cli.token.state.revoked" if each.revoked else "cli.token.state.valid")
+        print(f"{each.agent}\t{each.id}\t{state}\t{each.row.timestamp}\t{expires}")
