@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import boards
 import dashboard
+import joining
 import merging
 import models
 import opening
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "boards": boards.measure,
     "sandboxing": sandboxing.measure,
     "replacing": replacing.measure,
+    "joining": joining.measure,
 }
 
 
