@@ -110,7 +110,7 @@ async def _calls(url: str, tokens: list[str], rate: float, seconds: float) -> tu
         nonlocal errors
         async with _client(url, token) as client:
             await client.list_tools()
-            await ready.wait()
+            await all_here.wait()
             begin = time.perf_counter() + number / len(tokens) / rate
             for count in range(int(rate * seconds)):
                 await asyncio.sleep(max(0.0, begin + count / rate - time.perf_counter()))
@@ -120,12 +120,10 @@ async def _calls(url: str, tokens: list[str], rate: float, seconds: float) -> tu
                 times.append(time.perf_counter() - started)
                 errors += result.is_error and (result.structured_content or {}).get("is_conflict") is not True
 
-    ready = asyncio.Event()
+    all_here = asyncio.Barrier(len(tokens))
     async with asyncio.TaskGroup() as group:
         for number, token in enumerate(tokens):
             group.create_task(one(number, token))
-        await asyncio.sleep(2.0)
-        ready.set()
     return times, errors
 
 
