@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from watchroom.toolbox import Toolbox
     from watchroom.zones.buffers.buffers import Buffers
     from watchroom.zones.commands import Commands
+    from watchroom.zones.news import News
     from watchroom.zones.realtime import RealtimeZone
     from watchroom.zones.tokens import Tokens
 
@@ -210,6 +211,13 @@ class Workspace:
         from watchroom.zones.tokens import Tokens
 
         return Tokens(self._store)
+
+    @property
+    def news(self) -> News:
+        """What has come for agents that they were not told yet."""
+        from watchroom.zones.news import News
+
+        return News(self._store, self.settling)
 
     @property
     def commands(self) -> Commands:

@@ -95,7 +95,7 @@ class Settling:
         for tool in _READ_TOOLS[zone]:
             note = journal.last_note(zone, path, actor, tool)
             read = max(read, note.seq if note else 0)
-        concerned = [row for row in settled if row.seq > read and self._concerns(row, actor)]
+        concerned = [row for row in settled if row.seq > read and self.concerns(row, actor)]
         if not concerned:
             return []
         since = concerned[-1].version or concerned[-1].base or 0
@@ -103,7 +103,8 @@ class Settling:
         wrote = max((version.seq for version in versions if version.actor == actor), default=0)
         return [row for row in reversed(concerned) if row.seq > wrote]
 
-    def _concerns(self, settling: Row, actor: str) -> bool:
+    def concerns(self, settling: Row, actor: str) -> bool:
+        """Whether people settled a conflict of the actor's by this row."""
         return any(self._conflict(number).actor == actor for number in _named(settling))
 
     def _note(self, actor: str, tool: str, conflict: Row, message: str) -> Note:

@@ -14,6 +14,8 @@ COMMANDS: Final = (
     Command("call", "agents"),
     Command("mcp", "serving"),
     Command("token", "serving"),
+    Command("attach", "attaching"),
+    Command("hook", "attaching"),
     Command("answer", "answer"),
     Command("tools", "agents"),
     Command("prompt", "agents"),

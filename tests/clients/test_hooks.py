@@ -1,0 +1,155 @@
+"""Hooks of clients: their own tools may not write where Watchroom's do, and news is handed over once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from cli.running import spawned
+from watchroom import Agent, Json, Toolbox, Workspace
+from watchroom.clients.hooks import AFTER, BEFORE, answer
+
+
+def before(workspace: Workspace, tool: str, agent: str = "alice", cwd: str = "", **given: Json) -> str:
+    """Why a call of a client's own tool is denied, empty if it is not."""
+    event: dict[str, Json] = {"hook_event_name": BEFORE, "tool_name": tool, "tool_input": given}
+    said = answer(workspace, agent, {**event, "cwd": cwd or workspace.root}, "en")
+    if said is None:
+        return ""
+    decision = said["hookSpecificOutput"]
+    assert isinstance(decision, dict)
+    assert (decision["hookEventName"], decision["permissionDecision"]) == (BEFORE, "deny")
+    return str(decision["permissionDecisionReason"])
+
+
+def after(workspace: Workspace, agent: str) -> str:
+    """What the agent is told after a tool, empty if nothing."""
+    said = answer(workspace, agent, {"hook_event_name": AFTER, "tool_name": "Bash", "tool_input": {}}, "en")
+    if said is None:
+        return ""
+    told = said["hookSpecificOutput"]
+    assert isinstance(told, dict)
+    return str(told["additionalContext"])
+
+
+class TestBefore:
+    @pytest.mark.parametrize(
+        ("path", "instead"),
+        [
+            ("agents/bob/notes.md", "handoff_file"),
+            ("agents/bob/deep/notes.md", "handoff_file"),
+            ("collaborative/current/plan.md", "collab_write"),
+            ("global-whiteboard.md", "whiteboard_update_section"),
+            ("whiteboards/bottom-layer-bob.md", "whiteboard_update_section"),
+            ("handoff/alice_to_bob/a.md", "handoff_file"),
+            ("collaborative/.versions/plan.md/v1.txt", "Watchroom tools"),
+            ("realtime/.crdt_state/a.crdt.json", "Watchroom tools"),
+            (".watchroom/journal.db", "Watchroom tools"),
+        ],
+    )
+    def test_what_is_written_through_watchroom_is_denied_with_the_tool_for_it(
+        self, workspace: Workspace, path: str, instead: str
+    ) -> None:
+        assert instead in before(workspace, "Write", file_path=path)
+        absolute = str(Path(workspace.root, path))
+        for tool in ("Edit", "MultiEdit", "create_file", "str_replace_editor"):
+            assert instead in before(workspace, tool, cwd="/", file_path=absolute)
+        patch = f"*** Begin Patch\n*** Update File: {absolute}\n@@\n-a\n+b\n*** End Patch\n"
+        assert instead in before(workspace, "apply_patch", input=patch)
+        assert instead in before(workspace, "shell", command=f"apply_patch <<'EOF'\n{patch}EOF")
+
+    def test_an_agent_writes_its_own_files_as_it_likes(self, workspace: Workspace) -> None:
+        assert before(workspace, "Write", file_path="agents/alice/notes.md") == ""
+        assert "alice" in before(workspace, "Write", agent="bob", file_path="agents/alice/notes.md")
+
+    def test_what_lies_elsewhere_is_nobodys_business(self, workspace: Workspace, tmp_path: Path) -> None:
+        assert before(workspace, "Write", file_path=str(tmp_path / "elsewhere/a.md")) == ""
+        assert before(workspace, "Write", file_path="README.md") == ""
+        assert before(workspace, "Read", file_path="agents/bob/notes.md") == ""
+        assert before(workspace, "mcp__watchroom__collab_write", filepath="collaborative/current/a.md") == ""
+        assert before(workspace, "Write") == ""
+        assert before(workspace, "Write", file_path=7, path=None) == ""
+
+    def test_no_way_around_leads_in(self, workspace: Workspace, tmp_path: Path) -> None:
+        shared = Path(workspace.root, "collaborative/current")
+        link = tmp_path / "link"
+        link.symlink_to(shared)
+        assert "collab_write" in before(workspace, "Write", file_path=str(link / "plan.md"))
+        around = "agents/alice/../../collaborative/current/plan.md"
+        assert "collab_write" in before(workspace, "Write", file_path=around)
+        assert "collab_write" in before(workspace, "Write", cwd=str(shared), file_path="plan.md")
+
+
+class TestAfter:
+    def test_what_has_come_is_told_once(self, workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
+        assert after(workspace, "bob") == ""
+        handed = {"to_agent": "bob", "filename": "a.md", "message": "look"}
+        ok(alice, "handoff_file", **handed, content="one\n")
+        ok(alice, "handoff_file", **handed, content="two\n")
+        told = after(workspace, "bob")
+        assert told.count("alice handed you 'a.md'") == 1
+        assert "read_handoff" in told
+        assert after(workspace, "bob") == ""
+        assert after(workspace, "alice") == ""
+        ok(alice, "handoff_file", **handed, content="three\n")
+        assert "'a.md'" in after(workspace, "bob")
+
+    def test_conflicts_that_people_settled_are_told(
+        self, workspace: Workspace, alice: Toolbox, bob: Toolbox
+    ) -> None:
+        ok(alice, "collab_write", filepath="plan.md", content="one\n", message="m")
+        late = {"filepath": "plan.md", "content": "late\n", "message": "m", "expected_version": 0}
+        number = refused(bob, "collab_write", **late)["conflict_id"]
+        person = workspace.tools_for_human("dana")
+        ok(person, "dismiss_conflict", conflict=number, message="not needed")
+        assert "plan.md" in after(workspace, "bob")
+        assert "dana" not in after(workspace, "alice")
+
+    def test_messages_of_a_task_are_told(self, workspace: Workspace, tmp_path: Path) -> None:
+        task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "work")
+        workspace.register([Agent("alice", task=task.id), Agent("bob", task=task.id)])
+        ok(workspace.tools("alice"), "send_message", to="bob", payload={"text": "The tests pass."})
+        assert "alice writes: The tests pass." in after(workspace, "bob")
+
+    def test_a_long_absence_is_told_in_a_few_lines(
+        self, workspace: Workspace, alice: Toolbox, bob: Toolbox
+    ) -> None:
+        for number in range(30):
+            name = f"{number}.md"
+            ok(alice, "handoff_file", to_agent="bob", filename=name, content="x", message="m" * 1000)
+        told = after(workspace, "bob")
+        assert "20 earlier ones" in told
+        assert len(told) < 10_000
+
+
+class TestCommand:
+    def test_a_client_asks_on_standard_input(self, root: Path) -> None:
+        Workspace.open(root, agents=["alice", "bob"]).close()
+        event = {
+            "hook_event_name": BEFORE,
+            "cwd": str(root),
+            "tool_name": "Write",
+            "tool_input": {"file_path": "agents/bob/a.md", "content": "x"},
+        }
+        asked = spawned("hook", str(root), "--agent", "alice", given=json.dumps(event))
+        assert (asked.returncode, asked.stderr) == (0, "")
+        assert json.loads(asked.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+        event["tool_input"] = {"file_path": "agents/alice/a.md", "content": "x"}
+        asked = spawned("hook", str(root), "--agent", "alice", given=json.dumps(event))
+        assert (asked.returncode, asked.stdout) == (0, "")
+
+    @pytest.mark.parametrize("given", ["", "{", "[]", '"x"', "[" * 100_000])
+    def test_what_makes_no_sense_blocks_and_says_why(self, root: Path, given: str) -> None:
+        """Exit status 2 is how clients are told to block a call."""
+        Workspace.open(root, agents=["alice"]).close()
+        asked = spawned("hook", str(root), "--agent", "alice", given=given)
+        assert asked.returncode == 2
+        assert "JSON object" in asked.stderr
+
+    def test_other_events_are_let_pass(self, root: Path) -> None:
+        Workspace.open(root, agents=["alice"]).close()
+        for event in ({}, {"hook_event_name": "SessionStart"}, {"hook_event_name": BEFORE}):
+            asked = spawned("hook", str(root), "--agent", "alice", given=json.dumps(event))
+            assert (asked.returncode, asked.stdout) == (0, "")

@@ -1,0 +1,131 @@
+"""Commands that tie a client to a workspace: hook and attach."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tomllib
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, cast
+
+import tomli_w
+from watchroom.clients.configuring import CLIENTS, Configuration, configuration, merged
+from watchroom.clients.hooks import answer
+from watchroom.model import Json
+from watchroom.texts import Catalogue
+from watchroom.workspace import Workspace
+
+from watchroom_tui.commands.command import WrongUsage, print_json
+
+
+def declare_hook(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
+    parser.add_argument("--agent", metavar="ID", required=True, help=words("cli.argument.hook_agent"))
+
+
+def run_hook(given: Namespace, words: Catalogue) -> int:
+    try:
+        event = json.load(sys.stdin)
+    except (ValueError, RecursionError) as error:
+        raise WrongUsage(words("cli.hook.not_json")) from error
+    if not isinstance(event, dict):
+        raise WrongUsage(words("cli.hook.not_json"))
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        agent = workspace.registry.agent(given.agent).id
+        said = answer(workspace, agent, event, workspace.config.language)
+    if said is not None:
+        print_json(said)
+    return 0
+
+
+def declare_attach(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("client", choices=CLIENTS)
+    parser.add_argument("dir", help=words("cli.argument.dir"))
+    parser.add_argument("--agent", metavar="ID", required=True, help=words("cli.argument.attach_agent"))
+    parser.add_argument("--project", metavar="DIR", default=".", help=words("cli.argument.attach_project"))
+    parser.add_argument("--write", action="store_true", help=words("cli.argument.attach_write"))
+
+
+def run_attach(given: Namespace, words: Catalogue) -> int:
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        agent = workspace.registry.agent(given.agent).id
+        root = workspace.root
+    command = shutil.which("watchroom") or "watchroom"
+    wanted = configuration(given.client, command, root, agent)
+    project = Path(given.project)
+    texts = _merged_texts(project, wanted, words) if given.write else _own_texts(wanted)
+    for name, text in texts.items():
+        if given.write:
+            _replace(project / name, text)
+            print(words("cli.attach.written", path=str(project / name)))
+        else:
+            print(f"# {name}\n{text}")
+    return 0
+
+
+def _own_texts(wanted: Configuration) -> dict[str, str]:
+    jsons = {name: _as_json(table) for name, table in wanted.json.items()}
+    return {**jsons, **{name: _as_toml(table) for name, table in wanted.toml.items()}}
+
+
+def _merged_texts(project: Path, wanted: Configuration, words: Catalogue) -> dict[str, str]:
+    """The files as they are to be. Nothing is written before all of them are known. Raises `WrongUsage` for
+    one that cannot be read."""
+    texts: dict[str, str] = {}
+    for name, table in wanted.json.items():
+        there = _read(project / name)
+        try:
+            known = json.loads(there) if there.strip() else {}
+        except ValueError as error:
+            raise WrongUsage(words("cli.attach.unreadable", path=str(project / name))) from error
+        if not isinstance(known, dict):
+            raise WrongUsage(words("cli.attach.unreadable", path=str(project / name)))
+        texts[name] = _as_json(merged(known, table))
+    for name, table in wanted.toml.items():
+        texts[name] = _with_tables(project / name, table, words)
+    return texts
+
+
+def _with_tables(path: Path, table: Mapping[str, Json], words: Catalogue) -> str:
+    """The text of a TOML file with our tables after what is there, comments and all."""
+    there = _read(path)
+    try:
+        known = tomllib.loads(there)
+    except tomllib.TOMLDecodeError as error:
+        raise WrongUsage(words("cli.attach.unreadable", path=str(path))) from error
+    if merged(known, table) == known:
+        return there
+    text = there.rstrip("\n") + "\n\n" * bool(there.strip()) + _as_toml(table)
+    try:
+        complete = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # It has a server of that name that is another one.
+        raise WrongUsage(words("cli.attach.other", path=str(path))) from error
+    if merged(known, table) != complete:
+        raise WrongUsage(words("cli.attach.other", path=str(path)))
+    return text
+
+
+def _as_json(table: Mapping[str, Json]) -> str:
+    return json.dumps(table, ensure_ascii=False, indent=2) + "\n"
+
+
+def _as_toml(table: Mapping[str, Json]) -> str:
+    return tomli_w.dumps(cast("dict[str, Any]", table))
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _replace(path: Path, text: str) -> None:
+    """The file is there whole, or as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)
