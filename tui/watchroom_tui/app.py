@@ -164,10 +164,20 @@ class WatchroomApp(App[None]):
         self._hints.start()
         self._is_open.set()
 
+    @property
+    def may_act(self) -> bool:
+        """Whether a person can change anything here: not in the past, and not where one may only look."""
+        return self.feed.is_live and self._open_workspace is not None
+
+    def tell_why_not(self) -> None:
+        """Say why nothing can be changed, or not yet."""
+        key = "not_ready" if self.may_act else "only_looking" if self.feed.is_live else "in_the_past"
+        self.tell(self.words(f"files.{key}"), "warning")
+
     async def opened_workspace(self) -> Workspace | None:
         """The workspace, as soon as it is open: a quick key means what it says. None where nothing can be
         changed."""
-        if self._open_workspace is None or not self.feed.is_live:
+        if not self.may_act:
             return None
         await self._is_open.wait()
         return self.workspace
@@ -315,7 +325,7 @@ class WatchroomApp(App[None]):
             *([self.room.ROOM] if self.room else []),
             *scopes_of(screen.focused),
         ]
-        for action in offered(self.feed.is_live, "app", *scopes):
+        for action in offered(self.may_act, "app", *scopes):
             yield SystemCommand(
                 action.label(self.words),
                 action.help(self.words),

@@ -20,7 +20,7 @@ async def mark_as_seen(app: WatchroomApp, need: Need | None) -> None:
     """Ask whether ``need`` was looked at and is fine, and note it. Awaits the answer: run it in a worker."""
     words, workspace = app.words, app.workspace
     if workspace is None:
-        app.tell(words("files.not_ready" if app.feed.is_live else "files.in_the_past"), "warning")
+        app.tell_why_not()
         return
     if need is None or not need.closes_by_a_look:
         app.tell(words("seen.nothing" if need is None else "seen.settle"), "warning")

@@ -43,9 +43,9 @@ class Steering:
 
     def may_act(self) -> bool:
         """Whether anything can be done now; else says why not."""
-        if not self._app.feed.is_live:
-            self._app.tell(self._app.words("files.in_the_past"), "warning")
-        return self._app.feed.is_live
+        if not self._app.may_act:
+            self._app.tell_why_not()
+        return self._app.may_act
 
     async def act(self, tool: str, arguments: Mapping[str, Json]) -> bool:
         """Call a tool as the person; says what stood in the way."""

@@ -9,6 +9,7 @@ from watchroom_tui.commands.command import Command, WrongUsage
 COMMANDS: Final = (
     Command("demo", "dashboard"),
     Command("open", "dashboard"),
+    Command("web", "web"),
     Command("task", "task"),
     Command("init", "agents"),
     Command("call", "agents"),

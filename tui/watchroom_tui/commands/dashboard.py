@@ -38,6 +38,7 @@ def _declare_common(parser: ArgumentParser, words: Catalogue) -> None:
 def declare_open(parser: ArgumentParser, words: Catalogue) -> None:
     parser.add_argument("dir", nargs="?", default=".", help=words("cli.argument.dir"))
     parser.add_argument("--at", metavar="SEQ | TIME", help=words("cli.argument.at"))
+    parser.add_argument("--view", action="store_true", help=words("cli.argument.view"))
     _declare_common(parser, words)
 
 
@@ -51,7 +52,7 @@ def run_open(given: Namespace, words: Catalogue) -> int:
 
             return stack.enter_context(Workspace.open(given.dir, create=False))
 
-        return run_dashboard(journal, given.dir, given, opened, until=until)
+        return run_dashboard(journal, given.dir, given, None if given.view else opened, until=until)
 
 
 def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
@@ -125,7 +126,7 @@ def run_dashboard(
     journal: Journal,
     root: str,
     given: Namespace,
-    open_workspace: Callable[[], Workspace],
+    open_workspace: Callable[[], Workspace] | None,
     *,
     until: int | None = None,
     room: str | None = None,

@@ -140,7 +140,7 @@ class BoardEditor(Room):
         if not draft.is_changed:
             app.tell(app.words("boards.nothing_to_save"))
         elif app.workspace is None:
-            app.tell(app.words("files.not_ready"), "warning")
+            app.tell_why_not()
         elif not self._is_saving:
             self._is_saving = True
             self.ask_and_save(draft)

@@ -74,8 +74,7 @@ class BoardVersionsScreen(Room):
         if row is None:
             return
         if app.workspace is None:
-            key = "files.not_ready" if app.feed.is_live else "files.in_the_past"
-            app.tell(app.words(key), "warning")
+            app.tell_why_not()
         elif row.version is None:
             app.tell(app.words("files.refused"), "warning")
         elif row.version == self._head.version:

@@ -112,8 +112,8 @@ class BoardsRoom(Room):
     async def action_edit(self) -> None:
         """Write on the board, or go on with what was written."""
         app, item = self.watchroom, self.boards.item
-        if not app.feed.is_live or await app.opened_workspace() is None:
-            app.tell(app.words("files.in_the_past"), "warning")
+        if await app.opened_workspace() is None:
+            app.tell_why_not()
         elif item is not None:
             reading = self.pane.reading
             at = self.text.at_offset if reading else 0

@@ -341,7 +341,7 @@ class FilesRoom(Room):
         if row is None or file is None:
             return
         if not app.feed.is_live or app.workspace is None:
-            app.tell(words("files.not_ready" if app.feed.is_live else "files.in_the_past"), "warning")
+            app.tell_why_not()
         elif row.version is None:
             app.tell(words("files.refused"), "warning")
         elif row.version == file.head.version:

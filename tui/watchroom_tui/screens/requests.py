@@ -152,7 +152,7 @@ class RequestsRoom(Room):
         await self._loaded.wait()
         app, full = self.watchroom, self._full
         if await app.opened_workspace() is None:
-            app.tell(app.words("files.in_the_past"), "warning")
+            app.tell_why_not()
         elif full is None or full.asked.ended is not None or full.asked.has_expired(app.now()):
             app.tell(app.words("request.none"), "warning")
         elif kind is not None and full.request.kind != kind:

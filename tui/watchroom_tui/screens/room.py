@@ -55,7 +55,7 @@ class Room(AtWork[None]):
         yield Header(self.watchroom.place)
         yield PaneTabs()
         yield from self.compose_body()
-        yield Footer(self.ROOM, is_live=self.watchroom.feed.is_live)
+        yield Footer(self.ROOM, may_act=self.watchroom.may_act)
 
     @abstractmethod
     def compose_body(self) -> ComposeResult:
@@ -88,7 +88,9 @@ class Room(AtWork[None]):
     def show(self, model: Model) -> None:
         app = self.watchroom
         waiting = len(pressing(model, app.now()))
-        self.query_one(Header).show(model, waiting, is_live=app.feed.is_live, progress=app.progress)
+        self.query_one(Header).show(
+            model, waiting, is_live=app.feed.is_live, may_act=app.may_act, progress=app.progress
+        )
         self.show_model(model)
         self._show_tabs()
 

@@ -143,7 +143,7 @@ class Settling:
 
     def _can_act(self) -> bool:
         if self._app.workspace is None:
-            self._tell("files.not_ready" if self._app.feed.is_live else "files.in_the_past")
+            self._app.tell_why_not()
         return self._app.workspace is not None
 
     async def _asks(self, what: str) -> bool:

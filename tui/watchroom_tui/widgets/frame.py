@@ -37,15 +37,16 @@ class Header(Drawn):
         self._place = place
         self._model = Model()
         self._waiting = 0
-        self._is_live = True
+        self._is_live = self._may_act = True
         self._progress = 1.0
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self.refresh)
 
-    def show(self, model: Model, waiting: int, *, is_live: bool, progress: float) -> None:
+    def show(self, model: Model, waiting: int, *, is_live: bool, may_act: bool, progress: float) -> None:
         """``waiting``: how many things need a person now."""
         self._model, self._waiting, self._is_live, self._progress = model, waiting, is_live, progress
+        self._may_act = may_act
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -60,7 +61,8 @@ class Header(Drawn):
         words, model = words_of(self), self._model
         now = now_of(self)
         if self._is_live:
-            mode = Span(f"● {words('header.live')} {clock(now)}", "ok")
+            live = words("header.live" if self._may_act else "header.view")
+            mode = Span(f"● {live} {clock(now)}", "ok")
         else:
             mode = Span(f"◷ {words('header.past', row=model.seq, time=model_time(now))}", "warning")
         groups: list[list[Span]] = [
@@ -145,10 +147,10 @@ _Entry: TypeAlias = tuple[str, str, str, str]
 class Footer(Drawn):
     """The rooms with their number keys, and the keys that matter here. All can be clicked."""
 
-    def __init__(self, room: str, *, is_live: bool) -> None:
+    def __init__(self, room: str, *, may_act: bool) -> None:
         super().__init__()
         self._room = room
-        self._is_live = is_live
+        self._may_act = may_act
         self._is_among_rooms = any(name == room for _, name in ROOMS)
         self._targets: list[tuple[int, int, str]] = []
 
@@ -162,7 +164,7 @@ class Footer(Drawn):
         ]
         offers: Callable[[str], bool] = getattr(self.screen, "offers", lambda _: True)
         here, ours = [], []
-        for action in offered(self._is_live, *self._scopes()):
+        for action in offered(self._may_act, *self._scopes()):
             if action.footer and offers(action.id):
                 entry = (action.shown_keys[0], action.label(words), action.target, "dim")
                 here.append(entry)

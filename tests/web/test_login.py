@@ -1,0 +1,75 @@
+"""Who is let in to the dashboard in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from cli.running import misuse, refusal
+from watchroom import Workspace
+from web.browsing import served
+
+
+@pytest.fixture
+def url(root: Path) -> Iterator[str]:
+    Workspace.open(root, agents=["alice"]).close()
+    with served(root) as found:
+        yield found
+
+
+def place(url: str, path: str = "/") -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def test_the_token_lets_in_and_is_not_kept_in_the_address(url: str) -> None:
+    with httpx.Client() as browser:
+        answer = browser.get(url)
+        assert (answer.status_code, answer.headers["location"]) == (302, "/")
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        page = browser.get(place(url))
+        assert page.status_code == 200
+        assert "default-src 'self'" in page.headers["content-security-policy"]
+        assert browser.get(place(url, "/static/js/textual.js")).status_code == 200
+
+
+def test_without_it_nothing_is_shown(url: str) -> None:
+    (token,) = parse_qs(urlsplit(url).query)["token"]
+    for path in (
+        "/",
+        "/ws",
+        "/static/js/textual.js",
+        "/download/x",
+        "/?token=",
+        f"/?token={token[:-1]}",
+        "/none",
+    ):
+        answer = httpx.get(place(url, path))
+        assert answer.status_code == 401, path
+        assert "watchroom web" in answer.text
+    wrong = {"Cookie": f"watchroom={token[::-1]}"}
+    assert httpx.get(place(url), headers=wrong).status_code == 401
+
+
+def test_pages_of_other_sites_and_other_names_are_turned_away(url: str) -> None:
+    (token,) = parse_qs(urlsplit(url).query)["token"]
+    known = {"Cookie": f"watchroom={token}"}
+    assert httpx.get(place(url), headers=known).status_code == 200
+    assert (
+        httpx.get(place(url, "/ws"), headers={**known, "Origin": "https://evil.example.org"}).status_code
+        == 403
+    )
+    assert httpx.get(place(url), headers={**known, "Host": "evil.example.org"}).status_code == 421
+
+
+def test_a_folder_that_is_no_workspace_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, root: Path
+) -> None:
+    assert refusal(capsys, "web", str(tmp_path))
+    Workspace.open(root, agents=["alice"]).close()
+    assert misuse(capsys, "web", str(root), "--port", "0")

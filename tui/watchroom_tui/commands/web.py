@@ -1,0 +1,51 @@
+"""The command that shows the dashboard in a browser."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+
+from watchroom.texts import LANGUAGES, Catalogue
+
+from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.commands.moments import open_journal
+
+PORT = 8642
+
+
+def declare_web(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", nargs="?", default=".", help=words("cli.argument.dir"))
+    parser.add_argument("--port", type=int, default=PORT, help=words("cli.argument.web_port"))
+    parser.add_argument("--view", action="store_true", help=words("cli.argument.view"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
+    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
+
+
+def run_web(given: Namespace, words: Catalogue) -> int:
+    from watchroom_tui.web import WebDashboard
+
+    if not 0 < given.port < 65_536:
+        raise WrongUsage(words("cli.mcp.port"))
+    # Said before anything is served, not in a browser.
+    open_journal(given.dir).close()
+    root = os.path.abspath(given.dir)
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", root, "--alerts", "off"]
+    command += ["--language", given.language]
+    command += ["--as", given.person] if given.person else []
+    command += ["--view"] if given.view else []
+
+    def started(url: str) -> None:
+        print(words("cli.web.serving", url=url), flush=True)
+
+    WebDashboard(
+        shlex.join(command),
+        given.port,
+        secrets.token_urlsafe(24),
+        title=f"Watchroom · {os.path.basename(root)}",
+        refusal=words("cli.web.refusal"),
+        started=started,
+    ).serve()
+    return 0
