@@ -40,12 +40,19 @@ class TestOpening:
         assert opened["tools"] == ["draft_replace", "draft_append"]
         assert "```text\none\ntwo\n```" in opened["markdown"]
 
+    @pytest.mark.parametrize("source", ["private", "file"])
+    def test_a_source_is_called_as_its_agent_knows_it(self, alice: Toolbox, source: str) -> None:
+        opened = ok(alice, "open_buffer", source=source, path="docs/plan.md")
+        assert opened["source"] == f"{source}:docs/plan.md"
+        answer = refused(alice, "open_buffer", source=source, path="docs/plan.md", name="other")
+        assert f" {source}:docs/plan.md " in answer["message"]
+
     def test_a_source_is_opened_once(self, workspace: Workspace, alice: Toolbox) -> None:
         write(alice, "one\n")
         ok(alice, "open_buffer", source="collab", path="plan.md")
         ok(alice, "plan_append", text="two\n")
         again = ok(alice, "open_buffer", source="collab", path="plan.md")
-        assert again["buffer"] == "plan"
+        assert (again["buffer"], again["source"]) == ("plan", "collab:plan.md")
         assert "one\ntwo\n" in again["markdown"]
         answer = refused(alice, "open_buffer", source="collab", path="plan.md", name="other")
         assert answer["error"] == "buffer_taken"

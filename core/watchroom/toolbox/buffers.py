@@ -13,7 +13,7 @@ from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 from watchroom.toolbox.tool import ADDS, Hints, Tool, define
 from watchroom.zones.buffers.buffers import Operation
-from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of
+from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of, record_of
 
 _DONE: Final = (TextEditStatus.SUCCESS, TextEditStatus.NO_OP)
 _ERRORS: Final = {TextEditStatus.MULTI_MATCH: "multi_match"}
@@ -39,9 +39,15 @@ def open_buffer(caller: Caller, args: take.OpenBuffer) -> give.BufferOpened:
 
 def opened(caller: Caller, args: take.OpenBuffer, row: Row) -> give.BufferOpened:
     """With the text: not everyone who edits is shown it before each question."""
+    record = record_of(row)
+    if record is None:
+        raise ValueError(row.path)
     (frame,) = caller.buffers.frames(caller.actor, only=name_of(row), language=caller.language)
     return give.BufferOpened(
-        buffer=frame.name, source=row.message, tools=list(frame.tools), markdown=frame.shown.detail
+        buffer=frame.name,
+        source=record.source,
+        tools=list(frame.tools),
+        markdown=frame.shown.detail,
     )
 
 

@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 from watchroom.model import Json, timestamp
 from watchroom.projections import Model
 from watchroom.texts import Catalogue
-from watchroom.zones.buffers.record import known_path
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age
@@ -192,7 +191,7 @@ def _buffers(model: Model, words: Catalogue) -> Table:
         {
             "agent": each.agent,
             "buffer": each.name,
-            "source": f"{each.record.zone}:{known_path(each.record.zone, each.record.path)}",
+            "source": each.record.source,
             "base": each.record.base,
             "newest": each.newest,
             "state": each.state,

@@ -88,7 +88,7 @@ class OpenedBuffer(NamedTuple):
 
     @property
     def source(self) -> str:
-        return f"{self.record.zone}:{self.record.path}"
+        return self.record.source
 
 
 @dataclass(slots=True)
@@ -137,10 +137,10 @@ class Buffers:
                 record = record_of(row)
                 if record is not None and (record.zone, record.path) == (bound.zone, bound.path):
                     if name not in ("", known):
-                        raise BufferTaken(buffer=known, source=f"{bound.zone}:{bound.path}")
+                        raise BufferTaken(buffer=known, source=record.source)
                     return row
                 if known == name and record is not None:
-                    raise BufferTaken(buffer=name, source=f"{record.zone}:{record.path}")
+                    raise BufferTaken(buffer=name, source=record.source)
             if len(open_now) >= MOST_OPEN:
                 raise TooManyBuffers(most=MOST_OPEN, known=", ".join(sorted(open_now)))
             chosen = name or _free_name(bound.path, open_now, reserved)
@@ -259,8 +259,8 @@ class Buffers:
                 is_whole=True,
                 opened=version + 1,
             )
-            message = f"{bound.zone}:{bound.path}"
-            return commit(Write(actor, tool, ZONE, path, base.text, message, version, record.detail())).row
+            detail = record.detail()
+            return commit(Write(actor, tool, ZONE, path, base.text, record.source, version, detail)).row
 
     def _hold(self, actor: str, name: str, language: Language) -> _Held:
         path = f"{actor}/{name}"

@@ -47,6 +47,11 @@ class BufferRecord(NamedTuple):
     at: int | None = None
     removed: int | None = None
 
+    @property
+    def source(self) -> str:
+        """ZONE:PATH, as its agent knows the path."""
+        return f"{self.zone}:{known_path(self.zone, self.path)}"
+
     def detail(self) -> dict[str, Json]:
         """As a row has it."""
         return {name: value for name, value in self._asdict().items() if value is not None}
