@@ -127,7 +127,7 @@ class Committer:
 
         def commit(draft: Draft) -> Appended:
             ticket = _Ticket(signed(draft))
-            self._commit_batch([ticket])
+            self._commit_batch([*self._taken(self._notes), ticket])
             return ticket.result()
 
         with self._turn, self._locked():

@@ -81,6 +81,16 @@ class TestOpening:
         assert refused(alice, "open_buffer", source="board", path="nowhere")["error"] == "board_not_found"
         assert refused(alice, "open_buffer", source="disk", path="x")["error"] == "invalid_arguments"
 
+    def test_that_the_source_was_read_comes_before_what_was_made_of_it(
+        self, workspace: Workspace, alice: Toolbox
+    ) -> None:
+        write(alice, "one\n")
+        ok(alice, "open_buffer", source="collab", path="plan.md")
+        ok(alice, "plan_append", text="two\n")
+        workspace.flush()
+        tools = [row.tool for row in workspace.journal.rows(0, limit=100) if row.actor == "alice"]
+        assert tools == ["collab_write", "collab_read", "open_buffer", "plan_append"]
+
     def test_each_agent_has_its_own(self, workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
         write(alice, "one\n")
         ok(alice, "open_buffer", source="collab", path="plan.md")
