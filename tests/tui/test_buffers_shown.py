@@ -57,6 +57,16 @@ async def test_each_agent_shows_what_it_has_open(workspace: Workspace, alice: To
         await desk.until(lambda: "buffers" not in desk.shown_panes(), "no pane")
 
 
+async def test_how_a_buffer_stands_is_said_in_full_in_chinese(workspace: Workspace, alice: Toolbox) -> None:
+    opens(alice)
+    async with dashboard(workspace, language="zh") as desk:
+        await to_agents(desk)
+        await desk.sees("已写入")
+        refused(alice, "plan_replace", old_text="foo", new_text="bar")
+        await desk.sees("待选择")
+        assert "替换 ✎ plan" in desk.words_in("#agents")
+
+
 async def test_the_places_that_wait_for_a_choice_are_marked(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice)
     refused(alice, "plan_replace", old_text="foo", new_text="bar")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Final
 
+from rich.cells import cell_len
 from watchroom.projections import BufferView
 from watchroom.projections.buffers import BufferState
 from watchroom.zones.buffers.record import known_path
@@ -42,7 +43,8 @@ class BufferList(LineList[BufferView]):
     def line(self, item: BufferView, width: int) -> Line:
         words = words_of(self)
         mark = CHOICE_MARK if item.waits_for_choice else MARKS[item.state]
-        state_width = max(len(words(f"buffers.state.{state}")) for state in MARKS) + 1
+        states = [*(words(f"buffers.state.{state}") for state in MARKS), words("buffers.choose")]
+        state_width = max(map(cell_len, states)) + 1
         name_width = min(24, max(8, width // 4))
         agent_width = min(14, width // 6) if self.SHOWS_AGENT else 0
         rest = max(0, width - agent_width - name_width - state_width - 10)

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from time import localtime, strftime
 
+from rich.cells import cell_len
 from watchroom.model import Row
 from watchroom.projections import AgentView, Delivery, Model, Need, SharedFile, TaskView
 from watchroom.projections.model import bucket_of, sparkline_counts
@@ -130,7 +131,7 @@ class AgentList(LineList[AgentView]):
             spans.append(Span(fit(words_of(self)("agents.nothing_yet"), rest + 6), "dim"))
         else:
             tool, path = describe.doing(last, words_of(self))
-            tool_width = min(len(tool.text), max(6, rest - 12))
+            tool_width = min(cell_len(tool.text), max(6, rest - 12))
             spans.append(Span(fit(tool.text, tool_width) + " ", tool.style))
             spans.append(Span(fit_path(path.text, max(0, rest - tool_width - 1))))
             spans.append(Span(fit(age(last.time, now), 6, "right"), "dim"))
