@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from calls import ok
+from calls import ok, refused
 from cli.running import Captured, as_typed, misuse, printed, printed_rows
 from watchroom import Workspace
 from watchroom_tui.cli import OK
@@ -108,3 +108,15 @@ def test_a_reader_that_has_seen_enough_ends_log_quietly(team: str) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(30) == OK
+
+
+def test_only_what_left_a_choice_open_is_said_to_choose(capsys: Captured, team: str) -> None:
+    with Workspace.open(team) as workspace:
+        alice = workspace.tools("alice")
+        ok(alice, "open_buffer", source="private", path="new.md", name="new")
+        ok(alice, "new_append", text="a a")
+        refused(alice, "new_replace", old_text="a", new_text="b")
+        ok(alice, "new_flush")
+    *_, choice, flush = printed(capsys, "log", team, "--zone", "buffer").splitlines()
+    assert "choosing" in choice
+    assert "choosing" not in flush

@@ -270,7 +270,9 @@ def _of_a_buffer(row: Row, words: Catalogue) -> Span:
     record = record_of(row)
     if record is None:
         return Span(words("row.closed"), "dim")
-    return Span(words("buffers.choose"), "warning") if record.pending else Span(f"v{row.version}", "ok")
+    if record.pending == row.version:
+        return Span(words("buffers.choose"), "warning")
+    return Span(f"v{row.version}", "ok")
 
 
 def task_status(status: str, words: Catalogue) -> str:
