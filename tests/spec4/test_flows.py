@@ -63,3 +63,12 @@ def test_5_3_what_is_edited_is_noticed_flushed_and_in_step(workspace: Workspace,
     assert (found["author"], found["message"]) == ("alice", "Say where it ends.")
     assert tools_of(alice) == ["plan_replace", "plan_append"]
     assert workspace.verify() == []
+
+
+def test_every_answer_tells_that_the_source_has_moved_on(alice: Toolbox, bob: Toolbox) -> None:
+    opened(alice)
+    ok(bob, "collab_write", filepath="plan.md", content="Another.\n", message="m", expected_version=1)
+    assert (
+        "moved on to version 2" in refused(alice, "plan_replace", old_text="nowhere", new_text="x")["notice"]
+    )
+    assert "call plan_refresh" in ok(alice, "plan_append", text="The end.\n")["notice"]

@@ -34,6 +34,7 @@ from watchroom.editing import (
     visible_sync_tools,
 )
 from watchroom.editing.matrix import EDIT_TOOLS, SYNC_TOOLS
+from watchroom.errors import WatchroomError
 from watchroom.model import MAX_TEXT_BYTES, Json, Note, Outcome, Row, Write
 from watchroom.texts import Language
 from watchroom.zones.buffers.errors import (
@@ -210,8 +211,7 @@ class Buffers:
                     self._forget(held.row.path)
                     raise
                 else:
-                    is_told = held.binding.state is not WorkflowState.SYNCED
-                    return Acted(response, held.binding.notice() if is_told else "")
+                    return Acted(response, _noticed(held.binding))
 
     def close(self, actor: str, name: str, *, tool: str, discard: bool = False) -> Row:
         """Close a buffer; its text stays in its rows. Raises `BufferNotFound`, `BufferUnflushed`."""
@@ -397,6 +397,15 @@ def _opened(held: _Held) -> OpenedBuffer:
         held.binding.state,
         held.editor.snapshot(),
     )
+
+
+def _noticed(binding: DataSourceBinding) -> str:
+    """How the buffer stands to its source as that is now; empty if both are the same."""
+    try:
+        binding.update()
+    except WatchroomError as problem:
+        return binding.notice(problem)
+    return "" if binding.state is WorkflowState.SYNCED else binding.notice()
 
 
 def _outcome(response: TextEditResponse) -> Outcome:
