@@ -16,6 +16,7 @@ from watchroom.editing import (
     SourceReadOnly,
     TextEditFlag,
     TextEditor,
+    TextEditResponse,
     TextEditStatus,
     WorkflowState,
     frames,
@@ -38,7 +39,7 @@ class Source:
     def read(self) -> Sourced:
         if isinstance(self.failure, WatchroomError):
             raise self.failure
-        return Sourced(self.texts[-1], len(self.texts))
+        return Sourced(self.texts[-1] if self.texts else "", len(self.texts))
 
     def write(self, text: str, expected: int, message: str = "") -> int:
         if self.failure is not None:
@@ -167,6 +168,57 @@ class TestTogether:
         assert response.diff is not None
         assert "-two\n+2\n" in response.diff
         assert "```diff\n--- v1\n+++ plan\n" in render(response).detail
+
+
+ADVISED = re.compile(r"plan_[a-z]+(?:_[a-z]+)*")
+
+
+class TestAdvice:
+    """What an answer or a notice tells an agent to call."""
+
+    def test_only_tools_that_are_there_are_advised(self) -> None:
+        editor, source, binding = bound()
+
+        def advised(response: TextEditResponse) -> set[str]:
+            told = set(ADVISED.findall(f"{response.guidance} {binding.notice()}"))
+            assert told <= set(tool_names("plan", editor.state, binding.state))
+            return told
+
+        source.texts.append("1\ntwo\nthree\n")
+        assert advised(binding.diff()) == {"plan_refresh"}
+        binding.refresh()
+        editor.replace("two", "mine")
+        assert advised(binding.diff()) == {"plan_flush"}
+        source.texts.append("1\ntheirs\nthree\n")
+        assert advised(binding.flush()) == {"plan_diff", "plan_refresh", "plan_accept_source"}
+        assert advised(binding.diff()) == {"plan_refresh", "plan_accept_source"}
+        assert advised(binding.refresh()) == {"plan_replace", "plan_flush"}
+
+    def test_a_merge_that_leaves_nothing_of_ones_own_is_nothing_to_write(self) -> None:
+        editor, source, binding = bound()
+        editor.replace("two", "2")
+        source.texts.append("one\n2\nthree\nfour\n")
+        response = binding.refresh()
+        assert (response.code, response.workflow_state) == ("refreshed", WorkflowState.SYNCED)
+
+    def test_marks_of_a_merge_are_noticed_until_they_are_gone(self) -> None:
+        editor, source, binding = bound()
+        editor.replace("two", "mine")
+        source.texts.append("one\ntheirs\nthree\n")
+        binding.refresh()
+        assert "Marks of the merge" in binding.notice()
+        editor.try_update("one\nboth\nthree\n")
+        assert "Marks of the merge" not in binding.notice()
+        assert "plan_flush" in binding.notice()
+
+    def test_that_nothing_is_there_yet_is_noticed(self) -> None:
+        source = Source()
+        source.texts = []
+        binding = DataSourceBinding(TextEditor(name="plan"), source, name="plan")
+        assert "not there yet" in binding.notice()
+        source.texts.append("")
+        binding.refresh()
+        assert "not there yet" not in binding.notice()
 
 
 class TestFailures:

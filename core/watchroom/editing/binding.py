@@ -129,14 +129,13 @@ class DataSourceBinding:
             self._refreshing = False
         if not taken.ok:
             return self._failed("buffer_refused", taken.message)
-        was_changed = bool(regions)
         self._base, self._newest = source, source.version
         self.marks_of_others = count_marks(merged) - 2 * conflicts if conflicts else None
         delta = len(merged) - len(before)
         if conflicts:
             code, status = "merged_with_conflicts", TextEditStatus.EXTERNAL_CONFLICT
         else:
-            code, status = "merged" if was_changed else "refreshed", TextEditStatus.SUCCESS
+            code, status = "merged" if self.is_changed else "refreshed", TextEditStatus.SUCCESS
         return self._told(status, code, delta=delta, count=conflicts, version=source.version)
 
     def diff(self) -> TextEditResponse:
@@ -149,7 +148,10 @@ class DataSourceBinding:
         text = unified_diff(source.text, self._buffer.snapshot(), f"v{source.version}", self._words.name)
         if not text:
             return self._told(TextEditStatus.NO_OP, "no_difference", version=source.version)
-        return self._told(TextEditStatus.SUCCESS, "differs", diff=text, version=source.version)
+        code = "differs"
+        if self.state is WorkflowState.OUT_OF_SYNC:
+            code = "differs_moved" if self.is_changed else "differs_behind"
+        return self._told(TextEditStatus.SUCCESS, code, diff=text, version=source.version)
 
     def accept_source(self) -> TextEditResponse:
         """Take the source as it is; what the buffer held is put aside in `discarded`."""
@@ -174,13 +176,15 @@ class DataSourceBinding:
         ``problem`` says why it could not be looked at."""
         if problem is not None:
             return self._words.summary("source_unreadable", reason=problem.message(self._words.language))
-        code = {
-            WorkflowState.SYNCED: "synced",
-            WorkflowState.PERSIST_PENDING: "persist_pending",
-            WorkflowState.OUT_OF_SYNC: "out_of_sync_changed" if self.is_changed else "out_of_sync",
-            WorkflowState.REFRESHING: "synced",
-        }[self.state]
-        return self._words.summary(code, version=self._base.version, newest=self._newest)
+        return self._words.summary(self._standing(), version=self._base.version, newest=self._newest)
+
+    def _standing(self) -> str:
+        if self.state is WorkflowState.OUT_OF_SYNC:
+            return "out_of_sync_changed" if self.is_changed else "out_of_sync"
+        if self.state is WorkflowState.PERSIST_PENDING:
+            is_open = self._is_unresolved(self._buffer.snapshot())
+            return "persist_unresolved" if is_open else "persist_pending"
+        return "synced" if self._base.version or self._base.text else "synced_new"
 
     def _is_unresolved(self, text: str) -> bool:
         """Whether marks of a merge still stand in ``text``; others wrote such lines as part of it."""
