@@ -129,3 +129,29 @@ def test_what_a_call_would_change_is_found_for_every_tool_that_writes(workspace:
         assert would.is_stale is (tool in ("collab_write", "whiteboard_write"))
         assert proposal(workspace.journal, "alice", tool, {}) is None
     assert proposal(workspace.journal, "alice", "collab_read", {"filepath": "plan.md"}) is None
+
+
+def test_what_a_flush_would_write_is_found_in_its_buffer(workspace: Workspace) -> None:
+    alice = workspace.tools("alice")
+    ok(alice, "collab_write", filepath="plan.md", content="one\n", message="m")
+    ok(alice, "open_buffer", source="collab", path="plan.md")
+    ok(alice, "plan_append", text="two\n")
+    would = proposal(workspace.journal, "alice", "plan_flush", {"message": "More."})
+    assert would is not None
+    assert (would.zone, would.path) == ("collab", "plan.md")
+    assert (would.before, would.after, would.is_stale) == ("one\n", "one\ntwo\n", False)
+    ok(
+        workspace.tools("bob"),
+        "collab_write",
+        filepath="plan.md",
+        content="x",
+        message="m",
+        expected_version=1,
+    )
+    would = proposal(workspace.journal, "alice", "plan_flush", {})
+    assert would is not None
+    assert would.is_stale
+    assert proposal(workspace.journal, "bob", "plan_flush", {}) is None
+    assert proposal(workspace.journal, "alice", "_flush", {}) is None
+    ok(alice, "close_buffer", buffer="plan", discard=True)
+    assert proposal(workspace.journal, "alice", "plan_flush", {}) is None

@@ -122,7 +122,7 @@ class TestResuming:
 
     @pytest.mark.parametrize("hints", [{"repeatable": True}, {"recovers": True}])
     async def test_a_tool_that_may_run_again_learns_that_it_may_have_run(
-        self, workspace: Workspace, hints: dict[str, bool]
+        self, workspace: Workspace, hints: dict[str, Any]
     ) -> None:
         origins: list[CallOrigin] = []
 

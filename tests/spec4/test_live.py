@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from calls import ok
 from runtime.weather import Model, call, calling
 from runtime.working import HELLO, SAYS, results
@@ -92,6 +93,37 @@ async def test_a_tool_that_is_never_allowed_is_not_offered(workspace: Workspace,
     async with workspace.sessions.begin("alice", agent(alice, model, forbids), messages=HELLO) as session:
         await session.run()
     assert of_buffers(model.asked[0]) == ["open_buffer", "plan_replace"]
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "writer"),
+    [
+        ("collab", "plan.md", "collab_write"),
+        ("private", "plan.md", "save_to_my_workspace"),
+        ("file", "plan.md", "write_file"),
+        ("board", "top-layer", "whiteboard_write"),
+    ],
+)
+async def test_a_flush_needs_the_word_that_writing_there_needs(
+    workspace: Workspace, alice: Toolbox, source: str, path: str, writer: str
+) -> None:
+    ok(alice, "open_buffer", source=source, path=path, name="plan")
+    model = Model(
+        calling(call("plan_append", "1", text="more\n")),
+        calling(call("plan_flush", "2", message=None)),
+        SAYS,
+    )
+    asks = Policies(tools={writer: "ask"})
+    async with workspace.sessions.begin("alice", agent(alice, model, asks), messages=HELLO) as session:
+        while session.state.status in ("idle", "running"):
+            await session.step()
+        assert [each.id for each in session.state.pending_tools_calling] == ["2"]
+    model = Model(SAYS)
+    forbids = Policies(tools={writer: "never"})
+    async with workspace.sessions.begin("alice", agent(alice, model, forbids), messages=HELLO) as session:
+        await session.run()
+    assert "plan_diff" in offered(model.asked[0])
+    assert "plan_flush" not in offered(model.asked[0])
 
 
 async def test_a_tool_of_a_buffer_that_is_not_open_is_unknown(workspace: Workspace, alice: Toolbox) -> None:

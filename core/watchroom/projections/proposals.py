@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.tree.layout import handoff_path
+from watchroom.zones.buffers.record import ZONE, record_of, text_of
+
+_FLUSH: Final = "_flush"
 
 
 class Proposal(NamedTuple):
@@ -32,7 +35,9 @@ class Proposal(NamedTuple):
 def proposal(journal: Journal, agent: str, tool: str, arguments: Mapping[str, Json]) -> Proposal | None:
     """What the call would write, None where it writes nothing or its arguments are not understood."""
     find = _WRITERS.get(tool)
-    return find(journal, agent, arguments) if find else None
+    if find is None:
+        return _flushed(journal, agent, tool.removesuffix(_FLUSH)) if tool.endswith(_FLUSH) else None
+    return find(journal, agent, arguments)
 
 
 def _shared(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
@@ -63,6 +68,14 @@ def _handed(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Prop
     if not isinstance(name, str) or not isinstance(content, str) or not isinstance(receiver, str):
         return None
     return _against_head(journal, "handoff", handoff_path(agent, receiver, name), content)
+
+
+def _flushed(journal: Journal, agent: str, buffer: str) -> Proposal | None:
+    row = journal.head(ZONE, f"{agent}/{buffer}")
+    record = record_of(row) if row else None
+    if row is None or record is None:
+        return None
+    return _against_head(journal, record.zone, record.path, text_of(journal, row), record.base)
 
 
 def _against_head(

@@ -38,7 +38,8 @@ class AgentTool:
 
     ``definition`` is in the ``openai`` dialect. ``repeatable`` says that running a call twice does no harm.
     ``run`` gets the call's origin; a tool that ``recovers`` finds out by its key what became of a call that
-    was begun before.
+    was begun before. ``writes_as`` names a tool that does the same by another way: what is said of that one
+    by a policy holds for this one, too.
     """
 
     name: str
@@ -46,6 +47,7 @@ class AgentTool:
     definition: Mapping[str, Json] = field(default_factory=dict)
     repeatable: bool = False
     recovers: bool = False
+    writes_as: str = ""
 
 
 Tool: TypeAlias = AgentTool | ToolFunction

@@ -95,8 +95,9 @@ class ChatAgent:
         )
 
     def _is_offered(self, tool: Tool, name: str) -> TypeGuard[AgentTool]:
-        is_told = isinstance(tool, AgentTool) and bool(tool.definition)
-        return is_told and self.policies.of(name) != "never"
+        if not isinstance(tool, AgentTool) or not tool.definition:
+            return False
+        return "never" not in (self.policies.of(name), self.policies.of(tool.writes_as or name))
 
     def _next_of(self, calls: tuple[ToolCall, ...]) -> Instruction:
         questions = [call for call in calls if self._is_question(call)]

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Final
 
-from watchroom.model import Json
+from watchroom.editing import tool_of
+from watchroom.model import Json, Zone
 from watchroom.runtime.agent import AgentTool, CallOrigin
 from watchroom.toolbox.schemas import definition
 from watchroom.toolbox.toolbox import Toolbox
+
+_WRITERS: Final[Mapping[Zone, str]] = {
+    "private": "save_to_my_workspace",
+    "collab": "collab_write",
+    "board": "whiteboard_write",
+    "file": "write_file",
+}
 
 
 def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> list[AgentTool]:
@@ -21,9 +30,17 @@ def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> l
             definition(tool, "openai", toolbox.language),
             repeatable=tool.hints.reads_only,
             recovers=True,
+            writes_as=writes_as(toolbox, tool.name),
         )
         for tool in toolbox.offered(toolsets)
     ]
+
+
+def writes_as(toolbox: Toolbox, name: str) -> str:
+    """The tool that writes where a flush of that name would; empty of any other tool."""
+    buffer, which = tool_of(name) or ("", "")
+    source = toolbox.source_of_buffer(buffer) if which == "flush" else None
+    return _WRITERS.get(source, "") if source else ""
 
 
 def call_of(toolbox: Toolbox, name: str, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:

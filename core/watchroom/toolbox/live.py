@@ -7,7 +7,7 @@ from functools import partial
 
 from watchroom.editing import tool_of
 from watchroom.runtime.agent import AgentTool, Look
-from watchroom.toolbox.agent_tools import agent_tools, call_of
+from watchroom.toolbox.agent_tools import agent_tools, call_of, writes_as
 from watchroom.toolbox.offered import tools
 from watchroom.toolbox.toolbox import Toolbox
 
@@ -32,4 +32,5 @@ class BufferTools:
         of_buffer = tool_of(name)
         if fixed is None and not (of_buffer and self._toolbox.has_buffer(of_buffer[0])):
             return None
-        return AgentTool(name, partial(call_of, self._toolbox, name), recovers=True)
+        run = partial(call_of, self._toolbox, name)
+        return AgentTool(name, run, recovers=True, writes_as=writes_as(self._toolbox, name))

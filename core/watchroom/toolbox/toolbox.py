@@ -28,7 +28,7 @@ from watchroom.errors import (
     WatchroomError,
 )
 from watchroom.journal import RowFilter
-from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row
+from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row, Zone
 from watchroom.sandbox.errors import CommandFailed, CommandInterrupted, CommandStopped, CommandTimeout
 from watchroom.texts import Language
 from watchroom.toolbox.arguments import Arguments
@@ -116,6 +116,10 @@ class Toolbox:
     def has_buffer(self, name: str) -> bool:
         """Whether this agent has an open buffer of that name."""
         return self._caller.buffers.is_open(self.actor, name)
+
+    def source_of_buffer(self, name: str) -> Zone | None:
+        """Where the source of an open buffer of this agent is; None if it has none of that name."""
+        return self._caller.buffers.source_of(self.actor, name)
 
     def system_prompt(self) -> str:
         """What to tell a model about the file system and how to choose within it (spec 1 FR-5.5)."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from watchroom.requests import Policy, stricter
-from watchroom.runtime.agent import Agent, RuntimeConfig, WithPolicies
+from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, WithPolicies
 
 
 class ToolPolicies:
     """The policies of ``agent`` and of ``config`` together."""
 
     def __init__(self, agent: Agent, config: RuntimeConfig) -> None:
+        self._agent = agent
         self._config = config
         # Asked once: a protocol that is checked as the program runs is slow to check.
         self._with_policies = agent if isinstance(agent, WithPolicies) else config
 
     def of(self, tool: str) -> Policy:
-        """The stricter one of the two."""
-        return stricter(self._config.policies.of(tool), self._with_policies.policies.of(tool))
+        """The stricter one of the two, and of what holds for the tool that this one writes as."""
+        policy = stricter(self._config.policies.of(tool), self._with_policies.policies.of(tool))
+        found = self._agent.tools.get(tool)
+        same = found.writes_as if isinstance(found, AgentTool) else ""
+        return stricter(policy, self.of(same)) if same else policy

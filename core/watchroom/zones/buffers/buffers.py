@@ -35,7 +35,7 @@ from watchroom.editing import (
 )
 from watchroom.editing.matrix import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.errors import WatchroomError
-from watchroom.model import MAX_TEXT_BYTES, Json, Note, Outcome, Row, Write
+from watchroom.model import MAX_TEXT_BYTES, Json, Note, Outcome, Row, Write, Zone
 from watchroom.texts import Language
 from watchroom.zones.buffers.errors import (
     BufferNotFound,
@@ -157,10 +157,13 @@ class Buffers:
 
     def is_open(self, actor: str, name: str) -> bool:
         """Whether the agent has an open buffer of that name, whatever is given as one."""
-        if not _NAME.fullmatch(name):
-            return False
-        head = self._store.journal.head(ZONE, f"{actor}/{name}")
-        return head is not None and not head.deleted
+        return self.source_of(actor, name) is not None
+
+    def source_of(self, actor: str, name: str) -> Zone | None:
+        """The zone of what a buffer is of; None if the agent has no open one of that name."""
+        head = self._store.journal.head(ZONE, f"{actor}/{name}") if _NAME.fullmatch(name) else None
+        record = record_of(head) if head else None
+        return record.zone if record else None
 
     def tools(self, actor: str) -> list[tuple[str, BufferTool]]:
         """The tools of an agent's open buffers, as their states allow them (spec 4 §5.4), by name."""
