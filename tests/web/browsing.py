@@ -91,7 +91,7 @@ async def browser_at(url: str, *, width: int = 1200, height: int = 800) -> Async
             page = await browser.new_page(viewport={"width": width, "height": height})
             tab = Tab(page)
             await page.goto(url)
-            await page.locator(".xterm-helper-textarea, canvas, #terminal").first.wait_for(state="attached")
+            await page.locator("textarea").first.focus()
             yield tab
         finally:
             await browser.close()

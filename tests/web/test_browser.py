@@ -31,10 +31,11 @@ async def test_a_conflict_is_settled_by_keyboard_after_a_write_made_meanwhile(ro
                 ok(workspace.tools("alice"), "save_to_my_workspace", filename="meanwhile.md", content="x")
             await tab.sees("meanwhile.md")
             await tab.press("!")
-            await tab.sees("alice", "bob", "commit")
+            await tab.sees("region 1 of 1", "choose: c current")
             await tab.press("i")
+            await tab.sees("all decided")
             await tab.press("w")
-            await tab.sees("Commit")
+            await tab.sees("enter commits")
             await tab.press("Enter")
             await tab.sees("all well")
     with Workspace.open(root) as workspace:
@@ -50,9 +51,8 @@ async def test_who_may_only_look_changes_nothing(root: Path) -> None:
         async with browser_at(url) as tab:
             await tab.sees("only to look at", "conflict")
             await tab.press("!")
-            await tab.sees("commit")
-            await tab.press("i")
-            await tab.press("w")
+            await tab.sees("region 1 of 1")
+            await tab.press("i", "w")
             await tab.sees("You may look")
     with Workspace.open(root) as workspace:
         head = workspace.journal.head("collab", "plan.md")
