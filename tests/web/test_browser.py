@@ -49,7 +49,7 @@ async def test_who_may_only_look_changes_nothing(root: Path) -> None:
     with_conflict(root)
     with served(root, "--view") as url:
         async with browser_at(url) as tab:
-            await tab.sees("only to look at", "conflict")
+            await tab.sees("view only", "conflict")
             await tab.press("!")
             await tab.sees("region 1 of 1")
             await tab.press("i", "w")

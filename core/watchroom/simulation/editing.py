@@ -10,7 +10,7 @@ from watchroom.simulation.reconcile import reconcile
 from watchroom.simulation.steps import Pause, Script, names_in, number_in, succeeded, text_in
 
 _BY_WORDS = 0.6
-_LOOKS = (1.5, 5.0)
+_LOOKS = (3.0, 9.0)
 _OFFERED = 5
 
 

@@ -26,8 +26,8 @@ _ROLL_BACK: Final = _Act(shared.roll_back, "roll_back", 1.5)
 _BOARD: Final = _Act(board.visit, "board", 4)
 _GLOBAL: Final = _Act(keeping.tend_global, "global_board", 3)
 _ACTS: Final = (
-    _Act(shared.update, "update", 40),
-    _Act(editing.edit, "edit", 12),
+    _Act(shared.update, "update", 34),
+    _Act(editing.edit, "edit", 20),
     _Act(private.grow_note, "note", 17),
     _Act(handoffs.inbox, "inbox", 14),
     _Act(handoffs.deliver, "deliver", 8),

@@ -77,6 +77,8 @@ class OwnBufferList(BufferList):
 
 
 def source_of(view: BufferView) -> str:
-    """What the buffer is of, as its agent calls it. Not safe yet."""
+    """What the buffer is of: a board and a file of the agent's own are marked, which a shared file may be
+    called as well. Not safe yet."""
     path = known_path(view.record.zone, view.record.path)
-    return f"{describe.BOARD_MARK} {path}" if view.record.zone == "board" else path
+    marks = {"board": f"{describe.BOARD_MARK} ", "private": "~/"}
+    return f"{marks.get(view.record.zone, '')}{path}"
