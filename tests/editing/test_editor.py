@@ -7,6 +7,8 @@ import re
 from itertools import count
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from watchroom.editing import (
     ContentChanged,
     TextEditFlag,
@@ -95,6 +97,18 @@ class TestSeveralMatches:
         assert editor.replace("aa", "b").metrics.selection_count == 2
         editor.replace_selection(2)
         assert editor.snapshot() == "ab"
+
+    def test_places_are_counted_at_once_where_a_long_text_repeats_itself(self) -> None:
+        blank = "\n" * 10_000_000
+        editor = TextEditor(blank)
+        assert editor.replace(blank[: len(blank) // 2], "").metrics.selection_count == 5_000_001
+        assert [each.context_start for each in editor.replace("\n" * 99, "").candidates or ()] == [0] * 5
+
+    @given(st.text("ab", max_size=60), st.text("ab", min_size=1, max_size=6), st.integers(1, 9))
+    def test_all_places_are_counted(self, text: str, part: str, times: int) -> None:
+        text, needle = text + part * times + text, part * (times // 2 + 1)
+        count = sum(text.startswith(needle, at) for at in range(len(text)))
+        assert (TextEditor(text).replace(needle, "").metrics.selection_count or 1) == count
 
     def test_a_number_that_is_not_offered_changes_nothing_and_the_choice_stays(self) -> None:
         editor = TextEditor(THREE)

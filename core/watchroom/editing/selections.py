@@ -47,11 +47,32 @@ def matches(text: str, needle: str) -> Matches:
     count = 0
     at = text.find(needle)
     while at >= 0:
-        count += 1
-        if count <= MOST_CANDIDATES:
-            starts.append(at)
-        at = text.find(needle, at + 1)
-    return Matches(tuple(starts), count)
+        following = text.find(needle, at + 1)
+        step, found = following - at, 1
+        if 0 < step < len(needle):
+            # As long as the text goes on as it did, they follow on each other at this distance. To look for
+            # each would take hours where a long text repeats itself.
+            found += (step + _alike(text, at, following) - len(needle)) // step
+            following = text.find(needle, at + (found - 1) * step + 1)
+        if count < MOST_CANDIDATES:
+            starts += [at + number * step for number in range(min(found, MOST_CANDIDATES))]
+        count += found
+        at = following
+    return Matches(tuple(starts[:MOST_CANDIDATES]), count)
+
+
+def _alike(text: str, first: int, second: int) -> int:
+    """How many characters from ``first`` on are those from ``second`` on, which is the later one."""
+    length, step = 0, 1
+    while second + length < len(text):
+        if text[first + length : first + length + step] == text[second + length : second + length + step]:
+            length += step
+            step *= 2
+        elif step > 1:
+            step //= 2
+        else:
+            return length
+    return len(text) - second
 
 
 def tag_for(text: str) -> str:
