@@ -151,6 +151,20 @@ def test_a_source_that_is_no_text_any_more_changes_nothing(alice: Toolbox, tmp_p
     assert "mine\n" in alice.show_buffers()
 
 
+def test_a_private_file_that_is_no_text_any_more_is_not_written_over(alice: Toolbox, tmp_path: Path) -> None:
+    file = tmp_path / "team/agents/alice/plan.md"
+    ok(alice, "save_to_my_workspace", filename="plan.md", content="one\n")
+    ok(alice, "open_buffer", source="private", path="plan.md")
+    ok(alice, "plan_append", text="mine\n")
+    file.write_bytes(b"\xff\0")
+    for _ in range(2):
+        assert refused(alice, "plan_flush")["status"] == "PersistFailure"
+    assert file.read_bytes() == b"\xff\0"
+    file.write_text("one\n")
+    ok(alice, "plan_flush")
+    assert file.read_text() == "one\nmine\n"
+
+
 def test_a_task_that_has_ended_takes_nothing(workspace: Workspace, alice: Toolbox) -> None:
     ok(alice, "open_buffer", source="file", path="src/main.py")
     ok(alice, "main_append", text="print()\n")

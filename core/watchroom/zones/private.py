@@ -5,6 +5,7 @@ from __future__ import annotations
 from watchroom import names
 from watchroom.errors import Conflict, NotFound, NotText, PermissionDenied
 from watchroom.files import NotAFile
+from watchroom.journal.edits import edits
 from watchroom.model import MAX_TEXT_BYTES, UNCHECKED, Row, Write
 from watchroom.tree.layout import ROOTS, place
 from watchroom.zones.outside import OutsideEdits
@@ -39,9 +40,17 @@ class PrivateZone:
         return row
 
     def current(self, owner: str, filename: str) -> Row | None:
-        """The current version of a file, as it is on disk; None where there never was one. No reading."""
+        """The current version of a file, as it is on disk; None where there never was one. No reading.
+        Raises `NotText`, `TooLarge` where what stands there cannot be a version."""
         path = f"{self._store.registry.agent(owner).id}/{names.relative_path(filename)}"
-        return self._outside.check("private", path) or self._store.journal.head("private", path)
+        edit = self._outside.check("private", path)
+        if edit is not None and edit.version is not None:
+            return edit
+        head = self._store.journal.head("private", path)
+        refused = edit or next(edits(self._store.journal, "private", path), None)
+        if refused is not None and refused.seq > (head.seq if head else 0):
+            names.decoded(self._bytes(path) or b"")
+        return head
 
     def delete(self, actor: str, owner: str, filename: str, *, tool: str) -> Row:
         path = self._own_path(actor, owner, filename)
