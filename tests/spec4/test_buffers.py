@@ -9,6 +9,7 @@ import pytest
 from calls import ok, refused
 from watchroom import Json, Toolbox, Workspace
 from watchroom.journal import RowFilter
+from watchroom.model import MAX_TEXT_BYTES
 from watchroom.zones.buffers.buffers import LONGEST_NAME, MOST_OPEN
 from watchroom.zones.buffers.record import WHOLE_EVERY, read
 
@@ -168,6 +169,24 @@ class TestRows:
         refused(alice, "plan_replace", old_text="a")
         (row,) = workspace.journal.rows_before(10**9, only=RowFilter(zone="buffer", tool="plan_replace"))
         assert (row.path, row.outcome, row.error) == ("alice/plan", "denied", "invalid_arguments")
+
+    @pytest.mark.parametrize(
+        ("tool", "given", "code"),
+        [
+            ("plan_append", {"text": "a\0b"}, "not_text"),
+            ("plan_append", {"text": "x" * MAX_TEXT_BYTES}, "too_large"),
+            ("plan_replace", {"old_text": "", "new_text": "x"}, "empty_needle"),
+        ],
+    )
+    def test_what_could_not_be_done_is_told_and_noted_as_that(
+        self, workspace: Workspace, alice: Toolbox, tool: str, given: dict[str, Json], code: str
+    ) -> None:
+        write(alice, "one\n")
+        ok(alice, "open_buffer", source="collab", path="plan.md")
+        answer = refused(alice, tool, **given)
+        assert (answer["error"], answer["status"]) == (code, "NoOp")
+        (row,) = workspace.journal.rows_before(10**9, only=RowFilter(zone="buffer", tool=tool))
+        assert (row.version, row.outcome, row.error) == (None, "failed", code)
 
     def test_rows_carry_what_was_put_in_and_now_and_then_the_whole(
         self, workspace: Workspace, alice: Toolbox

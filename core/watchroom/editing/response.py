@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Flag, StrEnum, auto
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -51,6 +51,8 @@ class TextEditFlag(Flag):
 
 
 NO_FLAG = TextEditFlag(0)
+_REFUSED: Final = frozenset({"empty_needle", "too_large", "not_text"})
+"""Why nothing was done, where something was to be done."""
 
 
 class _Frozen(BaseModel):
@@ -92,6 +94,11 @@ class TextEditResponse(_Frozen):
     candidates: tuple[TextEditCandidate, ...] | None = None
     code: str = ""
     diff: str | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether what was asked for is so now, be it that nothing had to be done for it."""
+        return self.status in (TextEditStatus.SUCCESS, TextEditStatus.NO_OP) and self.code not in _REFUSED
 
 
 class OperationResult(_Frozen, Generic[T]):

@@ -13,9 +13,8 @@ from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 from watchroom.toolbox.tool import ADDS, Hints, Tool, define
 from watchroom.zones.buffers.buffers import Operation
-from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of, record_of
+from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of
 
-_DONE: Final = (TextEditStatus.SUCCESS, TextEditStatus.NO_OP)
 _ERRORS: Final = {TextEditStatus.MULTI_MATCH: "multi_match"}
 """Whatever else is said of it."""
 _MERGED: Final = "merged_with_conflicts"
@@ -39,13 +38,10 @@ def open_buffer(caller: Caller, args: take.OpenBuffer) -> give.BufferOpened:
 
 def opened(caller: Caller, args: take.OpenBuffer, row: Row) -> give.BufferOpened:
     """With the text: not everyone who edits is shown it before each question."""
-    record = record_of(row)
-    if record is None:
-        raise ValueError(row.path)
     (frame,) = caller.buffers.frames(caller.actor, only=name_of(row), language=caller.language)
     return give.BufferOpened(
         buffer=frame.name,
-        source=record.source,
+        source=row.message,
         tools=list(frame.tools),
         markdown=frame.shown.detail,
     )
@@ -137,7 +133,7 @@ def _told_again(caller: Caller, args: take.Arguments, row: Row) -> give.BufferEd
 
 def _told(caller: Caller, response: TextEditResponse, notice: str = "") -> give.BufferEdited:
     """An answer in the shape of results. One that did not do what was wanted tells so as failures do."""
-    done = response.status in _DONE or response.code == _MERGED
+    done = response.is_done or response.code == _MERGED
     code = _ERRORS.get(response.status, response.code)
     return give.BufferEdited(
         success=done,

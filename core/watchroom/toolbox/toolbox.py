@@ -150,7 +150,7 @@ class Toolbox:
         # Until its arguments are read, the text of a call is all that there is to keep.
         given: Mapping[str, Json] = {"content": arguments} if isinstance(arguments, str) else {}
         try:
-            tool = self._tool(tool_name)
+            tool = self._tool(tool_name, repeated)
             given = self._object(tool, arguments)
             validated = self._validated(tool, given)
             made = self._made_before(tool, repeated) if repeated else None
@@ -218,22 +218,24 @@ class Toolbox:
         return [tool for tool in tools().values() if self._has(tool)]
 
     def _of_open_buffers(self) -> list[Tool]:
-        return [buffer_tool(self.actor, name, tool) for name, tool in self._caller.buffers.tools(self.actor)]
+        found = self._caller.buffers.tools(self.actor, self.language)
+        return [buffer_tool(self.actor, name, tool) for name, tool in found]
 
-    def _found(self, name: str) -> Tool | None:
-        """A tool by its name: of an open buffer each, also those that its state does not offer."""
+    def _found(self, name: str, repeated: str = "") -> Tool | None:
+        """A tool by its name: of an open buffer each, also those that its state does not offer. A call that
+        is repeated may have been made before the buffer was closed."""
         tool = tools().get(name)
         if tool is None and not self._is_human and (of_buffer := tool_of(str(name))):
             buffer, which = of_buffer
-            if self.has_buffer(buffer):
+            if repeated or self.has_buffer(buffer):
                 return buffer_tool(self.actor, buffer, which)
         return tool
 
     def _has(self, tool: Tool) -> bool:
         return tool.for_humans if self._is_human else tool.for_agents
 
-    def _tool(self, name: str) -> Tool:
-        tool = self._found(name)
+    def _tool(self, name: str, repeated: str) -> Tool:
+        tool = self._found(name, repeated)
         if tool is None:
             raise UnknownTool(
                 tool=names.storable(str(name), 100), known=", ".join(tool.name for tool in self._tools())

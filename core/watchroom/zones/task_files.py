@@ -81,13 +81,18 @@ class TaskFiles:
         self._store.note_reading(actor, tool, ZONE, row.path, row.version)
         return content, row
 
-    def current(self, actor: str, path: str) -> tuple[str, Row | None]:
-        """Where a file has its rows (``TASK/PATH``), and the row of the file as it is on disk, None where
-        there never was one. No reading. Raises `WorkspaceNotBound`, `PathTraversalBlocked`, `InvalidPath`."""
+    def place(self, actor: str, path: str) -> str:
+        """Where a file has its rows (``TASK/PATH``). Raises `WorkspaceNotBound`, `PathTraversalBlocked`,
+        `InvalidPath`."""
+        return _row_path(self._of(actor)[0], tuple(task_path(path).split("/")))
+
+    def current(self, actor: str, path: str) -> Row | None:
+        """The row of a file as it is on disk, None where there never was one. No reading. Raises what
+        `place` raises, and `FolderDenied`."""
         task, bound = self._of(actor)
         parts = tuple(task_path(path).split("/"))
         with self._store.committer.exclusively() as commit:
-            return _row_path(task, parts), self._take_in(task, bound, parts, OUTSIDERS, commit)
+            return self._take_in(task, bound, parts, OUTSIDERS, commit)
 
     def write(
         self,

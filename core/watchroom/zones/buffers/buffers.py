@@ -49,13 +49,14 @@ from watchroom.zones.buffers.record import (
     WHOLE_EVERY,
     ZONE,
     BufferRecord,
-    known_path,
+    has_held,
     name_of,
     read,
     record_of,
     since_whole,
+    text_of,
 )
-from watchroom.zones.buffers.sources import Bound, Places, openers
+from watchroom.zones.buffers.sources import FLUSH, Bound, KnownSource, Places, openers, versions_of
 from watchroom.zones.store import Store
 
 MOST_OPEN: Final = 8
@@ -103,7 +104,7 @@ class _Held:
 
 
 class _Elsewhere(Exception):
-    """The same agent did something to the buffer in another process."""
+    """The buffer, or what it is opened from, has another newest version by now."""
 
 
 class Buffers:
@@ -132,20 +133,17 @@ class Buffers:
         if name:
             _check_name(name, reserved)
         bound = openers()[zone](self._places, actor, path)
-        with self._turn(actor):
-            open_now = {name_of(row): row for row in self._rows(actor)}
-            for known, row in open_now.items():
-                record = record_of(row)
-                if record is not None and (record.zone, record.path) == (bound.zone, bound.path):
-                    if name not in ("", known):
-                        raise BufferTaken(buffer=known, source=record.source)
-                    return row
-                if known == name and record is not None:
-                    raise BufferTaken(buffer=name, source=record.source)
-            if len(open_now) >= MOST_OPEN:
-                raise TooManyBuffers(most=MOST_OPEN, known=", ".join(sorted(open_now)))
-            chosen = name or _free_name(bound.path, open_now, reserved)
-            return self._begin(actor, chosen, bound, tool)
+        while True:
+            found = self._that_has(actor, bound, name)
+            if found is not None:
+                shown = Note(
+                    actor, tool, ZONE, found.path, message=bound.place, base=found.version, durable=False
+                )
+                return self._store.committer.commit(shown).row
+            base = bound.source.read()
+            with suppress(_Elsewhere), self._store.committer.exclusively() as commit:
+                if self._that_has(actor, bound, name) is None:
+                    return commit(self._begin(actor, bound, base, name, tool, reserved)).row
 
     def find(self, actor: str, name: str, *, language: Language = "en") -> OpenedBuffer:
         """An open buffer as it stands to its source now. Raises `BufferNotFound`, and what the source
@@ -165,10 +163,10 @@ class Buffers:
         record = record_of(head) if head else None
         return record.zone if record else None
 
-    def tools(self, actor: str) -> list[tuple[str, BufferTool]]:
+    def tools(self, actor: str, language: Language = "en") -> list[tuple[str, BufferTool]]:
         """The tools of an agent's open buffers, as their states allow them (spec 4 §5.4), by name."""
         found: list[tuple[str, BufferTool]] = []
-        with self._hold_all(actor, sorted(self.open_names(actor)), "en") as held:
+        with self._hold_all(actor, sorted(self.open_names(actor)), language) as held:
             buffers = [OpenBuffer(each.editor, each.binding) for each in held]
             first_pass(buffers)
             for each in held:
@@ -183,9 +181,12 @@ class Buffers:
 
     def frames(self, actor: str, *, only: str = "", language: Language = "en") -> tuple[Frame, ...]:
         """Both passes over an agent's buffers, or ``only`` that one (spec 4 §7.2): what its model is shown of
-        each, and the tools that it has for it. The one that was touched last comes first."""
+        each, and the tools that it has for it. The one that was touched last comes first. Raises
+        `BufferNotFound` if ``only`` that one is not open."""
         found = [only] if only else self.open_names(actor)
         with self._hold_all(actor, found, language) as held:
+            if only and not held:
+                raise BufferNotFound(buffer=only, known=self._known(actor))
             return frames([OpenBuffer(each.editor, each.binding) for each in held], language)
 
     def act(
@@ -219,12 +220,14 @@ class Buffers:
     def close(self, actor: str, name: str, *, tool: str, discard: bool = False) -> Row:
         """Close a buffer; its text stays in its rows. Raises `BufferNotFound`, `BufferUnflushed`."""
         with self._turn(f"{actor}/{name}"):
-            held = self._hold(actor, name, "en")
-            if held.binding.is_changed and not discard:
-                raise BufferUnflushed(buffer=name)
-            row = self._commit(held, Write(actor, tool, ZONE, held.row.path, None))
-            self._forget(held.row.path)
-            return row
+            while True:
+                held = self._hold(actor, name, "en")
+                if held.binding.is_changed and not discard:
+                    raise BufferUnflushed(buffer=name)
+                with suppress(_Elsewhere):
+                    row = self._commit(held.row, Write(actor, tool, ZONE, held.row.path, None))
+                    self._forget(row.path)
+                    return row
 
     @contextmanager
     def _hold_all(self, actor: str, found: list[str], language: Language) -> Iterator[list[_Held]]:
@@ -243,32 +246,47 @@ class Buffers:
         heads = self._store.journal.heads(ZONE, f"{actor}/")
         return sorted((row for row in heads if not row.deleted), key=lambda row: -row.seq)
 
-    def _begin(self, actor: str, name: str, bound: Bound, tool: str) -> Row:
-        base = bound.source.read()
-        path = f"{actor}/{name}"
-        with self._store.committer.exclusively() as commit:
-            head = self._store.journal.head(ZONE, path)
-            if head is not None and not head.deleted:
-                # Another process opened one of that name in between.
-                return head
-            version = (head.version or 0) if head else 0
-            record = BufferRecord(
-                bound.zone,
-                bound.path,
-                base.version,
-                len(base.text),
-                edition=1,
-                is_changed=False,
-                is_whole=True,
-                opened=version + 1,
-            )
-            detail = record.detail()
-            return commit(Write(actor, tool, ZONE, path, base.text, record.source, version, detail)).row
+    def _that_has(self, actor: str, bound: Bound, name: str) -> Row | None:
+        """The agent's buffer that has the source open, None if it may open one more by that name."""
+        open_now = {name_of(row): row for row in self._rows(actor)}
+        for known, row in open_now.items():
+            record = record_of(row)
+            if record is not None and (record.zone, record.path) == (bound.zone, bound.path):
+                if name not in ("", known):
+                    raise BufferTaken(buffer=known, source=bound.place)
+                return row
+            if known == name and record is not None:
+                raise BufferTaken(buffer=name, source=record.source)
+        if len(open_now) >= MOST_OPEN:
+            raise TooManyBuffers(most=MOST_OPEN, known=", ".join(sorted(open_now)))
+        return None
+
+    def _begin(
+        self, actor: str, bound: Bound, base: Sourced, name: str, tool: str, reserved: Collection[str]
+    ) -> Write:
+        """The first version of a buffer, made while nobody else writes. Raises `_Elsewhere` if the source
+        has moved on since it was read."""
+        journal = self._store.journal
+        if versions_of(journal.head(bound.zone, bound.path)) != base.version:
+            raise _Elsewhere
+        path = f"{actor}/{name or _free_name(bound.path, self.open_names(actor), reserved)}"
+        version = versions_of(journal.head(ZONE, path))
+        record = BufferRecord(
+            bound.zone,
+            bound.path,
+            base.version,
+            len(base.text),
+            edition=1,
+            is_changed=False,
+            is_whole=True,
+            opened=version + 1,
+        )
+        return Write(actor, tool, ZONE, path, base.text, bound.place, version, record.detail())
 
     def _hold(self, actor: str, name: str, language: Language) -> _Held:
         path = f"{actor}/{name}"
-        head = self._store.journal.head(ZONE, path) if _NAME.fullmatch(name) else None
-        if head is None or head.deleted:
+        head = self._newest(actor, path) if _NAME.fullmatch(name) else None
+        if head is None:
             raise BufferNotFound(buffer=names.storable(name, 100), known=self._known(actor))
         with self._lock:
             held = self._held.get((path, language))
@@ -281,6 +299,42 @@ class Buffers:
             while len(self._held) > _MOST_HELD:
                 self._held.popitem(last=False)
         return held
+
+    def _newest(self, actor: str, path: str) -> Row | None:
+        """The newest row of an open buffer, None if it is not open."""
+        while (head := self._store.journal.head(ZONE, path)) and (record := record_of(head)):
+            written = self._flushed(actor, head, record)
+            if written is None:
+                return head
+            with suppress(_Elsewhere):
+                self._finish_flush(head, record, written)
+        return None
+
+    def _flushed(self, actor: str, head: Row, record: BufferRecord) -> Row | None:
+        """What a flush of this buffer wrote to the source before it could make its row: it was cut off, or
+        is under way in another process."""
+        journal = self._store.journal
+        written = journal.version(record.zone, record.path, record.base + 1)
+        if written is None or (written.actor, written.tool) != (actor, FLUSH):
+            return None
+        return written if has_held(journal, head, journal.content(written.seq) or "") else None
+
+    def _finish_flush(self, head: Row, record: BufferRecord, written: Row) -> None:
+        journal = self._store.journal
+        text = text_of(journal, head)
+        is_whole = since_whole(journal, head) + 1 >= WHOLE_EVERY
+        after = record._replace(
+            base=written.version or 0,
+            opened=None,
+            is_changed=text != journal.content(written.seq),
+            is_whole=is_whole,
+            marks=None,
+            at=None,
+            removed=None,
+        )
+        content = text if is_whole else ""
+        draft = Write(written.actor, FLUSH, ZONE, head.path, content, written.message, detail=after.detail())
+        self._commit(head, draft)
 
     def _known(self, actor: str) -> str:
         return ", ".join(sorted(self.open_names(actor))) or "-"
@@ -295,10 +349,9 @@ class Buffers:
         editor = TextEditor(found.text, name=name, language=language, version=record.edition)
         if found.sought is not None:
             editor.replace(found.sought.old, found.sought.new)
-        bound = openers()[record.zone](self._places, actor, known_path(record.zone, record.path))
         binding = DataSourceBinding(
             editor,
-            bound.source,
+            KnownSource(self._places, actor, record.zone, record.path),
             name=name,
             language=language,
             base=Sourced(found.base, record.base),
@@ -364,16 +417,19 @@ class Buffers:
                 after, content = after._replace(at=change.at, removed=change.removed), change.text
         elif held.since_whole + 1 >= WHOLE_EVERY and not sought:
             after, content = after._replace(is_whole=True), editor.snapshot()
+        if after.is_whole and not (after.is_changed or moved):
+            # The source may have got another text without another version, as the template of a board.
+            after = after._replace(opened=(held.row.version or 0) + 1)
         detail = {**after.detail(), **answer}
-        row = self._commit(held, Write(actor, tool, ZONE, held.row.path, content, message, detail=detail))
+        row = self._commit(held.row, Write(actor, tool, ZONE, held.row.path, content, message, detail=detail))
         held.row, held.record = row, after
         held.since_whole = 0 if after.is_whole else held.since_whole + 1
 
-    def _commit(self, held: _Held, draft: Write) -> Row:
+    def _commit(self, newest: Row, draft: Write) -> Row:
         """Make the buffer's next version. Raises `_Elsewhere` if it has another newest one by now."""
         with self._store.committer.exclusively() as commit:
             head = self._store.journal.head(ZONE, draft.path)
-            if head is None or head.seq != held.row.seq:
+            if head is None or head.seq != newest.seq:
                 raise _Elsewhere
             return commit(draft._replace(expected=head.version or 0)).row
 
@@ -412,7 +468,7 @@ def _noticed(binding: DataSourceBinding) -> str:
 
 
 def _outcome(response: TextEditResponse) -> Outcome:
-    return "ok" if response.status in (TextEditStatus.SUCCESS, TextEditStatus.NO_OP) else "failed"
+    return "ok" if response.is_done else "failed"
 
 
 def _written(arguments: Mapping[str, Json]) -> str:

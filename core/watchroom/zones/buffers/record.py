@@ -120,6 +120,18 @@ def _changed(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
     return text
 
 
+def has_held(journal: Journal, row: Row, text: str) -> bool:
+    """Whether that was the buffer's text at a version, or one of the last before it."""
+    last = row.version or 0
+    for each, _ in reversed(journal.versions(ZONE, row.path, after=max(0, last - WHOLE_EVERY), until=last)):
+        record = record_of(each)
+        if record is None:
+            return False
+        if record.length == len(text) and text_of(journal, each) == text:
+            return True
+    return False
+
+
 def since_whole(journal: Journal, row: Row) -> int:
     """How many versions lie after the newest one that carries the whole text."""
     version = row.version or 0

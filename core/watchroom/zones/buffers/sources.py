@@ -9,11 +9,13 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Final, NamedTuple, TypeAlias
 
+from watchroom import names
 from watchroom.editing import DataSource, Sourced, SourceMoved
-from watchroom.errors import Conflict
+from watchroom.errors import Conflict, NotFound
 from watchroom.model import Row, Zone
 from watchroom.registry import Registry
 from watchroom.zones.boards import BoardZone
+from watchroom.zones.buffers.record import known_path
 from watchroom.zones.collab import CollabZone
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.task_files import TaskFiles
@@ -42,6 +44,11 @@ class Bound(NamedTuple):
     zone: Zone
     path: str
     source: DataSource
+
+    @property
+    def place(self) -> str:
+        """As its agent is told of it."""
+        return f"{self.zone}:{known_path(self.zone, self.path)}"
 
 
 Opener: TypeAlias = Callable[[Places, str, str], Bound]
@@ -123,10 +130,10 @@ class FileSource:
         self._path = path
 
     def version(self) -> int:
-        return versions_of(self._files.current(self._actor, self._path)[1])
+        return versions_of(self._files.current(self._actor, self._path))
 
     def read(self) -> Sourced:
-        row = self._files.current(self._actor, self._path)[1]
+        row = self._files.current(self._actor, self._path)
         if row is None or row.deleted:
             return Sourced("", versions_of(row))
         content, row = self._files.read(self._actor, self._path, tool=READ)
@@ -142,19 +149,46 @@ class FileSource:
         return versions_of(row)
 
 
+class KnownSource:
+    """What a buffer was opened from, by where it has its rows. Its agent may have been moved meanwhile, to
+    another task or another place in the team: then it can be neither read nor written, until it is back."""
+
+    def __init__(self, places: Places, actor: str, zone: Zone, path: str) -> None:
+        self._places = places
+        self._actor = actor
+        self._zone = zone
+        self._path = path
+
+    def version(self) -> int:
+        return self._found().version()
+
+    def read(self) -> Sourced:
+        return self._found().read()
+
+    def write(self, text: str, expected: int, message: str = "") -> int:
+        return self._found().write(text, expected, message)
+
+    def _found(self) -> DataSource:
+        known = known_path(self._zone, self._path)
+        bound = openers()[self._zone](self._places, self._actor, known)
+        if bound.path != self._path:
+            raise NotFound(path=self._path, zone=self._zone)
+        return bound.source
+
+
 def _private(places: Places, actor: str, path: str) -> Bound:
-    places.private.current(actor, path)
+    places.registry.agent(actor)
+    names.relative_path(path)
     return Bound("private", f"{actor}/{path}", PrivateSource(places.private, actor, path))
 
 
 def _collab(places: Places, actor: str, path: str) -> Bound:
-    places.collab.current(path)
+    names.relative_path(path)
     return Bound("collab", path, CollabSource(places.collab, actor, path))
 
 
 def _file(places: Places, actor: str, path: str) -> Bound:
-    where, _ = places.files.current(actor, path)
-    return Bound("file", where, FileSource(places.files, actor, path))
+    return Bound("file", places.files.place(actor, path), FileSource(places.files, actor, path))
 
 
 _OWN: Final[Mapping[str, Opener]] = {"private": _private, "collab": _collab, "file": _file}
