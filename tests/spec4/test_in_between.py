@@ -6,12 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.committer import Committer
 from watchroom.journal import RowFilter
+from watchroom.model import Row
+from watchroom.zones import CollabZone
 from watchroom_whiteboards.whiteboards import Whiteboards
 
 Between = Callable[[Callable[[], object]], None]
@@ -88,6 +91,24 @@ class TestAnotherProcess:
         assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\nthree\n"
         assert workspace.buffers.find("alice", "plan").syncing == "Synced"
         assert not workspace.journal.refused("collab", "plan.md")
+
+    def test_its_flush_during_a_flush_is_no_conflict(
+        self, workspace: Workspace, alice: Toolbox, elsewhere: Toolbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ok(alice, "open_buffer", source="collab", path="plan.md")
+        ok(alice, "plan_append", text="one\n")
+        original = CollabZone.write
+
+        def write_after(*given: Any, **named: Any) -> Row:
+            monkeypatch.setattr(CollabZone, "write", original)
+            ok(elsewhere, "plan_append", text="two\n")
+            ok(elsewhere, "plan_flush")
+            return original(*given, **named)
+
+        monkeypatch.setattr(CollabZone, "write", write_after)
+        ok(alice, "plan_flush")
+        assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\n"
+        assert text(workspace) == "one\ntwo\n"
 
 
 @pytest.mark.parametrize("kind", ["private", "collab", "file", "board"])

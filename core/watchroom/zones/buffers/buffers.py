@@ -207,6 +207,7 @@ class Buffers:
                 held.changed.clear()
                 try:
                     response = operation(held.editor, held.binding)
+                    self._check_whose_conflict(held, actor, response)
                     self._keep(held, actor, tool, response, arguments)
                 except _Elsewhere:
                     self._forget(held.row.path)
@@ -360,6 +361,13 @@ class Buffers:
         held = _Held(head, record, editor, binding, since_whole(journal, head), [])
         editor.subscribe(held.changed.append)
         return held
+
+    def _check_whose_conflict(self, held: _Held, actor: str, response: TextEditResponse) -> None:
+        """Raises `_Elsewhere` where it was a flush of the same buffer that came first."""
+        if response.status is TextEditStatus.EXTERNAL_CONFLICT:
+            newest = self._newest(actor, held.row.path)
+            if newest is None or newest.seq != held.row.seq:
+                raise _Elsewhere
 
     def _keep(
         self,
