@@ -10,7 +10,8 @@ from calls import ok, refused
 from watchroom import Json, Toolbox, Workspace
 from watchroom.journal import RowFilter
 from watchroom.model import MAX_TEXT_BYTES
-from watchroom.zones.buffers.buffers import LONGEST_NAME, MOST_OPEN
+from watchroom.zones.buffers.buffers import MOST_OPEN
+from watchroom.zones.buffers.naming import LONGEST_NAME
 from watchroom.zones.buffers.record import WHOLE_EVERY, read
 
 
@@ -112,7 +113,7 @@ class TestClosing:
     def test_its_tools_go_with_it(self, alice: Toolbox) -> None:
         ok(alice, "open_buffer", source="collab", path="plan.md")
         ok(alice, "close_buffer", buffer="plan")
-        assert refused(alice, "plan_append", text="x")["error"] == "unknown_tool"
+        assert refused(alice, "plan_append", text="x")["error"] == "buffer_not_found"
         assert [each["name"] for each in alice.get_tool_definitions(toolsets=["buffer"])] == ["open_buffer"]
         assert refused(alice, "close_buffer", buffer="plan")["error"] == "buffer_not_found"
         assert refused(alice, "close_buffer", buffer="../plan")["error"] == "buffer_not_found"
@@ -213,6 +214,15 @@ class TestRows:
         assert found.text == "two two\n"
         assert found.sought is not None
         assert found.sought.new == str(2 * WHOLE_EVERY + 2)
+
+
+def test_a_difference_without_end_is_cut(alice: Toolbox) -> None:
+    ok(alice, "open_buffer", source="collab", path="plan.md")
+    ok(alice, "plan_append", text="a line\n" * 100_000)
+    answer = ok(alice, "plan_diff")
+    assert len(answer["diff"]) < 21_000
+    assert "more characters]" in answer["diff"].splitlines()[-1]
+    assert len(answer["markdown"]) < 22_000
 
 
 class TestProcesses:

@@ -11,6 +11,7 @@ from watchroom.model import Json, Row
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
+from watchroom.toolbox.missed import cut
 from watchroom.toolbox.tool import ADDS, Hints, Tool, define
 from watchroom.zones.buffers.buffers import Operation
 from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of
@@ -135,6 +136,9 @@ def _told(caller: Caller, response: TextEditResponse, notice: str = "") -> give.
     """An answer in the shape of results. One that did not do what was wanted tells so as failures do."""
     done = response.is_done or response.code == _MERGED
     code = _ERRORS.get(response.status, response.code)
+    if response.diff is not None:
+        shown = cut(response.diff, caller.texts, "editing.label.cut")
+        response = response.model_copy(update={"diff": shown})
     return give.BufferEdited(
         success=done,
         error=None if done else code,

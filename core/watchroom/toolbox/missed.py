@@ -43,9 +43,9 @@ def unified(old: str, new: str) -> str:
     return data[start:].decode() if start else ""
 
 
-def cut(diff: str, texts: Catalogue) -> str:
-    """The diff as far as it is given, and how much is not."""
+def cut(diff: str, texts: Catalogue, said: str = "conflict.cut") -> str:
+    """The diff as far as it is given, and how much is not, in the words of ``said``."""
     if len(diff) <= LONGEST:
         return diff
     kept = diff[: diff.rfind("\n", 0, LONGEST) + 1] or diff[:LONGEST] + "\n"
-    return kept + texts("conflict.cut", count=len(diff) - len(kept))
+    return kept + texts(said, count=len(diff) - len(kept))

@@ -40,6 +40,7 @@ from watchroom.toolbox.results import ConflictFailure, Failure, Result
 from watchroom.toolbox.schemas import Definition, Format, definition
 from watchroom.toolbox.tool import Tool
 from watchroom.zones import Store
+from watchroom.zones.buffers.errors import BufferNotFound
 from watchroom.zones.buffers.record import CLOSE
 
 ToolResult = dict[str, Json]
@@ -236,6 +237,9 @@ class Toolbox:
 
     def _tool(self, name: str, repeated: str) -> Tool:
         tool = self._found(name, repeated)
+        if tool is None and not self._is_human and (of_buffer := tool_of(str(name))):
+            known = ", ".join(sorted(self._caller.buffers.open_names(self.actor))) or "-"
+            raise BufferNotFound(buffer=names.storable(of_buffer[0], 100), known=known)
         if tool is None:
             raise UnknownTool(
                 tool=names.storable(str(name), 100), known=", ".join(tool.name for tool in self._tools())

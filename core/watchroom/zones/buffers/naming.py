@@ -1,0 +1,46 @@
+"""What buffers are called: their tools are called so, too. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from watchroom import names
+from watchroom.editing import tool_name
+from watchroom.editing.matrix import EDIT_TOOLS, SYNC_TOOLS
+from watchroom.zones.buffers.errors import InvalidBuffer
+
+LONGEST_NAME: Final = 24
+_NAME: Final = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{LONGEST_NAME - 1}}}", re.ASCII)
+_NOT_OF_NAMES: Final = re.compile("[^a-z0-9_-]+")
+
+
+def can_be_name(given: str) -> bool:
+    """Whether a buffer may be called so, whatever tools there are."""
+    return _NAME.fullmatch(given) is not None
+
+
+def check_name(name: str, reserved: Collection[str]) -> None:
+    """Raises `InvalidBuffer` for a name that a buffer cannot have, or by which one of its tools would be
+    called as one of the ``reserved``."""
+    shown = names.storable(name, 100)
+    if not can_be_name(name):
+        raise InvalidBuffer(given=shown, rule="buffer_characters")
+    if _is_reserved(name, reserved):
+        raise InvalidBuffer(given=shown, rule="reserved")
+
+
+def _is_reserved(name: str, reserved: Collection[str]) -> bool:
+    return any(tool_name(name, tool) in reserved for tool in (*EDIT_TOOLS, *SYNC_TOOLS))
+
+
+def free_name(path: str, taken: Collection[str], reserved: Collection[str]) -> str:
+    """A name for a buffer, from that of its file."""
+    stem = path.rpartition("/")[2].partition(".")[0].lower()
+    stem = _NOT_OF_NAMES.sub("-", stem).strip("-_")[: LONGEST_NAME - 3].strip("-_") or "text"
+    name, number = stem, 1
+    while name in taken or _is_reserved(name, reserved):
+        number += 1
+        name = f"{stem}-{number}"
+    return name
