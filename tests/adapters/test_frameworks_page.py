@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -135,5 +137,9 @@ def test_pydantic_ai(alice: Toolbox) -> None:
             return ModelResponse(parts=[ToolCallPart(*CALLS[len(told)])])
         return ModelResponse(parts=[TextPart("Done.")])
 
-    exec(example("pydantic-ai"), {"alice": alice, "model": FunctionModel(scripted)})
+    with closing(asyncio.new_event_loop()) as loop:
+        # ``run_sync`` takes the thread's loop, and leaves behind one that it makes.
+        asyncio.set_event_loop(loop)
+        exec(example("pydantic-ai"), {"alice": alice, "model": FunctionModel(scripted)})
+        asyncio.set_event_loop(None)
     assert [each["success"] for each in told] == [False, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from calls import ok, refused
@@ -56,14 +57,16 @@ def collided(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
 @asynccontextmanager
 async def at_noon(journal: Journal, size: tuple[int, int], language: Language = "en") -> AsyncIterator[Desk]:
     """The live dashboard, whose clock stands, in front of the one conflict that there is."""
-    app = WatchroomApp(journal, place="team/", language=language)
-    app.now = lambda: NOON  # type: ignore[method-assign]
-    async with app.run_test(size=size, notifications=True) as pilot:
-        desk = Desk(app, pilot)
-        await desk.until(lambda: desk.model.conflicts, "the conflict")
-        await app.push_screen(MergeScreen(desk.model.conflicts[0].row))
-        await has_opened_merge(desk)
-        yield desk
+    with TemporaryDirectory() as elsewhere, Workspace.open(elsewhere) as workspace:
+        # Something to act on, though nothing is done: where one may only look, the keys are others.
+        app = WatchroomApp(journal, place="team/", language=language, open_workspace=lambda: workspace)
+        app.now = lambda: NOON  # type: ignore[method-assign]
+        async with app.run_test(size=size, notifications=True) as pilot:
+            desk = Desk(app, pilot)
+            await desk.until(lambda: desk.model.conflicts, "the conflict")
+            await app.push_screen(MergeScreen(desk.model.conflicts[0].row))
+            await has_opened_merge(desk)
+            yield desk
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -1,0 +1,49 @@
+"""Where one may only look (``--view``): live, and nothing can be changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from calls import ok
+from tui.driving import MIDDLE, Desk
+from tui.team import has_opened_merge
+from watchroom import Toolbox, Workspace
+from watchroom.tree.layout import CONTROL
+from watchroom_tui.app import WatchroomApp
+
+
+@asynccontextmanager
+async def looking_at(workspace: Workspace) -> AsyncIterator[Desk]:
+    app = WatchroomApp(workspace.journal, place="team/", control=os.path.join(workspace.root, CONTROL))
+    async with app.run_test(size=MIDDLE, notifications=True) as pilot:
+        desk = Desk(app, pilot)
+        await desk.has_taken_in(workspace)
+        yield desk
+
+
+async def test_what_agents_do_is_seen_as_it_happens(workspace: Workspace, alice: Toolbox) -> None:
+    async with looking_at(workspace) as desk:
+        await desk.sees("live, view only")
+        ok(alice, "save_to_my_workspace", filename="new.md", content="x")
+        await desk.sees("new.md")
+
+
+async def test_no_act_is_offered_and_none_is_done(workspace: Workspace, conflict: int) -> None:
+    before = workspace.journal.last_seq()
+    async with looking_at(workspace) as desk:
+        await desk.goes_to("2", "agents")
+        assert "m message" not in desk.lines()[-1]
+        for key in ("m", "p", "X"):
+            await desk.press(key)
+            await desk.is_told("You may look, and change nothing here")
+        await desk.goes_to("6", "boards")
+        await desk.press("e")
+        await desk.is_told("You may look, and change nothing here")
+        await desk.press("exclamation_mark")
+        await has_opened_merge(desk)
+        await desk.press("i", "w")
+        await desk.is_told("You may look, and change nothing here")
+    workspace.flush()
+    assert workspace.journal.last_seq() == before
