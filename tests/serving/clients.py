@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Thread
@@ -15,15 +15,25 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from watchroom import Toolbox, Workspace
+from watchroom.serving.asking import SECONDS, Asking
 from watchroom.serving.http import PATH, http_app, http_server
 from watchroom.serving.resources import Resources
 from watchroom.serving.server import make_server
 
 
-def within(workspace: Workspace, toolbox: Toolbox, **given: Any) -> Client:
+def within(
+    workspace: Workspace,
+    toolbox: Toolbox,
+    *,
+    asks: Sequence[str] = (),
+    seconds: float = SECONDS,
+    client: Mapping[str, Any] | None = None,
+    **given: Any,
+) -> Client:
     """A client in this process, of a server for one agent."""
     resources = Resources(workspace.journal, toolbox.language)
-    return Client(make_server(lambda context: toolbox, resources, **given))
+    asking = Asking(workspace, asks, seconds)
+    return Client(make_server(lambda context: toolbox, resources, asking, **given), **(client or {}))
 
 
 def over_stdio(root: Path, agent: str, *more: str) -> Client:

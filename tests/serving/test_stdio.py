@@ -50,6 +50,11 @@ def test_who_is_not_registered_is_told_so(root: Path) -> None:
 
 def test_wrong_usage_is_told(root: Path) -> None:
     Workspace.open(root, agents=["alice"]).close()
-    for arguments in (["--agent", "alice", "--toolsets", "colab"], ["--http", "70000"], []):
+    for arguments in (
+        ["--agent", "alice", "--toolsets", "colab"],
+        ["--agent", "alice", "--ask", "colab_write"],
+        ["--http", "70000"],
+        [],
+    ):
         ended = spawned("mcp", str(root), *arguments, given="")
         assert (ended.returncode, ended.stdout) == (2, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import uvicorn
@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 
 from watchroom.runtime.threads import in_own_thread
+from watchroom.serving.asking import Asking
 from watchroom.serving.place import Place
 from watchroom.serving.resources import Resources
 from watchroom.serving.server import Context, make_server
@@ -36,9 +37,14 @@ class _Verifier:
 
 
 def http_app(
-    place: Place, *, host: str = LOOPBACK, language: Language = "en", toolsets: Iterable[str] | None = None
+    place: Place,
+    *,
+    host: str = LOOPBACK,
+    language: Language = "en",
+    toolsets: Iterable[str] | None = None,
+    asks: Collection[str] = (),
 ) -> Starlette:
-    """The server as an ASGI application, at `PATH`."""
+    """The server as an ASGI application, at `PATH`; people approve of the calls of the tools ``asks``."""
     toolboxes: dict[str, Toolbox] = {}
 
     def caller(context: Context) -> Toolbox:
@@ -52,7 +58,7 @@ def http_app(
             toolbox = toolboxes.setdefault(agent, place.tools(agent))
         return toolbox
 
-    server = make_server(caller, Resources(place.journal, language), toolsets=toolsets)
+    server = make_server(caller, Resources(place.journal, language), Asking(place, asks), toolsets=toolsets)
     return server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from watchroom.journal import Journal
+from watchroom.mail import Mailroom
 from watchroom.toolbox import Toolbox
+from watchroom.zones import Requests
 from watchroom.zones.tokens import Tokens
 
 
@@ -14,6 +16,12 @@ class Place(Protocol):
 
     @property
     def journal(self) -> Journal: ...
+
+    @property
+    def requests(self) -> Requests: ...
+
+    @property
+    def mailroom(self) -> Mailroom: ...
 
     @property
     def access(self) -> Tokens: ...

@@ -6,6 +6,7 @@ Who calls is known by the transport (``--agent`` on stdio, a token on HTTP), nev
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
 
@@ -13,8 +14,9 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
-from watchroom.model import Json
 from watchroom.runtime.threads import in_own_thread
+from watchroom.serving.asking import Asking
+from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.serving.resources import Resources
 from watchroom.serving.results import call_result
 from watchroom.toolbox import Toolbox
@@ -27,9 +29,15 @@ Caller: TypeAlias = Callable[[Context], Toolbox]
 
 
 def make_server(
-    caller: Caller, resources: Resources, *, toolsets: Iterable[str] | None = None, instructions: str = ""
+    caller: Caller,
+    resources: Resources,
+    asking: Asking,
+    *,
+    toolsets: Iterable[str] | None = None,
+    instructions: str = "",
 ) -> Server[Any]:
-    """A server whose tools are those of the caller's toolbox, or of some of its ``toolsets``."""
+    """A server whose tools are those of the caller's toolbox, or of some of its ``toolsets``. What people
+    have to approve of, they are asked by ``asking``."""
     wanted = None if toolsets is None else tuple(toolsets)
 
     async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
@@ -37,10 +45,23 @@ def make_server(
         definitions = await in_own_thread(given, "mcp", toolsets=wanted)
         return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        arguments: dict[str, Json] = params.arguments or {}
-        result = await in_own_thread(caller(context).dispatch_tool_call, params.name, arguments)
-        return call_result(result)
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        toolbox = caller(context)
+        if not await in_own_thread(asking.wants, toolbox, params.name):
+            return call_result(
+                await in_own_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
+            )
+        try:
+            asked = await asking.ask(context, toolbox, params)
+        except (CallRejected, CallUnanswered) as error:
+            return call_result(toolbox.refuse(params.name, params.arguments or {}, error))
+        if isinstance(asked, types.InputRequiredResult):
+            return asked
+        # By its key the call is made once, however often the client asks with the same approval.
+        made = partial(toolbox.dispatch_tool_call, params.name, asked.arguments, call=asked.key, again=True)
+        return call_result(await in_own_thread(made))
 
     async def list_resources(context: Context, params: Paging) -> types.ListResourcesResult:
         found, more = await in_own_thread(resources.listed, params.cursor if params else None)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mcp.server.stdio import stdio_server
 
+from watchroom.serving.asking import Asking
 from watchroom.serving.place import Place
 from watchroom.serving.resources import Resources
 from watchroom.serving.server import make_server
 
 
-async def serve_stdio(place: Place, agent: str, *, toolsets: Iterable[str] | None = None) -> None:
-    """Serve ``agent`` until the client closes its end. Raises `UnknownAgent`."""
+async def serve_stdio(
+    place: Place, agent: str, *, toolsets: Iterable[str] | None = None, asks: Collection[str] = ()
+) -> None:
+    """Serve ``agent`` until the client closes its end; people approve of the calls of the tools ``asks``.
+    Raises `UnknownAgent`."""
     toolbox = place.tools(agent)
     resources = Resources(place.journal, toolbox.language)
     server = make_server(
-        lambda context: toolbox, resources, toolsets=toolsets, instructions=toolbox.system_prompt()
+        lambda context: toolbox,
+        resources,
+        Asking(place, asks),
+        toolsets=toolsets,
+        instructions=toolbox.system_prompt(),
     )
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())

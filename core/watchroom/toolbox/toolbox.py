@@ -30,7 +30,7 @@ from watchroom.errors import (
 from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row, Zone
 from watchroom.sandbox.errors import CommandFailed, CommandInterrupted, CommandStopped, CommandTimeout
-from watchroom.texts import Language
+from watchroom.texts import Catalogue, Language
 from watchroom.toolbox.arguments import Arguments
 from watchroom.toolbox.buffers import buffer_tool
 from watchroom.toolbox.caller import Caller, Zones
@@ -105,6 +105,15 @@ class Toolbox:
         of_buffers = self._of_open_buffers() if takes_buffers else []
         found = [tool for tool in found if has_task or tool.toolset not in _OF_TASKS]
         return [*(tool for tool in found if of_buffers or tool.name != CLOSE), *of_buffers]
+
+    @property
+    def texts(self) -> Catalogue:
+        """What is said to this actor, in its language."""
+        return self._caller.texts
+
+    def refuse(self, tool_name: str, arguments: Mapping[str, Json], error: WatchroomError) -> ToolResult:
+        """The result of a call that is not made because of ``error``; a refused call is a row as well."""
+        return self._refusal(tool_name, arguments, error)
 
     def show_buffers(self) -> str:
         """What to show a model of this agent's open buffers before its turn, as Markdown; empty if none is

@@ -25,15 +25,21 @@ def declare_mcp(parser: ArgumentParser, words: Catalogue) -> None:
     who.add_argument("--agent", metavar="ID", help=words("cli.argument.mcp_agent"))
     who.add_argument("--http", metavar="PORT", type=int, help=words("cli.argument.mcp_http"))
     parser.add_argument("--toolsets", help=words("cli.argument.mcp_toolsets"))
+    parser.add_argument(
+        "--ask", action="append", default=[], metavar="TOOL", help=words("cli.argument.mcp_ask")
+    )
 
 
 def run_mcp(given: Namespace, words: Catalogue) -> int:
     from watchroom.serving.toolsets import DEFAULT, TOOLSETS
+    from watchroom.toolbox.offered import tools as offered
 
     toolsets: Sequence[str] = DEFAULT if given.toolsets is None else tuple(given.toolsets.split(","))
     if unknown := set(toolsets) - set(TOOLSETS):
         known = ", ".join(TOOLSETS)
         raise WrongUsage(words("cli.tools.unknown", given=", ".join(sorted(unknown)), known=known))
+    if unknown := set(given.ask) - offered().keys():
+        raise WrongUsage(words("cli.mcp.no_tool", given=", ".join(sorted(unknown))))
     # Standard output is the protocol's.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
@@ -41,13 +47,14 @@ def run_mcp(given: Namespace, words: Catalogue) -> int:
             from watchroom.serving.stdio import serve_stdio
 
             workspace.tools(given.agent)
-            asyncio.run(serve_stdio(workspace, given.agent, toolsets=toolsets))
+            asyncio.run(serve_stdio(workspace, given.agent, toolsets=toolsets, asks=given.ask))
         else:
             from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
 
             if not 0 < given.http < 65_536:
                 raise WrongUsage(words("cli.mcp.port"))
-            app = http_app(workspace, language=workspace.config.language, toolsets=toolsets)
+            language = workspace.config.language
+            app = http_app(workspace, language=language, toolsets=toolsets, asks=given.ask)
             print(words("cli.mcp.serving", url=f"http://{LOOPBACK}:{given.http}{PATH}"), file=sys.stderr)
             asyncio.run(http_server(app, given.http).serve())
     return 0

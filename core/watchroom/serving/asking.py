@@ -1,0 +1,169 @@
+"""Calls that a person has to approve of first: asked in the client, where that can be, and in the dashboard.
+
+Whoever answers first, counts. Without an answer the call is not made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
+from watchroom.model import HUMAN_PREFIX, Json
+from watchroom.requests import Answer, AskedCall, Decision, Request, arguments_of
+from watchroom.runtime.threads import in_own_thread
+from watchroom.serving.errors import CallRejected, CallUnanswered
+from watchroom.serving.place import Place
+from watchroom.texts import Catalogue
+from watchroom.toolbox import Toolbox
+from watchroom.toolbox.agent_tools import writes_as
+
+SECONDS: Final = 600.0
+"""So long people may take."""
+_CALL: Final = "call"
+_KEY: Final = "approve"
+_FIELD: Final = "approved"
+_LONGEST: Final = 2000
+"""Characters of a call that are shown in a client; the dashboard has all of it."""
+
+
+class Approved(NamedTuple):
+    """A call that may be made, with these arguments; ``key`` is its own, so that it is made once."""
+
+    arguments: Mapping[str, Json]
+    key: str
+
+
+class Asking:
+    """Asks people about the calls of the tools ``asks``, and of flushes that write as these do."""
+
+    def __init__(self, place: Place, asks: Collection[str], seconds: float = SECONDS) -> None:
+        self._place = place
+        self._asks = frozenset(asks)
+        self._seconds = seconds
+
+    def wants(self, toolbox: Toolbox, tool: str) -> bool:
+        """Whether a person has to approve of the tool's calls."""
+        return bool(self._asks) and (tool in self._asks or writes_as(toolbox, tool) in self._asks)
+
+    async def ask(
+        self, context: ServerRequestContext[Any, Any], toolbox: Toolbox, params: types.CallToolRequestParams
+    ) -> Approved | types.InputRequiredResult:
+        """Wait for a person's word; or have the client ask, which then makes the call once more. Raises
+        `CallRejected`, `CallUnanswered`."""
+        arguments: dict[str, Json] = params.arguments or {}
+        asked = AskedCall(_CALL, params.name, json.dumps(arguments, ensure_ascii=False))
+        path = await in_own_thread(self._opened, toolbox, asked, params.request_state)
+        can_elicit = _can_elicit(context)
+        if can_elicit and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            said = (params.input_responses or {}).get(_KEY)
+            if not isinstance(said, types.ElicitResult):
+                ended = await in_own_thread(self._place.requests.ended, path)
+                if ended is None:
+                    form = types.ElicitRequest(params=_form(asked, toolbox))
+                    return types.InputRequiredResult(input_requests={_KEY: form}, request_state=path)
+            else:
+                await in_own_thread(self._take, toolbox, path, said)
+        answer = await self._answered(context, toolbox, asked, path, elicits=can_elicit)
+        return Approved(_arguments(answer, arguments), path)
+
+    def _opened(self, toolbox: Toolbox, asked: AskedCall, state: str | None) -> str:
+        """Where the request stands: the one that the client goes on with, if it is about this very call."""
+        mine = f"{toolbox.actor}/mcp/"
+        if state is not None and state.startswith(mine):
+            row = self._place.journal.version("request", state, 1)
+            if row is not None and self._place.requests.read(row).calls == (asked,):
+                return state
+        path = mine + uuid.uuid4().hex[:12]
+        expires = time.time_ns() + int(self._seconds * 1e9)
+        self._place.requests.ask(toolbox.actor, path, Request("approve", calls=(asked,), expires=expires))
+        return path
+
+    async def _answered(
+        self,
+        context: ServerRequestContext[Any, Any],
+        toolbox: Toolbox,
+        asked: AskedCall,
+        path: str,
+        *,
+        elicits: bool,
+    ) -> Answer | None:
+        """Until somebody answers, or the time is over."""
+        requests = self._place.requests
+        loop, called = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(_: object) -> None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(called.set)
+
+        end = self._place.mailroom.subscribe((path.rpartition("/")[0],), wake)
+        asking = None
+        if elicits and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            asking = asyncio.create_task(self._elicit(context, toolbox, asked, path))
+        try:
+            async with asyncio.timeout(self._seconds):
+                while (ended := await in_own_thread(requests.ended, path)) is None:
+                    await called.wait()
+                    called.clear()
+                return ended.answer
+        except TimeoutError:
+            return (await in_own_thread(requests.expire, path)).answer
+        except asyncio.CancelledError:
+            await asyncio.shield(in_own_thread(requests.withdraw, path))
+            raise
+        finally:
+            end()
+            if asking is not None:
+                asking.cancel()
+
+    async def _elicit(
+        self, context: ServerRequestContext[Any, Any], toolbox: Toolbox, asked: AskedCall, path: str
+    ) -> None:
+        form = _form(asked, toolbox)
+        said = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
+        await in_own_thread(self._take, toolbox, path, said)
+
+    def _take(self, toolbox: Toolbox, path: str, said: types.ElicitResult) -> None:
+        """What was said in the client is an answer as any other; one that puts the form away is none."""
+        row = self._place.journal.version("request", path, 1)
+        if row is None or said.action == "cancel":
+            return
+        approves = said.action == "accept" and (said.content or {}).get(_FIELD) is True
+        decision = Decision(_CALL, approves)
+        # Somebody was first, or it came too late: then that counts.
+        with suppress(RequestClosed, RequestExpired, RequestNotFound):
+            person = f"{HUMAN_PREFIX}at {toolbox.actor}"
+            self._place.requests.answer(person, row.seq, Answer(decisions=(decision,)))
+
+
+def _can_elicit(context: ServerRequestContext[Any, Any]) -> bool:
+    declared = context.session.client_capabilities
+    return declared is not None and declared.elicitation is not None
+
+
+def _form(asked: AskedCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
+    texts: Catalogue = toolbox.texts
+    shown = asked.arguments[:_LONGEST] + "…" * (len(asked.arguments) > _LONGEST)
+    message = texts("elicit.message", agent=toolbox.actor, tool=asked.name, arguments=shown)
+    field: dict[str, Any] = {"type": "boolean", "title": texts("elicit.field")}
+    schema = {"type": "object", "properties": {_FIELD: field}, "required": [_FIELD]}
+    return types.ElicitRequestFormParams(message=message, requested_schema=schema)
+
+
+def _arguments(answer: Answer | None, given: Mapping[str, Json]) -> Mapping[str, Json]:
+    """With what arguments the call may be made."""
+    if answer is None or answer.expired:
+        raise CallUnanswered
+    (decision,) = answer.decisions
+    if not decision.approved:
+        raise CallRejected(reason=decision.reason or "-")
+    return arguments_of(decision.arguments) if decision.arguments else given

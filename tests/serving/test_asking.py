@@ -1,0 +1,154 @@
+"""Calls that a person has to approve of: in the client where it can ask, else in the dashboard, and not at all
+without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from calls import ok
+from mcp import types
+from runtime.scripted import until
+from serving.clients import called, over_http, refused, serving, within
+from watchroom import Toolbox, Workspace
+from watchroom.journal import RowFilter
+from watchroom.model import Row
+
+ERAS = ["auto", "legacy"]
+"""The protocol as it is, and as older clients speak it."""
+WRITE = {"filepath": "plan.md", "content": "x\n", "message": "m"}
+
+
+def saying(action: str, content: dict[str, Any] | None = None, asked: list[str] | None = None) -> Any:
+    """What a client's person does with a form."""
+
+    async def answer(context: Any, params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        if asked is not None:
+            asked.append(params.message)
+        return types.ElicitResult(action=action, content=content)  # type: ignore[arg-type]
+
+    return answer
+
+
+def requests_of(workspace: Workspace) -> list[Row]:
+    rows = workspace.journal.rows_before(10**9, only=RowFilter(zone="request"))
+    return [row for row in reversed(rows) if row.version is not None]
+
+
+def written(workspace: Workspace) -> int:
+    head = workspace.journal.head("collab", "plan.md")
+    return (head.version or 0) if head else 0
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_clients_person_approves(workspace: Workspace, alice: Toolbox, era: str) -> None:
+    asked: list[str] = []
+    client_is = {"mode": era, "elicitation_callback": saying("accept", {"approved": True}, asked)}
+    async with within(workspace, alice, asks=["collab_write"], client=client_is) as client:
+        await called(client, "collab_list")
+        assert (await called(client, "collab_write", **WRITE))["version"] == 1
+    (message,) = asked
+    assert "collab_write" in message
+    assert "plan.md" in message
+    opened, ended = requests_of(workspace)
+    assert (opened.actor, ended.actor) == ("alice", "human:at alice")
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("action", "content"), [("decline", None), ("accept", {"approved": False}), ("accept", {})]
+)
+async def test_the_clients_person_does_not(
+    workspace: Workspace, alice: Toolbox, era: str, action: str, content: dict[str, Any] | None
+) -> None:
+    client_is = {"mode": era, "elicitation_callback": saying(action, content)}
+    async with within(workspace, alice, asks=["collab_write"], client=client_is) as client:
+        assert (await refused(client, "collab_write", **WRITE))["error"] == "call_rejected"
+    assert written(workspace) == 0
+    (row,) = [each for each in workspace.journal.rows(limit=1000) if each.error == "call_rejected"]
+    assert (row.tool, row.outcome, workspace.journal.content(row.seq)) == ("collab_write", "denied", "x\n")
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_without_an_answer_the_call_is_not_made(workspace: Workspace, alice: Toolbox, era: str) -> None:
+    for person in ({}, {"elicitation_callback": saying("cancel")}):
+        client_is = {"mode": era, **person}
+        async with within(workspace, alice, asks=["collab_write"], seconds=0.2, client=client_is) as client:
+            assert (await refused(client, "collab_write", **WRITE))["error"] == "call_unanswered"
+    assert written(workspace) == 0
+    assert {row.detail.get("outcome") for row in requests_of(workspace) if row.version == 2} == {"expired"}
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_dashboard_answers_where_the_client_cannot_ask(
+    workspace: Workspace, alice: Toolbox, era: str
+) -> None:
+    person = workspace.tools_for_human("dana")
+
+    async def answers(**decision: object) -> None:
+        await until(lambda: len(requests_of(workspace)) % 2 == 1)
+        number = requests_of(workspace)[-1].seq
+        await asyncio.to_thread(ok, person, "answer_request", request=number, **decision)
+
+    async with within(workspace, alice, asks=["collab_write"], client={"mode": era}) as client:
+        approving = asyncio.create_task(answers(approved=True))
+        assert (await called(client, "collab_write", **WRITE))["version"] == 1
+        await approving
+        rejecting = asyncio.create_task(answers(approved=False, reason="not on a Friday"))
+        said = await refused(client, "collab_write", **WRITE, expected_version=1)
+        assert "not on a Friday" in said["message"]
+        await rejecting
+        changed = [
+            {
+                "call_id": "call",
+                "approved": True,
+                "arguments": '{"filepath": "other.md", "content": "y", "message": "m"}',
+            }
+        ]
+        editing = asyncio.create_task(answers(decisions=changed))
+        assert (await called(client, "collab_write", **WRITE))["filepath"] == "other.md"
+        await editing
+    assert written(workspace) == 1
+
+
+async def test_an_approval_is_for_one_call_and_is_used_once(workspace: Workspace, alice: Toolbox) -> None:
+    client_is = {"elicitation_callback": saying("accept", {"approved": True})}
+    async with within(workspace, alice, asks=["collab_write"], client=client_is) as client:
+        await called(client, "collab_write", **WRITE)
+        state = requests_of(workspace)[0].path
+        session = client.session
+        other = {**WRITE, "content": "other\n", "expected_version": 1}
+        for given in (other, {**WRITE, "expected_version": 1}):
+            answer = await session.call_tool(
+                "collab_write", given, request_state=state, allow_input_required=True
+            )
+            assert isinstance(answer, types.InputRequiredResult), answer
+        again = await session.call_tool("collab_write", WRITE, request_state=state, allow_input_required=True)
+        assert isinstance(again, types.CallToolResult)
+        assert again.structured_content["version"] == 1
+    assert written(workspace) == 1
+
+
+async def test_a_flush_is_asked_about_as_what_it_writes(workspace: Workspace, alice: Toolbox) -> None:
+    async with within(workspace, alice, asks=["collab_write"], seconds=0.1) as client:
+        await called(client, "open_buffer", source="collab", path="plan.md")
+        await called(client, "plan_append", text="around\n")
+        assert (await refused(client, "plan_flush"))["error"] == "call_unanswered"
+    assert written(workspace) == 0
+
+
+async def test_over_http_as_well(workspace: Workspace) -> None:
+    token = workspace.access.make("human:dana", "alice")
+    person = workspace.tools_for_human("dana")
+
+    async def approves() -> None:
+        await until(lambda: len(requests_of(workspace)) == 1)
+        number = requests_of(workspace)[0].seq
+        await asyncio.to_thread(ok, person, "answer_request", request=number, approved=True)
+
+    with serving(workspace, asks=["collab_write"]) as url:
+        async with over_http(url, token) as client:
+            approving = asyncio.create_task(approves())
+            assert (await called(client, "collab_write", **WRITE))["version"] == 1
+            await approving
