@@ -63,8 +63,9 @@ async def test_only_the_toolsets_that_were_wanted_are_listed(workspace: Workspac
     assert set(DEFAULT) < set(TOOLSETS)
 
 
-def every_call(agent: str) -> list[tuple[str, dict[str, Json]]]:
-    """A call of each tool by the agent, in an order in which each can be done."""
+def every_call(agent: str, replica: Json) -> list[tuple[str, dict[str, Json]]]:
+    """A call of each tool by the agent, in an order in which each can be done. ``replica`` is the state of
+    the document ``elsewhere`` at another replica."""
     document: dict[str, Json] = {"doc_id": "d"}
     schema: dict[str, Json] = {"t": "rga", "s": "or_set", "n": "pn_counter", "r": "lww_register"}
     board: dict[str, Json] = {"board": "global"}
@@ -92,6 +93,7 @@ def every_call(agent: str) -> list[tuple[str, dict[str, Json]]]:
         ),
         ("realtime_edit_set", {**document, "field_name": "s", "operation": "add", "element": "e"}),
         ("realtime_edit_counter", {**document, "field_name": "n", "operation": "increment", "amount": 1}),
+        ("realtime_merge_state", {"doc_id": "elsewhere", "state": replica}),
         ("open_buffer", {"source": "collab", "path": "c.md"}),
         ("c_append", {"text": "more"}),
         ("c_diff", {}),
@@ -142,19 +144,19 @@ async def test_every_tool_can_be_called_and_gives_what_it_says(
     agent = workspace.members.begin(task).id
     handed = {"to_agent": agent, "filename": "from-bob.md", "content": "hers", "message": "look"}
     ok(bob, "handoff_file", **handed)
+    ok(bob, "realtime_create_document", doc_id="elsewhere", schema={"n": "pn_counter"})
+    kept = json.loads(Path(workspace.root, "realtime/.crdt_state/elsewhere.crdt.json").read_text())
     made: set[str] = set()
     listed: dict[str, dict[str, Any] | None] = {}
     has_fence = Ladder.probed().rungs[0].fence is not None
     async with joined(transport, workspace, agent) as client:
-        await refused(client, "realtime_merge_state", doc_id="d", state={})
-        for tool, arguments in every_call(agent):
+        for tool, arguments in every_call(agent, {key: kept[key] for key in ("schema", "values", "fields")}):
             listed = {each.name: each.output_schema for each in (await client.list_tools()).tools}
             result = await client.call_tool(tool, arguments)
             assert not result.is_error or (tool == "run_command" and not has_fence), (tool, result)
             Draft202012Validator(listed[tool] or {}).validate(result.structured_content)
             made.add(tool)
-    # It takes the state of another replica, and none that is thought up.
-    assert listed.keys() <= made | {"realtime_merge_state"}
+    assert listed.keys() <= made
 
 
 async def test_a_conflict_is_an_error_with_all_that_is_needed_to_recover(
