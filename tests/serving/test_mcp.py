@@ -116,9 +116,15 @@ def every_call(agent: str, replica: Json) -> list[tuple[str, dict[str, Json]]]:
         ("send_message", {"to": "helper", "payload": {"text": "Hello."}}),
         ("list_agents", {}),
         ("terminate_agent", {"agent_id": "helper"}),
-        ("run_command", {"command": "true"}),
+        ("run_command", {"command": "ls"}),
         ("end_task", {"status": "done", "report": "All done."}),
     ]
+
+
+def state_of(workspace: Workspace, document: str) -> Json:
+    """What another replica of the document would send of it."""
+    kept = json.loads(Path(workspace.root, f"realtime/.crdt_state/{document}.crdt.json").read_text())
+    return {key: kept[key] for key in ("schema", "values", "fields")}
 
 
 @asynccontextmanager
@@ -145,12 +151,11 @@ async def test_every_tool_can_be_called_and_gives_what_it_says(
     handed = {"to_agent": agent, "filename": "from-bob.md", "content": "hers", "message": "look"}
     ok(bob, "handoff_file", **handed)
     ok(bob, "realtime_create_document", doc_id="elsewhere", schema={"n": "pn_counter"})
-    kept = json.loads(Path(workspace.root, "realtime/.crdt_state/elsewhere.crdt.json").read_text())
     made: set[str] = set()
     listed: dict[str, dict[str, Any] | None] = {}
     has_fence = Ladder.probed().rungs[0].fence is not None
     async with joined(transport, workspace, agent) as client:
-        for tool, arguments in every_call(agent, {key: kept[key] for key in ("schema", "values", "fields")}):
+        for tool, arguments in every_call(agent, state_of(workspace, "elsewhere")):
             listed = {each.name: each.output_schema for each in (await client.list_tools()).tools}
             result = await client.call_tool(tool, arguments)
             assert not result.is_error or (tool == "run_command" and not has_fence), (tool, result)
