@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from calls import ok, refused
 from cli.running import spawned
 from watchroom import Agent, Json, Toolbox, Workspace
 from watchroom.clients.hooks import AFTER, BEFORE, answer
+from watchroom.model import Row
 
 
 def before(workspace: Workspace, tool: str, agent: str = "alice", cwd: str = "", **given: Json) -> str:
@@ -81,6 +83,25 @@ class TestBefore:
         assert "collab_write" in before(workspace, "Write", file_path=around)
         assert "collab_write" in before(workspace, "Write", cwd=str(shared), file_path="plan.md")
 
+    def test_a_path_as_clients_shorten_it_leads_in_neither(
+        self, workspace: Workspace, tmp_path: Path
+    ) -> None:
+        """Some take the ``..`` out before they look for links."""
+        Path(workspace.root, "link").symlink_to(tmp_path)
+        assert "collab_write" in before(workspace, "Write", file_path="link/../collaborative/current/plan.md")
+
+    @pytest.mark.parametrize("name", ["a\ud800.md", "a\0.md"])
+    def test_a_name_that_no_file_can_have_is_denied_as_any_other(
+        self, workspace: Workspace, name: str
+    ) -> None:
+        assert "collab_write" in before(workspace, "Write", file_path=f"collaborative/current/{name}")
+
+    @pytest.mark.parametrize("header", ["  *** Add File: ", "\t*** Update File:  ", "*** Move to: "])
+    def test_a_patch_is_read_as_leniently_as_by_the_client(self, workspace: Workspace, header: str) -> None:
+        patch = f"*** Begin Patch\n{header}collaborative/current/a.md\n+b\n*** End Patch\n"
+        assert "collab_write" in before(workspace, "apply_patch", input=patch)
+        assert "collab_write" in before(workspace, "shell", command=["apply_patch", patch])
+
 
 class TestAfter:
     def test_what_has_come_is_told_once(self, workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
@@ -112,6 +133,33 @@ class TestAfter:
         workspace.register([Agent("alice", task=task.id), Agent("bob", task=task.id)])
         ok(workspace.tools("alice"), "send_message", to="bob", payload={"text": "The tests pass."})
         assert "alice writes: The tests pass." in after(workspace, "bob")
+
+    def test_of_two_who_ask_at_once_one_is_told(self, workspace: Workspace, alice: Toolbox) -> None:
+        with Workspace.open(workspace.root) as other, ThreadPoolExecutor(4) as pool:
+            for number in range(10):
+                ok(alice, "handoff_file", to_agent="bob", filename=f"{number}.md", content="x", message="m")
+                asked = [pool.submit(after, each, "bob") for each in (workspace, other) * 2]
+                assert sum(bool(each.result()) for each in asked) == 1
+
+    def test_what_was_looked_through_is_not_again(
+        self, workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for _ in range(1500):
+            ok(alice, "collab_list")
+        workspace.flush()
+        assert workspace.journal.last_seq() > 1500
+        assert after(workspace, "bob") == ""
+        read: list[Row] = []
+        rows = workspace.journal.rows
+
+        def counting(*given: int, **named: int) -> list[Row]:
+            found = rows(*given, **named)
+            read.extend(found)
+            return found
+
+        monkeypatch.setattr(workspace.journal, "rows", counting)
+        assert after(workspace, "bob") == ""
+        assert len(read) < 1000
 
     def test_a_long_absence_is_told_in_a_few_lines(
         self, workspace: Workspace, alice: Toolbox, bob: Toolbox

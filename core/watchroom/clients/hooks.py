@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
+from watchroom import names
 from watchroom.disk import Parts
 from watchroom.journal import Journal
 from watchroom.model import MESSAGE, Json, Row, Zone
@@ -23,8 +24,10 @@ AFTER: Final = "PostToolUse"
 _PATHS: Final = ("file_path", "notebook_path", "path", "filename")
 """The arguments by which tools that write name a file."""
 _WRITERS: Final = re.compile(r"write|edit|create|delete|move|patch|insert|replace", re.IGNORECASE)
-_PATCHED: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
-"""The files of a patch as Codex writes it."""
+_PATCHED: Final = re.compile(
+    r"^[ \t]*\*\*\* (?:(?:Add|Update|Delete) File|Move to):[ \t]*(.+?)\s*$", re.MULTILINE
+)
+"""The files of a patch as Codex reads it, which makes little of blanks."""
 _MOST_TOLD: Final = 10
 _LONGEST: Final = 500
 _OURS: Final = frozenset({CONTROL, *(parts[0] for parts in ROOTS.values()), "realtime", "whiteboard-history"})
@@ -59,14 +62,18 @@ def answer(place: Place, agent: str, event: Mapping[str, Json], language: Langua
 
 def denied(root: str, agent: str, event: Mapping[str, Json], language: Language) -> str:
     """Why a call of a client's own tool may not be made, empty if it may."""
-    for given in _written(event):
+    for written in _written(event):
         cwd = event.get("cwd")
+        # What no file can be called, clients replace in ways of their own; where it would lie is the same.
+        given = names.without_halves(written).replace("\0", "\ufffd")
         path = os.path.join(cwd if isinstance(cwd, str) else os.getcwd(), os.path.expanduser(given))
-        # As far as the path is there, symlinks count for what they lead to.
-        relative = os.path.relpath(os.path.realpath(path), os.path.realpath(root))
-        parts = tuple(relative.split(os.sep))
-        if parts[0] not in (os.pardir, os.curdir) and (reason := _reason(parts, agent, language)):
-            return reason
+        # Clients differ in whether they take ".." out of a path before they follow its links.
+        for meant in (path, os.path.normpath(path)):
+            # As far as the path is there, symlinks count for what they lead to.
+            relative = os.path.relpath(os.path.realpath(meant), os.path.realpath(root))
+            parts = tuple(relative.split(os.sep))
+            if parts[0] not in (os.pardir, os.curdir) and (reason := _reason(parts, agent, language)):
+                return reason
     return ""
 
 
@@ -85,12 +92,13 @@ def _written(event: Mapping[str, Json]) -> Iterator[str]:
     tool, given = event.get("tool_name"), event.get("tool_input")
     if not isinstance(tool, str) or not isinstance(given, Mapping) or tool.startswith("mcp__"):
         return
-    for text in given.values():
-        if isinstance(text, str) and "*** Begin Patch" in text:
-            yield from _PATCHED.findall(text)
+    for value in given.values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and "*** Begin Patch" in text:
+                yield from _PATCHED.findall(text)
     if _WRITERS.search(tool):
-        for name in _PATHS:
-            path = given.get(name)
+        for argument in _PATHS:
+            path = given.get(argument)
             if isinstance(path, str) and path:
                 yield path
 

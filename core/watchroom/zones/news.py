@@ -22,14 +22,29 @@ class News:
 
     def take(self, agent: str) -> list[Row]:
         """The rows that the agent should hear of, oldest first, of each path the newest; each is told once,
-        in whichever process. Raises `UnknownAgent`."""
-        journal = self._store.journal
+        in whichever process. How far was looked is noted now and then where nothing was found, too: else it
+        would all be read again after each tool. Raises `UnknownAgent`."""
         agent = self._store.registry.agent(agent).id
-        told = journal.last_note("workspace", agent, agent, TELL)
-        after = (told.base or 0) if told else 0
-        last = journal.last_seq()
+        while True:
+            told = self._told(agent)
+            after = (told.base or 0) if told else 0
+            last = self._store.journal.last_seq()
+            found = self._found(agent, after, last)
+            if not found and last - after < _PAGE:
+                return []
+            note = Note(agent, TELL, "workspace", agent, base=last, detail={"rows": len(found)})
+            with self._store.committer.exclusively() as commit:
+                # Clients ask for several tools at once; who was first has told it.
+                if self._told(agent) == told:
+                    commit(note)
+                    return found
+
+    def _told(self, agent: str) -> Row | None:
+        return self._store.journal.last_note("workspace", agent, agent, TELL)
+
+    def _found(self, agent: str, after: int, last: int) -> list[Row]:
         found: dict[tuple[str, str, int], Row] = {}
-        while rows := journal.rows(after, until=last, limit=_PAGE):
+        while rows := self._store.journal.rows(after, until=last, limit=_PAGE):
             after = rows[-1].seq
             for row in rows:
                 if self._concerns(row, agent):
@@ -37,9 +52,6 @@ class News:
                     key = (row.zone, row.path, row.seq if row.zone == "agent" else 0)
                     found.pop(key, None)
                     found[key] = row
-        if found:
-            note = Note(agent, TELL, "workspace", agent, base=last, detail={"rows": len(found)})
-            self._store.committer.commit(note)
         return list(found.values())
 
     def _concerns(self, row: Row, agent: str) -> bool:
