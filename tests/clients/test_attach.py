@@ -91,20 +91,53 @@ def test_what_is_there_stays_and_twice_is_once(capsys: Captured, team: str, proj
     [
         ("claude", ".mcp.json", "{ not json"),
         ("claude", ".claude/settings.json", "[]"),
+        ("claude", ".mcp.json", b"\xff{}"),
+        ("claude", ".mcp.json", "[" * 100_000),
+        ("claude", ".claude/settings.json", '{"hooks": ["mine"]}'),
+        ("claude", ".claude/settings.json", '{"hooks": {"PreToolUse": {"mine": 1}}}'),
         ("codex", ".codex/config.toml", "not = = toml"),
+        ("codex", ".codex/config.toml", b"\xff"),
         ("codex", ".codex/config.toml", '[mcp_servers.watchroom]\ncommand = "another"\n'),
     ],
 )
 def test_a_file_that_cannot_be_merged_is_left_with_all_others(
-    capsys: Captured, team: str, project: Path, client: str, name: str, text: str
+    capsys: Captured, team: str, project: Path, client: str, name: str, text: str | bytes
 ) -> None:
     path = project / name
     path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
+    given = text if isinstance(text, bytes) else text.encode()
+    path.write_bytes(given)
     arguments = ("attach", client, team, "--agent", "alice", "--project", str(project), "--write")
     assert name.rpartition("/")[2] in misuse(capsys, *arguments)
-    assert path.read_text() == text
+    assert path.read_bytes() == given
     assert [each for each in project.rglob("*") if each.is_file()] == [path]
+
+
+def test_another_agent_takes_the_place_of_the_first(capsys: Captured, team: str, project: Path) -> None:
+    attach(capsys, "claude", team, project, "--write")
+    settings = read(project / ".claude/settings.json")
+    settings["hooks"]["PreToolUse"][0]["hooks"].append({"type": "command", "command": "mine"})
+    (project / ".claude/settings.json").write_text(json.dumps(settings))
+    printed(capsys, "attach", "claude", team, "--agent", "bob", "--project", str(project), "--write")
+    assert read(project / ".mcp.json")["mcpServers"]["watchroom"]["args"][-1] == "bob"
+    hooks = read(project / ".claude/settings.json")
+    first, second = commands_of(hooks, "PreToolUse")
+    assert (first, second.endswith("--agent bob")) == ("mine", True)
+    (told,) = commands_of(hooks, "PostToolUse")
+    assert told.endswith("--agent bob")
+
+
+def test_a_linked_file_is_written_where_it_is(
+    capsys: Captured, team: str, project: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text("{}")
+    kept.chmod(0o640)
+    (project / ".mcp.json").symlink_to(kept)
+    attach(capsys, "claude", team, project, "--write")
+    assert (project / ".mcp.json").is_symlink()
+    assert "watchroom" in read(kept)["mcpServers"]
+    assert kept.stat().st_mode & 0o777 == 0o640
 
 
 def test_who_is_not_registered_cannot_be_attached(capsys: Captured, team: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
@@ -13,6 +14,8 @@ CLIENTS: Final[tuple[Client, ...]] = get_args(Client)
 SERVER: Final = "watchroom"
 SERVERS: Final = "mcp_servers"
 """The table of Codex's servers."""
+_OURS: Final = re.compile(r"(?:.*/)?watchroom'? hook .+ --agent [a-z0-9_-]+", re.DOTALL)
+"""A command of a hook as `configuration` writes it, whosever it is."""
 _WRITING: Final[Mapping[Client, str]] = {
     "claude": "Write|Edit|MultiEdit|NotebookEdit",
     "codex": "apply_patch|Edit|Write",
@@ -40,7 +43,8 @@ def configuration(client: Client, command: str, root: str, agent: str) -> Config
 
 def merged(there: Mapping[str, Json], ours: Mapping[str, Json]) -> dict[str, Json]:
     """What is there with ours put in: objects by key, lists with what they lack of ours, all else as ours
-    is. Doing it again changes nothing."""
+    is. Doing it again changes nothing. Raises ValueError where something else stands in place of an object
+    or a list."""
     result = dict(there)
     for key, value in ours.items():
         known = result.get(key)
@@ -48,9 +52,43 @@ def merged(there: Mapping[str, Json], ours: Mapping[str, Json]) -> dict[str, Jso
             result[key] = merged(known, value)
         elif isinstance(known, list) and isinstance(value, list) and key != "args":
             result[key] = [*known, *(each for each in value if each not in known)]
+        elif known is not None and isinstance(value, Mapping | list) and key != "args":
+            raise ValueError(f"{key} is something else")
         else:
             result[key] = value
     return result
+
+
+def without_hooks(there: Json) -> dict[str, Json]:
+    """What is there without hooks of ours: those of an agent that worked here before would tell the new one
+    what has come for the other. Raises ValueError where something is not what a client reads."""
+    if not isinstance(there, Mapping):
+        raise ValueError("no object")
+    hooks = there.get("hooks")
+    if not isinstance(hooks, Mapping):
+        return dict(there)
+    return {**there, "hooks": {event: _others(groups) for event, groups in hooks.items()}}
+
+
+def _others(groups: Json) -> Json:
+    """An event's groups of hooks without ours, and without groups that had nothing else."""
+    if not isinstance(groups, list):
+        return groups
+    kept: list[Json] = []
+    for group in groups:
+        own = group.get("hooks") if isinstance(group, Mapping) else None
+        if not isinstance(group, Mapping) or not isinstance(own, list):
+            kept.append(group)
+            continue
+        others = [each for each in own if not _is_ours(each)]
+        if others or not own:
+            kept.append({**group, "hooks": others})
+    return kept
+
+
+def _is_ours(hook: Json) -> bool:
+    command = hook.get("command") if isinstance(hook, Mapping) else None
+    return isinstance(command, str) and _OURS.fullmatch(command) is not None
 
 
 def _hook(command: str, matcher: str = "") -> dict[str, Json]:

@@ -10,11 +10,11 @@ import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import tomli_w
-from watchroom.clients.configuring import CLIENTS, Configuration, configuration, merged
+from watchroom.clients.configuring import CLIENTS, Configuration, configuration, merged, without_hooks
 from watchroom.clients.hooks import answer
 from watchroom.model import Json
 from watchroom.texts import Catalogue
@@ -78,14 +78,13 @@ def _merged_texts(project: Path, wanted: Configuration, words: Catalogue) -> dic
     one that cannot be read."""
     texts: dict[str, str] = {}
     for name, table in wanted.json.items():
-        there = _read(project / name)
+        unreadable = WrongUsage(words("cli.attach.unreadable", path=str(project / name)))
         try:
+            there = _read(project / name)
             known = json.loads(there) if there.strip() else {}
-        except ValueError as error:
-            raise WrongUsage(words("cli.attach.unreadable", path=str(project / name))) from error
-        if not isinstance(known, dict):
-            raise WrongUsage(words("cli.attach.unreadable", path=str(project / name)))
-        texts[name] = _as_json(merged(known, table))
+            texts[name] = _as_json(merged(without_hooks(known), table))
+        except (ValueError, RecursionError) as error:
+            raise unreadable from error
     for name, table in wanted.toml.items():
         texts[name] = _with_tables(project / name, table, words)
     return texts
@@ -93,12 +92,13 @@ def _merged_texts(project: Path, wanted: Configuration, words: Catalogue) -> dic
 
 def _with_tables(path: Path, table: Mapping[str, Json], words: Catalogue) -> str:
     """The text of a TOML file with our tables after what is there, comments and all."""
-    there = _read(path)
     try:
+        there = _read(path)
         known = tomllib.loads(there)
-    except tomllib.TOMLDecodeError as error:
+        is_there = merged(known, table) == known
+    except (ValueError, RecursionError) as error:
         raise WrongUsage(words("cli.attach.unreadable", path=str(path))) from error
-    if merged(known, table) == known:
+    if is_there:
         return there
     text = there.rstrip("\n") + "\n\n" * bool(there.strip()) + _as_toml(table)
     try:
@@ -124,8 +124,12 @@ def _read(path: Path) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """The file is there whole, or as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as file:
-        file.write(text)
-    os.replace(file.name, path)
+    """The file is there whole, or as it was; one that is a link stays one."""
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=target.parent) as scratch:
+        new = Path(scratch, target.name)
+        new.write_text(text, encoding="utf-8")
+        if target.exists():
+            shutil.copymode(target, new)
+        os.replace(new, target)
