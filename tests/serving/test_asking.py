@@ -4,6 +4,7 @@ without an answer."""
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from serving.clients import called, over_http, refused, serving, within
 from watchroom import Toolbox, Workspace
 from watchroom.journal import RowFilter
 from watchroom.model import Row
+from watchroom.requests import AskedCall, Request
 
 ERAS = ["auto", "legacy"]
 """The protocol as it is, and as older clients speak it."""
@@ -128,6 +130,26 @@ async def test_an_approval_is_for_one_call_and_is_used_once(workspace: Workspace
         assert isinstance(again, types.CallToolResult)
         assert again.structured_content["version"] == 1
     assert written(workspace) == 1
+
+
+async def test_an_answer_that_comes_too_late_ends_the_call_at_once(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    call = AskedCall("call", "collab_write", json.dumps(WRITE))
+    workspace.requests.ask("alice", "alice/mcp/late", Request("approve", calls=(call,), expires=1))
+    client_is = {"elicitation_callback": saying("cancel")}
+    async with (
+        asyncio.timeout(20),
+        within(workspace, alice, asks=["collab_write"], client=client_is) as client,
+    ):
+        said = await client.session.call_tool(
+            "collab_write",
+            WRITE,
+            request_state="alice/mcp/late",
+            input_responses={"approve": types.ElicitResult(action="accept", content={"approved": True})},
+        )
+    assert said.structured_content["error"] == "call_unanswered"
+    assert written(workspace) == 0
 
 
 async def test_a_flush_is_asked_about_as_what_it_writes(workspace: Workspace, alice: Toolbox) -> None:

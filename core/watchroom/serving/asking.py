@@ -62,7 +62,7 @@ class Asking:
         `CallRejected`, `CallUnanswered`."""
         arguments: dict[str, Json] = params.arguments or {}
         asked = AskedCall(_CALL, params.name, json.dumps(arguments, ensure_ascii=False))
-        path = await in_own_thread(self._opened, toolbox, asked, params.request_state)
+        path, expires = await in_own_thread(self._opened, toolbox, asked, params.request_state)
         can_elicit = _can_elicit(context)
         if can_elicit and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             said = (params.input_responses or {}).get(_KEY)
@@ -73,20 +73,22 @@ class Asking:
                     return types.InputRequiredResult(input_requests={_KEY: form}, request_state=path)
             else:
                 await in_own_thread(self._take, toolbox, path, said)
-        answer = await self._answered(context, toolbox, asked, path, elicits=can_elicit)
+        answer = await self._answered(context, toolbox, asked, path, expires, elicits=can_elicit)
         return Approved(_arguments(answer, arguments), path)
 
-    def _opened(self, toolbox: Toolbox, asked: AskedCall, state: str | None) -> str:
-        """Where the request stands: the one that the client goes on with, if it is about this very call."""
+    def _opened(self, toolbox: Toolbox, asked: AskedCall, state: str | None) -> tuple[str, int]:
+        """Where the request stands, and when it ends: the one that the client goes on with, if it is about
+        this very call."""
         mine = f"{toolbox.actor}/mcp/"
         if state is not None and state.startswith(mine):
             row = self._place.journal.version("request", state, 1)
-            if row is not None and self._place.requests.read(row).calls == (asked,):
-                return state
+            known = self._place.requests.read(row) if row is not None else None
+            if known is not None and known.calls == (asked,):
+                return state, known.expires or 0
         path = mine + uuid.uuid4().hex[:12]
         expires = time.time_ns() + int(self._seconds * 1e9)
         self._place.requests.ask(toolbox.actor, path, Request("approve", calls=(asked,), expires=expires))
-        return path
+        return path, expires
 
     async def _answered(
         self,
@@ -94,6 +96,7 @@ class Asking:
         toolbox: Toolbox,
         asked: AskedCall,
         path: str,
+        expires: int,
         *,
         elicits: bool,
     ) -> Answer | None:
@@ -110,7 +113,7 @@ class Asking:
         if elicits and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             asking = asyncio.create_task(self._elicit(context, toolbox, asked, path))
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout((expires - time.time_ns()) / 1e9):
                 while (ended := await in_own_thread(requests.ended, path)) is None:
                     await called.wait()
                     called.clear()
