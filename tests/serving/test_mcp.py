@@ -237,11 +237,12 @@ class TestResources:
                     await client.read_resource(uri)
 
     async def test_long_lists_come_in_pages(self, workspace: Workspace, alice: Toolbox) -> None:
-        for number in range(PAGE + 3):
-            ok(alice, "collab_write", filepath=f"{number:04}.md", content="x", message="m")
+        written = ["plan.md", "über.md", "a b.md", *(f"{number:04}.md" for number in range(PAGE))]
+        for name in written:
+            ok(alice, "collab_write", filepath=name, content="x", message="m")
         async with within(workspace, alice) as client:
             first = await client.list_resources()
             second = await client.list_resources(cursor=first.next_cursor)
         assert second.next_cursor is None
         names = [each.name for each in (*first.resources, *second.resources)]
-        assert names == [f"{number:04}.md" for number in range(PAGE + 3)]
+        assert sorted(names) == sorted(written)

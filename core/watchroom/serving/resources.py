@@ -50,7 +50,11 @@ class Resources:
 
     def listed(self, after: str | None = None) -> tuple[list[types.Resource], str | None]:
         """Shared files and written boards, by address, and where to go on if there are more."""
-        found = [each for each in self._all() if after is None or each.uri > after]
+        found = [
+            each
+            for each in sorted(self._all(), key=lambda each: each.uri)
+            if after is None or each.uri > after
+        ]
         page = found[:PAGE]
         return page, page[-1].uri if len(found) > PAGE else None
 
@@ -81,7 +85,7 @@ class Resources:
         return types.ReadResourceResult(contents=[contents])
 
     def _all(self) -> Iterator[types.Resource]:
-        for kind, zone in sorted(_LISTED, key=lambda each: each[0]):
+        for kind, zone in _LISTED:
             for head in self._journal.heads(zone):
                 if not head.deleted:
                     yield types.Resource(
