@@ -25,6 +25,18 @@ def place(url: str, path: str = "/") -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
+def cookie_of(url: str) -> str:
+    return f"watchroom-{urlsplit(url).port}"
+
+
+def test_two_dashboards_are_open_in_one_browser(url: str, tmp_path: Path) -> None:
+    Workspace.open(tmp_path / "second", agents=["alice"]).close()
+    with served(tmp_path / "second") as second, httpx.Client() as browser:
+        for each in (url, second):
+            browser.get(each)
+        assert [browser.get(place(each)).status_code for each in (url, second)] == [200, 200]
+
+
 def test_the_token_lets_in_and_is_not_kept_in_the_address(url: str) -> None:
     with httpx.Client() as browser:
         answer = browser.get(url)
@@ -52,13 +64,13 @@ def test_without_it_nothing_is_shown(url: str) -> None:
         answer = httpx.get(place(url, path))
         assert answer.status_code == 401, path
         assert "watchroom web" in answer.text
-    wrong = {"Cookie": f"watchroom={token[::-1]}"}
+    wrong = {"Cookie": f"{cookie_of(url)}={token[::-1]}"}
     assert httpx.get(place(url), headers=wrong).status_code == 401
 
 
 def test_pages_of_other_sites_and_other_names_are_turned_away(url: str) -> None:
     (token,) = parse_qs(urlsplit(url).query)["token"]
-    known = {"Cookie": f"watchroom={token}"}
+    known = {"Cookie": f"{cookie_of(url)}={token}"}
     assert httpx.get(place(url), headers=known).status_code == 200
     assert (
         httpx.get(place(url, "/ws"), headers={**known, "Origin": "https://evil.example.org"}).status_code

@@ -17,6 +17,7 @@ from textual_serve.server import Server
 
 HOST: Final = "127.0.0.1"
 COOKIE: Final = "watchroom"
+"""With the port: a browser sends a machine's cookies to all of its ports."""
 _POLICY: Final = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline';"
     " font-src 'self' data:; img-src 'self' data:; frame-ancestors 'none'"
@@ -32,6 +33,7 @@ class WebDashboard(Server):
     ) -> None:
         super().__init__(command, host=HOST, port=port, title=title)
         self._token = token
+        self._cookie = f"{COOKIE}-{port}"
         self._refusal = refusal
         self._started = started
 
@@ -62,9 +64,9 @@ class WebDashboard(Server):
             given = request.query.get("token")
             if request.path == "/" and given is not None and self._is_token(given):
                 response = web.HTTPFound("/")
-                response.set_cookie(COOKIE, self._token, httponly=True, samesite="Strict", path="/")
+                response.set_cookie(self._cookie, self._token, httponly=True, samesite="Strict", path="/")
                 return response
-            if not self._is_token(request.cookies.get(COOKIE, "")):
+            if not self._is_token(request.cookies.get(self._cookie, "")):
                 return web.Response(status=401, text=self._refusal)
             answer = await handler(request)
             if not answer.prepared:
