@@ -56,8 +56,7 @@ async def over_http(url: str, token: str) -> AsyncIterator[Client]:
 def serving(workspace: Workspace, **given: Any) -> Iterator[str]:
     """Where the workspace is served over HTTP, on a free port."""
     server = http_server(http_app(workspace, **given), 0)
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_until_complete, args=(server.serve(),))
+    thread = Thread(target=asyncio.run, args=(server.serve(),))
     thread.start()
     try:
         while not server.started:
@@ -67,7 +66,6 @@ def serving(workspace: Workspace, **given: Any) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join()
-        loop.close()
 
 
 async def called(client: Client, tool: str, **arguments: object) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -174,3 +175,22 @@ async def test_over_http_as_well(workspace: Workspace) -> None:
             approving = asyncio.create_task(approves())
             assert (await called(client, "collab_write", **WRITE))["version"] == 1
             await approving
+
+
+async def test_a_server_that_is_stopped_waits_for_no_answer(workspace: Workspace) -> None:
+    token = workspace.access.make("human:dana", "alice")
+    served = ExitStack()
+    url = served.enter_context(serving(workspace, asks=["collab_write"]))
+
+    async def asks() -> None:
+        async with over_http(url, token) as client:
+            await called(client, "collab_write", **WRITE)
+
+    asking = asyncio.create_task(asks())
+    await until(lambda: len(requests_of(workspace)) == 1)
+    async with asyncio.timeout(30):
+        await asyncio.to_thread(served.close)
+    assert requests_of(workspace)[-1].detail["outcome"] == "withdrawn"
+    assert written(workspace) == 0
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)

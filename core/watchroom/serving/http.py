@@ -26,6 +26,9 @@ LOOPBACK: Final = "127.0.0.1"
 MOST_BYTES: Final = 24 * 1024 * 1024
 """Of a request: the longest text, with what JSON adds to it."""
 
+_GRACE: Final = 2
+"""Seconds that calls have to end once the server is stopped: one that waits for a person takes longer."""
+
 
 class _Verifier:
     def __init__(self, place: Place) -> None:
@@ -72,4 +75,7 @@ def http_app(
 
 def http_server(app: Starlette, port: int, host: str = LOOPBACK) -> uvicorn.Server:
     """What serves ``app``: `serve` does, until `should_exit` is set. Port 0 takes a free one."""
-    return uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="warning", lifespan="on"))
+    config = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=_GRACE
+    )
+    return uvicorn.Server(config)
