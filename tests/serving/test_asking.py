@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from calls import ok
-from mcp import types
+from mcp import MCPError, types
 from runtime.scripted import until
 from serving.clients import called, over_http, refused, serving, within
 from watchroom import Toolbox, Workspace
@@ -159,6 +159,14 @@ async def test_a_flush_is_asked_about_as_what_it_writes(workspace: Workspace, al
         await called(client, "plan_append", text="around\n")
         assert (await refused(client, "plan_flush"))["error"] == "call_unanswered"
     assert written(workspace) == 0
+
+
+async def test_a_resource_is_no_way_around(workspace: Workspace, alice: Toolbox) -> None:
+    ok(alice, "collab_write", **WRITE)
+    async with within(workspace, alice, asks=["collab_read"]) as client:
+        with pytest.raises(MCPError, match="collab_read"):
+            await client.read_resource("watchroom://collab/plan.md")
+        await client.read_resource("watchroom://history/plan.md")
 
 
 async def test_over_http_as_well(workspace: Workspace) -> None:

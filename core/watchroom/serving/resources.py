@@ -6,7 +6,7 @@ Everything is read through the caller's toolbox, so a resource shows nobody what
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -69,12 +69,17 @@ class Resources:
             for kind, each in _KINDS.items()
         ]
 
-    def read(self, toolbox: Toolbox, uri: str) -> types.ReadResourceResult:
-        """Raises `MCPError` for an address that is none, and for what the toolbox refuses."""
+    def read(
+        self, toolbox: Toolbox, uri: str, is_asked: Callable[[Toolbox, str], bool]
+    ) -> types.ReadResourceResult:
+        """Raises `MCPError` for an address that is none, for what the toolbox refuses, and where people
+        approve of the calls of the tool that reads it (``is_asked``)."""
         kind, _, path = uri.removeprefix(SCHEME).partition("/")
         if not uri.startswith(SCHEME) or kind not in _KINDS or not path:
             raise MCPError(INVALID_PARAMS, self._texts("resource.unknown", uri=uri[:200]))
         tool, argument, shows = _KINDS[kind]
+        if is_asked(toolbox, tool):
+            raise MCPError(INVALID_PARAMS, self._texts("resource.asked", tool=tool))
         path = unquote(path)
         result = toolbox.dispatch_tool_call(tool, {argument: path})
         if result["success"] is not True:

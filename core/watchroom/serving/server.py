@@ -73,7 +73,7 @@ def make_server(
     async def read_resource(
         context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await in_own_thread(resources.read, caller(context), params.uri)
+        return await in_own_thread(resources.read, caller(context), params.uri, asking.wants)
 
     return Server(
         NAME,
