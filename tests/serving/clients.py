@@ -36,10 +36,10 @@ def within(
     return Client(make_server(lambda context: toolbox, resources, asking, **given), **(client or {}))
 
 
-def over_stdio(root: Path, agent: str, *more: str) -> Client:
+def over_stdio(root: Path, agent: str, *more: str, client: Mapping[str, Any] | None = None) -> Client:
     """A client of a server that it starts, as most do."""
     command = ["-m", "watchroom_tui.cli", "mcp", str(root), "--agent", agent, *more]
-    return Client(StdioServerParameters(command=sys.executable, args=command))
+    return Client(StdioServerParameters(command=sys.executable, args=command), **(client or {}))
 
 
 @asynccontextmanager

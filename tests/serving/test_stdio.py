@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from cli.running import spawned
+from mcp import Client
+from mcp.client.session import IncomingMessage
+from mcp.server.subscriptions import ToolsListChanged
+from mcp.types import ToolListChangedNotification
 from serving.clients import called, over_stdio
 from watchroom import Workspace
 
@@ -38,6 +43,43 @@ async def test_toolsets_can_be_chosen(root: Path) -> None:
         names = {tool.name for tool in (await client.list_tools()).tools}
     assert {"whiteboard_read", "open_buffer"} <= names
     assert "collab_write" not in names
+
+
+async def names_of(client: Client) -> set[str]:
+    return {tool.name for tool in (await client.list_tools()).tools}
+
+
+async def test_an_older_client_is_told_that_a_buffers_tools_have_come(root: Path) -> None:
+    Workspace.open(root, agents=["alice"]).close()
+    told: asyncio.Queue[IncomingMessage] = asyncio.Queue()
+    client_is = {"mode": "legacy", "message_handler": told.put}
+    async with over_stdio(root, "alice", "--toolsets", "private,buffer", client=client_is) as client:
+        assert "a_append" not in await names_of(client)
+        await called(client, "save_to_my_workspace", filename="a.md", content="one\n")
+        assert told.empty()
+        await called(client, "open_buffer", source="private", path="a.md")
+        assert isinstance(await told.get(), ToolListChangedNotification)
+        assert "a_append" in await names_of(client)
+        await called(client, "a_append", text="two\n")
+        await called(client, "a_flush")
+        await called(client, "close_buffer", buffer="a")
+        assert isinstance(await told.get(), ToolListChangedNotification)
+        assert "a_append" not in await names_of(client)
+
+
+async def test_a_client_that_listens_is_told_that_a_buffers_tools_have_come(root: Path) -> None:
+    Workspace.open(root, agents=["alice"]).close()
+    async with (
+        over_stdio(root, "alice", "--toolsets", "private,buffer") as client,
+        client.listen(tools_list_changed=True, resources_list_changed=True) as heard,
+    ):
+        assert heard.honored.tools_list_changed is True
+        assert heard.honored.resources_list_changed is None
+        assert "a_append" not in await names_of(client)
+        await called(client, "save_to_my_workspace", filename="a.md", content="one\n")
+        await called(client, "open_buffer", source="private", path="a.md")
+        assert await anext(aiter(heard)) == ToolsListChanged()
+        assert "a_append" in await names_of(client)
 
 
 def test_who_is_not_registered_is_told_so(root: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Final
 
 import uvicorn
@@ -44,7 +44,7 @@ def http_app(
     *,
     host: str = LOOPBACK,
     language: Language = "en",
-    toolsets: Iterable[str] | None = None,
+    toolsets: Collection[str] | None = None,
     asks: Collection[str] = (),
 ) -> Starlette:
     """The server as an ASGI application, at `PATH`; people approve of the calls of the tools ``asks``."""

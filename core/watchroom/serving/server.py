@@ -5,7 +5,7 @@ Who calls is known by the transport (``--agent`` on stdio, a token on HTTP), nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
@@ -16,6 +16,7 @@ from mcp.server.lowlevel import Server
 
 from watchroom.runtime.threads import in_own_thread
 from watchroom.serving.asking import Asking
+from watchroom.serving.changes import ToolChanges
 from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.serving.resources import Resources
 from watchroom.serving.results import call_result
@@ -33,35 +34,32 @@ def make_server(
     resources: Resources,
     asking: Asking,
     *,
-    toolsets: Iterable[str] | None = None,
+    toolsets: Collection[str] | None = None,
     instructions: str = "",
+    changes: ToolChanges | None = None,
 ) -> Server[Any]:
     """A server whose tools are those of the caller's toolbox, or of some of its ``toolsets``. What people
-    have to approve of, they are asked by ``asking``."""
-    wanted = None if toolsets is None else tuple(toolsets)
+    have to approve of, they are asked by ``asking``; that the list of tools is another, the client is told
+    by ``changes``, where there is a single one that can be told."""
+
+    async def tools_of(toolbox: Toolbox) -> list[types.Tool]:
+        definitions = await in_own_thread(toolbox.get_tool_definitions, "mcp", toolsets=toolsets)
+        return [types.Tool.model_validate(each) for each in definitions]
 
     async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
-        given = caller(context).get_tool_definitions
-        definitions = await in_own_thread(given, "mcp", toolsets=wanted)
-        return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
+        tools = await tools_of(caller(context))
+        if changes is not None:
+            changes.listed([tool.name for tool in tools])
+        return types.ListToolsResult(tools=tools)
 
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         toolbox = caller(context)
-        if not await in_own_thread(asking.wants, toolbox, params.name):
-            return call_result(
-                await in_own_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
-            )
-        try:
-            asked = await asking.ask(context, toolbox, params)
-        except (CallRejected, CallUnanswered) as error:
-            return call_result(toolbox.refuse(params.name, params.arguments or {}, error))
-        if isinstance(asked, types.InputRequiredResult):
-            return asked
-        # By its key the call is made once, however often the client asks with the same approval.
-        made = partial(toolbox.dispatch_tool_call, params.name, asked.arguments, call=asked.key, again=True)
-        return call_result(await in_own_thread(made))
+        result = await _called(context, toolbox, asking, params)
+        if changes is not None:
+            await changes.look(context, [tool.name for tool in await tools_of(toolbox)])
+        return result
 
     async def list_resources(context: Context, params: Paging) -> types.ListResourcesResult:
         found, more = await in_own_thread(resources.listed, params.cursor if params else None)
@@ -86,4 +84,23 @@ def make_server(
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
+        on_subscriptions_listen=None if changes is None else changes.listen,
     )
+
+
+async def _called(
+    context: Context, toolbox: Toolbox, asking: Asking, params: types.CallToolRequestParams
+) -> types.CallToolResult | types.InputRequiredResult:
+    if not await in_own_thread(asking.wants, toolbox, params.name):
+        return call_result(
+            await in_own_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
+        )
+    try:
+        asked = await asking.ask(context, toolbox, params)
+    except (CallRejected, CallUnanswered) as error:
+        return call_result(toolbox.refuse(params.name, params.arguments or {}, error))
+    if isinstance(asked, types.InputRequiredResult):
+        return asked
+    # By its key the call is made once, however often the client asks with the same approval.
+    made = partial(toolbox.dispatch_tool_call, params.name, asked.arguments, call=asked.key, again=True)
+    return call_result(await in_own_thread(made))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
+from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
 from watchroom.serving.asking import Asking
+from watchroom.serving.changes import ToolChanges
 from watchroom.serving.place import Place
 from watchroom.serving.resources import Resources
 from watchroom.serving.server import make_server
 
 
 async def serve_stdio(
-    place: Place, agent: str, *, toolsets: Iterable[str] | None = None, asks: Collection[str] = ()
+    place: Place, agent: str, *, toolsets: Collection[str] | None = None, asks: Collection[str] = ()
 ) -> None:
     """Serve ``agent`` until the client closes its end; people approve of the calls of the tools ``asks``.
     Raises `UnknownAgent`."""
@@ -25,6 +27,8 @@ async def serve_stdio(
         Asking(place, asks),
         toolsets=toolsets,
         instructions=toolbox.system_prompt(),
+        changes=ToolChanges(),
     )
     async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+        tells = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        await server.run(read, write, tells)
