@@ -65,6 +65,8 @@ def run_attach(given: Namespace, words: Catalogue) -> int:
             print(words("cli.attach.written", path=str(project / name)))
         else:
             print(f"# {name}\n{text}")
+    if given.write:
+        print(words(f"cli.attach.next_{given.client}"))
     return 0
 
 
