@@ -55,6 +55,12 @@ def on_board(workspace: Workspace) -> dict[str, Any]:
     return found
 
 
+def lines_of(workspace: Workspace) -> dict[str, list[str]]:
+    """The lines of each section, by its heading."""
+    sheet = Sheet(on_board(workspace), 1)
+    return {section.heading: [line.text for line in sheet.lines(section)] for section in board().sections}
+
+
 def test_several_agents_write_on_one_board_at_once(root: Path) -> None:
     workspace, team = open_team(root, 5)
     with workspace:
@@ -80,13 +86,17 @@ def test_the_notes_stay_readable_and_within_bounds(root: Path) -> None:
     workspace, team = open_team(root, 6)
     with workspace:
         simulation = Simulation(workspace, team, seed=3, speed=0)
-        run_until(workspace, simulation, lambda: simulation.summary().edits >= EDITS)
+
+        def has_grown() -> bool:
+            # One agent alone writes Chinese, and may come to it late.
+            return simulation.summary().edits >= EDITS and all(lines_of(workspace).values())
+
+        run_until(workspace, simulation, has_grown)
         found = on_board(workspace)
-        sheet = Sheet(found, 1)
         headings = [line for line in found["notes"].split("\n") if line.startswith("#")]
         assert headings == [section.heading for section in board().sections]
         for section in board().sections:
-            lines = [line.text for line in sheet.lines(section)]
+            lines = lines_of(workspace)[section.heading]
             assert 0 < len(lines) <= section.most + len(team)
             assert all(line.startswith("- ") and "{" not in line for line in lines), lines
             assert (section.language == "zh") == all(not line.isascii() for line in lines)
