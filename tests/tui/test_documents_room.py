@@ -84,6 +84,20 @@ async def test_edits_appear_as_they_are_made_and_are_marked_as_new(
         assert "accent" not in styles_of(desk, "Sprint 2")
 
 
+async def test_what_was_looked_at_is_not_new_although_a_long_text_is_still_read(
+    workspace: Workspace, alice: Toolbox, board: None
+) -> None:
+    get(alice, "body")
+    edit(alice, "insert", position=0, text="".join(f"line {number}\n" for number in range(10_000)))
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("Sprint 1")
+        put(alice, "title", "Sprint 2")
+        await desk.sees("Sprint 2", "1 new since you looked")
+        await desk.press("m")
+        await desk.sees_no("new since you looked")
+
+
 async def test_what_came_while_one_was_elsewhere_is_counted_and_marked(
     workspace: Workspace, alice: Toolbox, board: None
 ) -> None:

@@ -50,6 +50,8 @@ class DocumentPane:
         self._looked: dict[str, Reading] = {}
         """What a person saw of each document when they last turned away from it."""
         self._timer: Timer | None = None
+        self._is_due = False
+        """What was asked for last is still to be read."""
         self._is_loading = False
 
     @property
@@ -82,7 +84,7 @@ class DocumentPane:
         self._document = document
         if self._asked == (document.name, document.version):
             return
-        self._asked = (document.name, document.version)
+        self._asked, self._is_due = (document.name, document.version), True
         if not self._is_loading:
             self._is_loading = True
             self._start(self._load, "document")
@@ -93,10 +95,9 @@ class DocumentPane:
     async def _load(self) -> None:
         """Read what was last asked for; what is asked meanwhile is read next, in one."""
         try:
-            asked = None
-            while self._asked is not None and self._asked != asked:
-                asked, started = self._asked, time.monotonic()
-                await self._load_once(*asked)
+            while self._asked is not None and self._is_due:
+                self._is_due, started = False, time.monotonic()
+                await self._load_once(*self._asked)
                 # Half of the time is left to the keys: a long text takes a while to look through.
                 await asyncio.sleep(time.monotonic() - started)
         finally:
