@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 _numbers = itertools.count()
 
@@ -28,17 +31,35 @@ def marked_processes(marked: str) -> list[int]:
     return found
 
 
-def children() -> set[int]:
-    """Our own, those too that ended and nobody waited for."""
-    return {
-        int(pid)
-        for path in Path("/proc/self/task").glob("*/children")
-        for pid in path.read_text(encoding="ascii").split()
-    }
+class Held(NamedTuple):
+    """What this process holds: its children, those too that ended and nobody waited for; and its open files,
+    each with what it is of. Other tests' leftovers may go meanwhile, so compare with ``since``."""
+
+    children: frozenset[int]
+    files: frozenset[str]
+
+    @classmethod
+    def now(cls) -> Held:
+        children = (
+            int(pid)
+            for path in Path("/proc/self/task").glob("*/children")
+            for pid in path.read_text(encoding="ascii").split()
+        )
+        return cls(frozenset(children), frozenset(_files()))
+
+    def since(self, before: Held) -> Held:
+        """What was not held before."""
+        return Held(self.children - before.children, self.files - before.files)
+
+    def __bool__(self) -> bool:
+        return bool(self.children or self.files)
 
 
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
+def _files() -> Iterator[str]:
+    for fd in os.listdir("/proc/self/fd"):
+        # The folder that is listed is open itself, and gone by now.
+        with contextlib.suppress(FileNotFoundError):
+            yield f"{fd} {os.readlink(f'/proc/self/fd/{fd}')}"
 
 
 def groups_left() -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shlex
 import socket
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sandbox.machine import open_files
+from sandbox.machine import Held
 from watchroom.sandbox.fences import Fence, Proxied
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.proxy import Proxy, Streams, reached
@@ -195,12 +196,17 @@ def test_a_host_that_cannot_be_reached_is_named(upstream: Upstream) -> None:
         assert "example.org cannot be reached" in told(proxy, "CONNECT example.org:443 HTTP/1.1\r\n\r\n")
 
 
-def test_it_leaves_nothing_behind(upstream: Upstream) -> None:
-    before = open_files(), threading.active_count()
-    with Proxy(HOSTS, SAID, upstream.reach) as proxy, socket.socket(socket.AF_UNIX) as waiting:
+def test_it_leaves_nothing_behind() -> None:
+    before, threads = Held.now(), set(threading.enumerate())
+    with (
+        contextlib.closing(Upstream()) as upstream,
+        Proxy(HOSTS, SAID, upstream.reach) as proxy,
+        socket.socket(socket.AF_UNIX) as waiting,
+    ):
         waiting.connect(proxy.path)
         waiting.sendall(b"CONNECT example.org:443 HTTP/1.1\r\n\r\n")
         assert waiting.recv(4096).startswith(b"HTTP/1.1 200 ")
         folder = Path(proxy.path).parent
     assert not folder.exists()
-    assert (open_files(), threading.active_count()) == before
+    assert not Held.now().since(before)
+    assert set(threading.enumerate()) <= threads

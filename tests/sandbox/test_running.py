@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox.conftest import Run
-from sandbox.machine import children, groups_left, marked_processes, open_files, token
+from sandbox.machine import Held, groups_left, marked_processes, token
 from watchroom.sandbox.errors import CommandNotStarted, FolderNotFound, FolderTooWide, InvalidCommand
 from watchroom.sandbox.fences import Fence
 from watchroom.sandbox.limits import Limits
@@ -143,7 +143,7 @@ def test_several_run_at_once_and_leave_nothing_behind(fence: Fence, tmp_path: Pa
     folders = [tmp_path / str(n) for n in range(8)]
     for each in folders:
         each.mkdir()
-    before = children(), open_files()
+    before = Held.now()
     with ThreadPoolExecutor(4) as threads:
         finished = list(
             threads.map(
@@ -151,7 +151,7 @@ def test_several_run_at_once_and_leave_nothing_behind(fence: Fence, tmp_path: Pa
             )
         )
     assert [each.stdout for each in finished] == [f"{n}\n" * (2 if hides else 1) for n in range(8)]
-    assert (children(), open_files()) == before
+    assert not Held.now().since(before)
     assert groups_left() == []
 
 
