@@ -154,7 +154,7 @@ class TestEnding:
         minds = Minds(root=[spawn("ada"), Reply("Waiting.")], ada=[spawn("bob"), forever()], bob=[forever()])
         society, task = begun(workspace, minds, folder)
         async with at_work(society, task) as work:
-            await until(lambda: "bob" in minds.asked and len(minds.asked["ada"]) == 2)
+            await until(lambda: "bob" in minds.asked and len(minds.asked["ada"]) >= 2)
             say(workspace, "cancel_agent", agent_id="ada")
             say(workspace, "cancel_agent", agent_id="bob")
             say(workspace, "terminate_agent", agent_id="bob")
@@ -194,7 +194,7 @@ class TestEnding:
         async with at_work(society, task):
             await until(lambda: "ada" in minds.asked)
             say(workspace, "terminate_agent", agent_id="ada", reason="slow")
-            await until(lambda: len(minds.asked["root"]) == 3)
+            await until(lambda: len(minds.asked["root"]) >= 3)
         for _ in range(2):
             async with asyncio.timeout(30):
                 await Society(workspace, Minds()).run(task, stay=False)

@@ -146,9 +146,9 @@ async def test_with_an_agent_that_a_person_ends_its_model_falls_silent_and_its_m
     minds = Minds(root=[spawn("ada"), Reply("Waiting.")], ada=[spawn("bob"), forever()], bob=[forever()])
     society, task = begun(workspace, minds, folder)
     async with at_work(society, task):
-        await until(lambda: {"ada", "bob"} <= minds.asked.keys() and len(minds.asked["ada"]) == 2)
+        await until(lambda: {"ada", "bob"} <= minds.asked.keys() and len(minds.asked["ada"]) >= 2)
         assert say(workspace, "terminate_agent", agent_id="ada", reason="Too slow")["success"]
-        await until(lambda: len(minds.asked["root"]) == 3)
+        await until(lambda: len(minds.asked["root"]) >= 3)
     assert state_of(workspace, "ada").status == "cancelled"
     assert state_of(workspace, "bob").status == "cancelled"
     author, text = said_to(workspace, "root")[-1]
@@ -164,7 +164,7 @@ async def test_an_agent_whose_session_is_ended_has_ended(workspace: Workspace, f
         await until(lambda: "ada" in minds.asked)
         say(workspace, "cancel_agent", agent_id="ada")
         await until(lambda: workspace.members.has_ended("ada"))
-        await until(lambda: len(minds.asked["root"]) == 3)
+        await until(lambda: len(minds.asked["root"]) >= 3)
 
 
 async def test_with_its_first_agent_the_task_is_cancelled(workspace: Workspace, folder: Path) -> None:
@@ -182,7 +182,7 @@ async def test_a_task_that_a_person_ends_is_over_for_all(workspace: Workspace, f
     minds = Minds(root=[spawn("ada"), forever()], ada=[forever()])
     society, task = begun(workspace, minds, folder)
     async with at_work(society, task) as work:
-        await until(lambda: "ada" in minds.asked and len(minds.asked["root"]) == 2)
+        await until(lambda: "ada" in minds.asked and len(minds.asked["root"]) >= 2)
         say(workspace, "end_task", status="cancelled", report="Enough.", task_id=task)
         async with asyncio.timeout(20):
             assert (await work).status == "cancelled"
@@ -232,7 +232,7 @@ async def test_what_was_left_goes_on_where_it_was(workspace: Workspace, folder: 
     minds = Minds(root=[spawn("ada"), Reply("Waiting.")], ada=[tell("user", "Hm."), forever()])
     society, task = begun(workspace, minds, folder)
     async with at_work(society, task):
-        await until(lambda: len(minds.asked.get("ada", ())) == 2)
+        await until(lambda: len(minds.asked.get("ada", ())) >= 2)
     later = Minds(root=[END, Reply()], ada=[tell("root", "Done."), Reply()])
     with Workspace.open(workspace.root) as other:
         async with asyncio.timeout(30):

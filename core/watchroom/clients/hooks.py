@@ -120,7 +120,8 @@ def _reason(parts: Parts, agent: str, language: Language) -> str:
 
 def _told(row: Row, language: Language) -> str:
     texts = catalogue(language)
-    message = row.message[:_LONGEST]
+    # Each piece of news begins a line, and nothing that somebody wrote does.
+    message = "\n  ".join(row.message[:_LONGEST].splitlines())
     if row.zone == "handoff":
         sender, _, filename = split_handoff(row.path)
         return texts("hook.handed", sender=sender, filename=filename, message=message)
@@ -129,7 +130,7 @@ def _told(row: Row, language: Language) -> str:
     kind = "resolved" if row.version else "dismissed"
     said = texts("conflict.saying", message=message) if message else ""
     version = row.version or row.base
-    return texts(f"conflict.{kind}", who=row.actor, path=row.path, version=version, message=said)
+    return "- " + texts(f"conflict.{kind}", who=row.actor, path=row.path, version=version, message=said)
 
 
 def _output(event: str, more: Mapping[str, Json]) -> dict[str, Json]:
