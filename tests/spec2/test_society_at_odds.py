@@ -219,6 +219,35 @@ class TestWaiting:
         async with asyncio.timeout(30):
             assert (await work).status == "open"
 
+    async def test_who_does_not_stay_waits_for_the_one_that_was_reminded(
+        self, workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Although it went to work before the reminder was known to have been written."""
+        heard, hold = threading.Event(), asyncio.Event()
+
+        async def thinks() -> Reply:
+            heard.set()
+            await hold.wait()
+            return Reply("Nothing to do.")
+
+        minds = Minds(root=[spawn("ada"), Reply("Waiting."), thinks()])
+        society, task = begun(workspace, minds, folder)
+        tell = workspace.members.tell
+
+        def tell_and_wait(task: str, to: str, text: str, about: int | None = None) -> None:
+            tell(task, to, text, about)
+            assert heard.wait(20)
+
+        monkeypatch.setattr(workspace.members, "tell", tell_and_wait)
+        work = asyncio.create_task(society.run(task, stay=False))
+        await until(heard.is_set)
+        done, _ = await asyncio.wait({work}, timeout=0.5)
+        assert not done, "root is at work"
+        hold.set()
+        async with asyncio.timeout(30):
+            assert (await work).status == "open"
+        assert state_of(workspace, "root").status == "done"
+
     async def test_nobody_writes_to_itself(self, workspace: Workspace, folder: Path) -> None:
         begun(workspace, Minds(), folder)
         mine = refused(workspace.tools("root"), "send_message", to="root", payload={"text": "Me."})

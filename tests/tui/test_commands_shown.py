@@ -39,8 +39,8 @@ async def test_a_command_shows_how_it_ended_and_what_it_printed(workspace: Works
     runs(workspace, "root", "echo out; echo oh no >&2; exit 3")
     async with dashboard(workspace) as desk:
         await to_tasks(desk)
-        await desk.sees("exit 3", "exit 0", "oh no")
-        assert desk.words_in("#output").endswith("out oh no")
+        await desk.sees("exit 3", "exit 0")
+        await desk.until(lambda: desk.words_in("#output").endswith("out oh no"), "its output")
         assert style_of(desk, "out") == ""
         assert style_of(desk, "oh no") == "warning"
         assert "exit 3" in str(desk.text("output").border_title)
@@ -111,7 +111,7 @@ async def test_a_command_that_is_looked_at_goes_on_while_others_begin(
         (folder / "go").touch()
         await work
         await desk.until(lambda: desk.words_in("#output").endswith("one two"), "what it prints last")
-        assert desk.cursor("commands").exit_code == 0
+        await desk.until(lambda: desk.cursor("commands").exit_code == 0, "how it ended")
         assert desk.shows("1 new ↑")
 
 

@@ -90,12 +90,11 @@ class Team:
             self._resting.discard(agent)
         if not self._at_work:
             return False
-        waiting = {each for each, session in self._sessions.items() if session.state.status in _WAITING}
-        if self._resting | waiting != self._at_work.keys() or not await self._have_heard_all():
+        if not await self._are_idle():
             return True
-        if not waiting:
+        if not self._waiting():
             await self._remind(members)
-        return stay or self._changed.is_set() or not await self._have_heard_all()
+        return stay or not await self._are_idle()
 
     async def _remind(self, members: Sequence[Member]) -> None:
         """Tell the first agent that all rest, once a task: it may have forgotten to end it."""
@@ -220,12 +219,22 @@ class Team:
             language=self._language,
         )
 
-    async def _have_heard_all(self) -> bool:
-        """Whether nothing waits for those who rest."""
+    async def _are_idle(self) -> bool:
+        """Whether none has anything to do, and nothing was said to any that it has not heard."""
+        if not self._none_works():
+            return False
         for session in list(self._sessions.values()):
             if await self._workplace.sessions.has_mail(session):
                 return False
-        return not self._changed.is_set()
+        # Who has heard something meanwhile is at work again.
+        return self._none_works() and not self._changed.is_set()
+
+    def _none_works(self) -> bool:
+        return self._resting | self._waiting() == self._at_work.keys()
+
+    def _waiting(self) -> set[str]:
+        """Those who wait for a person."""
+        return {each for each, session in self._sessions.items() if session.state.status in _WAITING}
 
     async def _was_cancelled(self, member: Member) -> None:
         """A person ended the session, and with it the agent."""
