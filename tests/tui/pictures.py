@@ -23,13 +23,17 @@ class Picture(SingleFileSnapshotExtension):
 
 
 async def at_rest(desk: Desk) -> str:
-    """The screen as SVG, once it has stayed the same for a while: scrollbars come a moment after their lists.
+    """The screen as SVG, once nothing is at work for it and it has stayed the same for a while: scrollbars
+    come a moment after their lists.
 
     Without what differs from run to run.
     """
     drawn: list[list[Strip]] = []
 
     def is_steady() -> bool:
+        if any(not worker.is_finished for worker in desk.app.workers):
+            drawn.clear()
+            return False
         # Much quicker than to make a picture each time.
         screen = desk.app.screen
         drawn.append([*screen._compositor.render_strips(screen.size)])

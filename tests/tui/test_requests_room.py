@@ -277,8 +277,8 @@ async def test_the_list_is_back_when_the_choices_are_answered_in_a_little_space(
         await desk.press("enter", "enter")
         await bob.ended()
         await desk.sees("chosen")
-        assert desk.shown_panes() == ["requests"]
-        assert desk.pane == "requests"
+        await desk.until(lambda: desk.shown_panes() == ["requests"], "the list alone")
+        await desk.until(lambda: desk.pane == "requests", "the keys in the list")
 
 
 async def test_in_the_past_nothing_is_answered(workspace: Workspace) -> None:
