@@ -104,6 +104,7 @@ async def test_a_command_that_is_looked_at_goes_on_while_others_begin(
         await desk.until(lambda: desk.words_in("#output").endswith("one"), "what it prints first")
         await to_pane(desk, "commands")
         await asyncio.to_thread(runs, workspace, "root", "echo between")
+        await desk.sees("$ echo between")
         await desk.press("down")
         await desk.until(lambda: desk.words_in("#output").endswith("one"), "the one that runs")
         await asyncio.to_thread(runs, workspace, "root", "echo last")

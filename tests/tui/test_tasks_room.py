@@ -235,6 +235,7 @@ async def test_writing_back_closes_the_need_as_well(workspace: Workspace, task: 
     ):
         await desk.press("exclamation_mark")
         await desk.until(lambda: desk.pane == "messages", "the messages")
+        await desk.has_taken_in(workspace)
         await desk.press("m")
         await desk.sees("Message to root")
         await desk.type("Go on.")
@@ -252,6 +253,7 @@ async def test_a_person_writes_to_the_agent_under_the_cursor(workspace: Workspac
         running(workspace, "eve", says("Fine."), says("Good."), stay=True),
     ):
         await to_tasks(desk)
+        await desk.has_taken_in(workspace)
         await chooses_agent(desk, "eve")
         await desk.press("m")
         await desk.sees("Message to eve")
@@ -317,14 +319,15 @@ async def test_enter_on_an_agent_goes_to_its_session_and_esc_comes_back(
     async with dashboard(workspace) as desk, running(workspace, "eve", says("All is written.")) as eve:
         await eve.ended()
         await to_tasks(desk)
+        await desk.has_taken_in(workspace)
         await chooses_agent(desk, "eve")
         await desk.press("enter")
         await desk.until(lambda: desk.place == "agents", "the agents")
         await desk.sees("All is written.")
-        assert desk.pane == "session"
+        await desk.until(lambda: desk.pane == "session", "the keys in the session")
         await desk.press("escape")
         await desk.until(lambda: desk.place == "tasks", "the tasks")
-        assert desk.pane == "members"
+        await desk.until(lambda: desk.pane == "members", "the keys among the agents")
         assert desk.cursor("members").member.id == "eve"
 
 

@@ -196,6 +196,9 @@ class DocumentPane:
     def _play_on(self) -> None:
         if self._at is None or self._room.app.screen is not self._room:
             return
+        if self._shown is None or self._shown.version != self._at:
+            # What is played is seen: where it takes longer to read a version, the next one waits for it.
+            return
         ahead = max(1, round(self._newest / (PLAY_SECONDS * FRAMES)))
         if self._at + ahead >= self._newest:
             self.go_live()
