@@ -275,6 +275,7 @@ async def test_where_there_is_little_space_the_session_is_a_pane_of_its_own(work
         running(workspace, "alice", says("Hello there.")) as alice,
     ):
         await alice.ended()
+        await desk.has_taken_in(workspace)
         await sees_agent(desk, "alice")
         await desk.press("enter")
         await desk.sees("Hello there.")
