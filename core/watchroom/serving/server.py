@@ -98,7 +98,7 @@ async def _called(
     try:
         asked = await asking.ask(context, toolbox, params)
     except (CallRejected, CallUnanswered) as error:
-        return call_result(toolbox.refuse(params.name, params.arguments or {}, error))
+        return call_result(await in_own_thread(toolbox.refuse, params.name, params.arguments or {}, error))
     if isinstance(asked, types.InputRequiredResult):
         return asked
     # By its key the call is made once, however often the client asks with the same approval.
