@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,10 @@ from damage import break_content
 from documents import count, create, edit, get, put, tag
 from textual.geometry import Offset
 from tui.driving import Desk, dashboard, past
-from watchroom import Toolbox, Workspace
+from watchroom import Row, Toolbox, Workspace
+from watchroom.model import Zone
 from watchroom.tree.tail import Tail
+from watchroom_tui.document_pane import SLOWEST
 from watchroom_tui.widgets.document_view import DocumentView
 from watchroom_tui.widgets.scrubber import Scrubber
 
@@ -179,6 +183,28 @@ async def test_the_history_plays_to_its_end_and_is_live_again(workspace: Workspa
         await desk.sees("▶ past  v1 of 8")
         await desk.sees("▶ past  v4 of 8")
         await desk.sees("● live  v8 of 8")
+
+
+async def test_a_version_that_takes_long_to_read_is_played_all_the_same(
+    workspace: Workspace, board: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("5", "documents")
+        await desk.sees("v8 of 8")
+        may_read, asked, version = threading.Event(), [], desk.app.journal.version
+
+        def late(zone: Zone, path: str, number: int) -> Row | None:
+            asked.append(number)
+            assert may_read.wait(20)
+            return version(zone, path, number)
+
+        monkeypatch.setattr(desk.app.journal, "version", late)
+        await desk.press("p")
+        await desk.until(lambda: asked == [1], "the first reading")
+        # Twice as long as a version is shown: nothing tells of what does not happen.
+        await asyncio.sleep(2 * SLOWEST)
+        may_read.set()
+        await desk.sees("▶ past  v1 of 8", "▶ past  v2 of 8", "● live  v8 of 8")
 
 
 async def test_play_can_be_paused_and_goes_on_from_there(workspace: Workspace, board: None) -> None:
