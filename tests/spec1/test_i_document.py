@@ -103,7 +103,8 @@ def test_a_refused_creation_is_one_row(
     before = workspace.journal.last_seq()
     refused(bob, "realtime_create_document", doc_id="board", schema={"other": "rga"})
     (row,) = workspace.journal.rows(before)
-    assert (row.actor, row.outcome, row.path) == ("bob", "conflict", "board")
+    assert (row.actor, row.outcome, row.error, row.path) == ("bob", "failed", "document_exists", "board")
+    assert json.loads(workspace.journal.content(row.seq) or "")["schema"] == {"other": "rga"}
 
 
 @pytest.mark.parametrize(

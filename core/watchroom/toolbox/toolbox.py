@@ -14,7 +14,6 @@ from watchroom.editing import tool_of
 from watchroom.errors import (
     Conflict,
     DiskFailed,
-    DocumentExists,
     InvalidArguments,
     JournalError,
     NotText,
@@ -176,7 +175,6 @@ class Toolbox:
             CommandInterrupted,
             CommandStopped,
             CommandTimeout,
-            DocumentExists,
             PathBlocked,
             RequestClosed,
             RequestExpired,

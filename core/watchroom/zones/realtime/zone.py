@@ -46,13 +46,14 @@ class RealtimeZone:
         """Create a document. Raises `InvalidPath`, `InvalidSchema`, `DocumentExists`."""
         names.document_id(name)
         text = json.dumps({"schema": check_schema(schema)}, ensure_ascii=False)
-        row, head = self._store.write(Write(actor, CREATE, ZONE, name, text, message, 0))
-        if row.outcome != "ok":
+        with self._store.committer.exclusively() as commit:
+            first = self._store.journal.version(ZONE, name, 1)
+            row = first or commit(Write(actor, CREATE, ZONE, name, text, message, 0)).row
+        if first is not None:
             fields = ", ".join(
                 f"{field} ({kind})" for field, kind in self._live(name).document.schema.items()
             )
-            first = self._store.journal.version(ZONE, name, 1) or head
-            raise DocumentExists(document=name, by=first.actor if first else "-", fields=fields)
+            raise DocumentExists(document=name, by=first.actor, fields=fields)
         live = self._live(name)
         with live.lock:
             self._checkpoints.keep(live)
