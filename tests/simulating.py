@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic
+from typing import NamedTuple, TypeAlias, cast
 
-from watchroom import Row, Workspace
+from watchroom import Json, Row, Toolbox, Workspace
 from watchroom.registry import Agent
+from watchroom.runtime import Sessions
 from watchroom.simulation import Simulation, Summary, roster
 
 PATIENCE = 30.0
+
+ToolCall: TypeAlias = Callable[[], dict[str, Json]]
 
 
 def open_team(root: Path, count: int) -> tuple[Workspace, list[Agent]]:
@@ -51,3 +56,36 @@ def rows_so_far(workspace: Workspace) -> Callable[[], list[Row]]:
 
 def all_rows(workspace: Workspace) -> list[Row]:
     return workspace.journal.rows(limit=1_000_000)
+
+
+class Meddled(NamedTuple):
+    """A workspace each of whose calls is made by ``meddle``, which is given its agent, and what makes it."""
+
+    workspace: Workspace
+    meddle: Callable[[str, ToolCall], dict[str, Json]]
+
+    @property
+    def root(self) -> str:
+        return self.workspace.root
+
+    @property
+    def sessions(self) -> Sessions:
+        return self.workspace.sessions
+
+    def tools(self, agent: str) -> Toolbox:
+        return cast("Toolbox", _MeddledTools(self.workspace.tools(agent), partial(self.meddle, agent)))
+
+
+class _MeddledTools:
+    def __init__(self, toolbox: Toolbox, meddle: Callable[[ToolCall], dict[str, Json]]) -> None:
+        self._toolbox = toolbox
+        self._meddle = meddle
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._toolbox, name)
+
+    def dispatch_tool_call(
+        self, tool_name: str, arguments: Mapping[str, Json], *, call: str = "", again: bool = False
+    ) -> dict[str, Json]:
+        dispatch = self._toolbox.dispatch_tool_call
+        return self._meddle(partial(dispatch, tool_name, arguments, call=call, again=again))

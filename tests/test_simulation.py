@@ -7,15 +7,13 @@ import csv
 from collections import Counter
 from pathlib import Path
 from random import Random
-from threading import Thread
-from typing import NamedTuple, cast
+from threading import Event, Thread
 
 import pytest
-from simulating import PATIENCE, all_rows, open_team, run_for, run_until
-from watchroom import Json, Row, Toolbox, Workspace, names
+from simulating import PATIENCE, Meddled, ToolCall, all_rows, open_team, run_for, run_until
+from watchroom import Json, Row, names
 from watchroom.merge import merge
 from watchroom.registry import LAYERS
-from watchroom.runtime import Sessions
 from watchroom.simulation import Simulation, growing, roster
 from watchroom.simulation.growing import Author
 from watchroom.simulation.material import Document, material
@@ -189,42 +187,15 @@ def test_the_scene_is_not_played_twice(root: Path) -> None:
             assert len([row for row in rows if row.path == "report.md" and row.version == 1]) == 1
 
 
-class Haunted(NamedTuple):
-    """A workspace in which the tools of one agent are out of order."""
-
-    workspace: Workspace
-    broken: str
-
-    @property
-    def root(self) -> str:
-        return self.workspace.root
-
-    @property
-    def sessions(self) -> Sessions:
-        return self.workspace.sessions
-
-    def tools(self, agent: str) -> Toolbox:
-        toolbox = self.workspace.tools(agent)
-        return cast("Toolbox", Broken(toolbox)) if agent == self.broken else toolbox
-
-
-class Broken:
-    """A toolbox whose tools do what none may do."""
-
-    def __init__(self, toolbox: Toolbox) -> None:
-        self._toolbox = toolbox
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._toolbox, name)
-
-    def dispatch_tool_call(self, tool_name: str, arguments: object, **origin: object) -> dict[str, Json]:
-        raise LookupError("out of order")
-
-
 def test_an_agent_that_breaks_is_told_of_and_the_others_go_on(root: Path) -> None:
+    def meddle(agent: str, call: ToolCall) -> dict[str, Json]:
+        if agent == "reviewer":
+            raise LookupError("out of order")
+        return call()
+
     workspace, team = open_team(root, 4)
     with workspace:
-        simulation = Simulation(Haunted(workspace, "reviewer"), team, speed=0)
+        simulation = Simulation(Meddled(workspace, meddle), team, speed=0)
         summary = run_until(
             workspace,
             simulation,
@@ -233,6 +204,33 @@ def test_an_agent_that_breaks_is_told_of_and_the_others_go_on(root: Path) -> Non
     (error,) = summary.errors
     assert error.startswith("reviewer: ToolBroke: ")
     assert "LookupError: out of order" in error
+
+
+def test_what_an_agent_decides_on_while_the_last_calls_end_is_not_begun(root: Path) -> None:
+    held, stopping, late, over = Event(), Event(), Event(), Event()
+    begun: list[str] = []
+
+    def meddle(agent: str, call: ToolCall) -> dict[str, Json]:
+        """One call lasts while the simulation ends; those that would begin meanwhile last longer than that."""
+        begun.append(agent)
+        if agent == "researcher" and len(begun) > 10:
+            held.set()
+            late.wait(0.5)
+        elif stopping.is_set():
+            late.set()
+            over.wait(0.5)
+        return call()
+
+    workspace, team = open_team(root, 8)
+    with workspace:
+        simulation = Simulation(Meddled(workspace, meddle), team, seed=5, speed=4)
+        simulation.start()
+        assert held.wait(PATIENCE)
+        stopping.set()
+        simulation.stop()
+        counted = simulation.summary().calls
+        over.set()
+    assert counted == len(begun)
 
 
 @pytest.mark.parametrize("document", [*material().documents, *material().notes], ids=lambda each: each.path)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
@@ -27,7 +28,8 @@ from watchroom.runtime import (
     UserMessage,
 )
 from watchroom.runtime.events import Event
-from watchroom.runtime.models import Reply, SimulatedModel
+from watchroom.runtime.executors.running_tools import run_tool
+from watchroom.runtime.models import ModelChunk, ModelRuntime, Reply, SimulatedModel
 from watchroom.simulation.mind import Mind
 from watchroom.simulation.tally import Tally
 from watchroom.simulation.turns import Turns
@@ -97,6 +99,7 @@ class Player:
         self._session: Session | None = None
         self._failure: Exception | None = None
         self._answered = 0.0
+        self._speaks = SimulatedModel(self._decide)
         script = life(agent, stage.team, stage.seed, people_help=stage.people_help)
         self._mind = Mind(
             agent.id, script, self._voice, stage.tally, clock=_now, speed=stage.speed, turns=stage.turns
@@ -112,11 +115,10 @@ class Player:
         tools = [self._counted(tool) for tool in agent_tools(self._toolbox)]
         system = self._toolbox.system_prompt()
         await self._take_up(tools)
-        model = SimulatedModel(self._decide)
         while not self._stage.over.is_set():
             task, said = self._mind.opens()
             if task.asks not in self._agents:
-                self._agents[task.asks] = self._agent(tools, model, task.asks, system)
+                self._agents[task.asks] = self._agent(tools, self._answers, task.asks, system)
             async with self._stage.workspace.sessions.begin(
                 self.id,
                 self._agents[task.asks],
@@ -147,16 +149,18 @@ class Player:
 
     async def _run(self, session: Session) -> AgentState:
         self._session = session
-        state = await session.run()
-        self._session = None
-        self._rests.set()
+        try:
+            state = await session.run()
+        finally:
+            self._session = None
+            self._rests.set()
         self._stage.tally.ended_session(state.spent.tokens)
         if state.status == "error":
             raise self._failure or RuntimeError(state.error.message if state.error else "")
         return state
 
     def _agent(
-        self, tools: list[AgentTool], model: SimulatedModel, asks: tuple[str, ...], system: str = ""
+        self, tools: list[AgentTool], model: ModelRuntime, asks: tuple[str, ...], system: str = ""
     ) -> ChatAgent:
         policies: dict[str, Policy] = dict.fromkeys(asks, "ask")
         return ChatAgent(
@@ -186,14 +190,25 @@ class Player:
             self._answered = time.monotonic()
 
     def _counted(self, tool: AgentTool) -> AgentTool:
-        def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Json | Awaitable[Json]:
+        async def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+            if self._rests.is_set():
+                # A person has just approved of the call.
+                await self._stage.goes_on()
+                self._rests.clear()
             call = self._mind.call
-            result = tool.run(arguments, origin)
+            result = await run_tool(tool, arguments, origin)
             if call is not None and isinstance(result, Mapping):
                 self._stage.tally.called(call, result)
             return result
 
         return replace(tool, run=run)
+
+    async def _answers(self, payload: ModelPayload) -> AsyncIterator[ModelChunk]:
+        """What its model says; nothing more once the simulation ends."""
+        async with aclosing(self._speaks(payload)) as chunks:
+            async for chunk in chunks:
+                await self._stage.goes_on()
+                yield chunk
 
     async def _decide(self, payload: ModelPayload) -> Reply:
         await self._stage.goes_on()

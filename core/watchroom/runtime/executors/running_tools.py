@@ -63,7 +63,7 @@ class ToolRunner:
         if again and not (isinstance(tool, AgentTool) and (tool.repeatable or tool.recovers)):
             return refused(state, call, ToolInterrupted(tool=name), language)
         try:
-            result = await _run(tool, arguments, CallOrigin(key, again))
+            result = await run_tool(tool, arguments, CallOrigin(key, again))
             return gave(state, call, result)
         except (Exception, asyncio.CancelledError) as error:  # a tool may raise anything: the session goes on
             if isinstance(error, asyncio.CancelledError) and is_cancelling():
@@ -100,7 +100,8 @@ def _arguments(call: ToolCall) -> Mapping[str, Json]:
     return cast("Mapping[str, Json]", arguments)
 
 
-async def _run(tool: Tool, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+async def run_tool(tool: Tool, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+    """What ``tool`` gives or raises, from a thread of its own unless it is a coroutine function."""
     if isinstance(tool, AgentTool):
         if inspect.iscoroutinefunction(tool.run):
             return cast(Json, await tool.run(arguments, origin))

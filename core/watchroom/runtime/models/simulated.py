@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -42,7 +42,7 @@ class SimulatedModel:
     def __init__(self, decide: Decide) -> None:
         self._decide = decide
 
-    async def __call__(self, payload: ModelPayload) -> AsyncIterator[ModelChunk]:
+    async def __call__(self, payload: ModelPayload) -> AsyncGenerator[ModelChunk, None]:
         decided = self._decide(payload)
         reply = await decided if inspect.isawaitable(decided) else decided
         if reply.thinks > 0:
