@@ -31,6 +31,7 @@ _FEWEST_TASKS: Final = 4
 _MOST_TASKS: Final = 9
 _NUMBER: Final = re.compile(r"(?<![\d:.,])\d{1,3}(?![\d:.,])")
 _SPREAD: Final = 9
+_NEWEST: Final = 3
 
 _Act: TypeAlias = Callable[[Desk, Sheet], Script[None]]
 
@@ -133,11 +134,12 @@ def _write_on(desk: Desk, sheet: Sheet) -> Script[None]:
 
 
 def _correct(desk: Desk, sheet: Sheet) -> Script[None]:
-    """Put another number in the place of one, whoever wrote it, but not in a line that goes next."""
+    """Put another number in the place of one, whoever wrote it, in one of the newest lines: an old one may
+    just be taken out by somebody, and the number would stay without it."""
     numbers = [
         number
         for section in board().sections
-        for line in sheet.lines(section)[1:]
+        for line in sheet.lines(section)[1:][-_NEWEST:]
         for number in _NUMBER.finditer(sheet.notes, line.start, line.end)
     ]
     if not numbers:
