@@ -12,7 +12,7 @@ from watchroom_tui.cli import OK
 
 def test_demo_headless_ends_with_a_summary_whose_verdict_is_clean(tmp_path: Path) -> None:
     root = tmp_path / "demo"
-    done = spawned("demo", str(root), "--headless", "--for", "1", "--speed", "0", "--agents", "4")
+    done = spawned("demo", str(root), "--headless", "--for", "3", "--speed", "0", "--agents", "4")
     assert (done.returncode, done.stderr) == (OK, "")
     summary = json.loads(done.stdout.splitlines()[-1])
     assert summary["verify"] == "clean"
