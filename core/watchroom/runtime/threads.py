@@ -75,9 +75,10 @@ async def in_own_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwa
     return (await ended)()
 
 
-async def finished(pool: Executor, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What ``function`` gives, from a thread of ``pool``. Once begun it is waited for, even by who is
-    cancelled: what is being written is written. Raises `JournalError` when the pool was shut down."""
+async def finished(pool: Executor | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What ``function`` gives, from a thread of ``pool``, or of the loop's own where that is None. Once begun
+    it is waited for, even by who is cancelled, however often: what is being written is written. Raises
+    `JournalError` when the pool was shut down."""
     loop = asyncio.get_running_loop()
     try:
         running = loop.run_in_executor(pool, partial(function, *args, **kwargs))
@@ -86,7 +87,9 @@ async def finished(pool: Executor, function: Callable[P, T], *args: P.args, **kw
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        await asyncio.wait({running})
+        while not running.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({running})
         raise
 
 

@@ -20,7 +20,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.requests import Answer, AskedCall, Decision, Request, arguments_of
-from watchroom.runtime.threads import in_own_thread
+from watchroom.runtime.threads import finished, in_own_thread
 from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.serving.place import Place
 from watchroom.texts import Catalogue
@@ -121,7 +121,7 @@ class Asking:
         except TimeoutError:
             return (await in_own_thread(requests.expire, path)).answer
         except asyncio.CancelledError:
-            await asyncio.shield(in_own_thread(requests.withdraw, path))
+            await finished(None, requests.withdraw, path)
             raise
         finally:
             end()
