@@ -110,7 +110,8 @@ async def test_agents_make_others_write_to_each_other_and_end_the_task(
     assert said_to(workspace, "root") == [("human:dana", "Build it."), ("ada", "Done.")]
     assert said_to(workspace, "ada") == [("root", "Write it.")]
     assert state_of(workspace, "root").status == "done"
-    assert state_of(workspace, "ada").status == "done"
+    # The task may end before she has said her last word.
+    assert state_of(workspace, "ada").status in ("done", "cancelled")
     system = minds.asked["ada"][0].messages[0].content
     assert "`ada`" in system
     assert "You are a programmer" in system
@@ -149,8 +150,7 @@ async def test_with_an_agent_that_a_person_ends_its_model_falls_silent_and_its_m
         await until(lambda: {"ada", "bob"} <= minds.asked.keys() and len(minds.asked["ada"]) >= 2)
         assert say(workspace, "terminate_agent", agent_id="ada", reason="Too slow")["success"]
         await until(lambda: len(minds.asked["root"]) >= 3)
-    assert state_of(workspace, "ada").status == "cancelled"
-    assert state_of(workspace, "bob").status == "cancelled"
+        await until(lambda: {state_of(workspace, each).status for each in ("ada", "bob")} == {"cancelled"})
     author, text = said_to(workspace, "root")[-1]
     assert author == "system"
     assert "ada" in text
