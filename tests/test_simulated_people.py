@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
-from simulating import all_rows, open_team, run_for, run_until
+from simulating import PATIENCE, Meddled, ToolCall, all_rows, open_team, run_for, run_until
 from watchroom import Json, Row, Workspace
 from watchroom.model import ASK, Zone
 from watchroom.requests import Request
@@ -148,6 +149,42 @@ def test_a_text_that_a_person_corrects_is_published_as_corrected(root: Path) -> 
         row, _ = next(each for each in person.answered if each[1].kind == "approve")
         agent, session, _ = row.path.split("/")
         assert "corrected" in workspace.sessions.state(agent, session).messages[-1].content
+
+
+def test_a_call_that_is_approved_while_the_last_calls_end_is_not_begun(root: Path) -> None:
+    asking, held, late, over = Event(), Event(), Event(), Event()
+    begun: list[str] = []
+
+    def meddle(agent: str, call: ToolCall) -> dict[str, Json]:
+        """Another's call lasts while the simulation ends; the approved one would last longer than that."""
+        begun.append(agent)
+        if asking.is_set() and agent == "writer":
+            late.set()
+            over.wait(0.5)
+        elif asking.is_set() and not held.is_set():
+            held.set()
+            late.wait(0.5)
+        return call()
+
+    workspace, team = open_team(root, 4)
+    with workspace:
+        simulation = Simulation(Meddled(workspace, meddle), team, seed=2, speed=12, people=True)
+        committed = Event()
+        workspace.subscribe(committed.set)
+        simulation.start()
+        while not (found := [row.seq for row in asked(workspace) if row.detail["kind"] == "approve"]):
+            assert committed.wait(PATIENCE)
+            committed.clear()
+        asking.set()
+        assert held.wait(PATIENCE)
+        stopping = Thread(target=simulation.stop)
+        stopping.start()
+        dana = workspace.tools_for_human("dana")
+        assert dana.dispatch_tool_call("answer_request", {"request": found[0], "approved": True})["success"]
+        stopping.join()
+        counted = simulation.summary().calls
+        over.set()
+    assert counted == len(begun)
 
 
 def test_who_only_watches_sees_each_kind_and_never_more_than_three(root: Path) -> None:

@@ -192,7 +192,7 @@ class Player:
     def _counted(self, tool: AgentTool) -> AgentTool:
         async def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
             if self._rests.is_set():
-                # A person has just approved of the call.
+                # It was decided on before a wait for a person, or before an earlier end.
                 await self._stage.goes_on()
                 self._rests.clear()
             call = self._mind.call
