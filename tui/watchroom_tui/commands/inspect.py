@@ -13,7 +13,7 @@ from typing import get_args
 from rich.console import Console
 from rich.text import Text
 from watchroom.journal import Journal, RowFilter
-from watchroom.model import OUTCOMES, Row, Zone, row_as_json
+from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
 from watchroom.projections import Fold, Model
 from watchroom.texts import Catalogue
 from watchroom.tree.layout import CONTROL
@@ -25,6 +25,7 @@ from watchroom_tui.columns import fit, fit_path
 from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.moments import moment, nanoseconds, open_journal
 from watchroom_tui.commands.views import VIEWS, view_of
+from watchroom_tui.local_time import zoned_time
 from watchroom_tui.safe import safe
 
 
@@ -84,7 +85,8 @@ def _print_rows(rows: Iterable[Row], as_json: bool, words: Catalogue) -> None:
         else:
             what = describe.outcome(row, words).text
             path = fit_path(safe(describe.path_of(row)), 30)
-            line = f"{row.timestamp}  {fit(safe(row.actor), 14)}{fit(safe(row.tool), 30)} {path}  {what}"
+            time = zoned_time(row.time, "milliseconds")
+            line = f"{time}  {fit(safe(row.actor), 14)}{fit(safe(row.tool), 30)} {path}  {what}"
             print(f"{line}  {describe.said(row)}".rstrip(), flush=True)
 
 
@@ -101,7 +103,7 @@ def run_show(given: Namespace, words: Catalogue) -> int:
         model = _model(journal, moment(journal, given.at, words))
     finally:
         journal.close()
-    lines = view_of(model, given.view, words)
+    lines = view_of(model, given.view, words, timestamp if given.json else zoned_time)
     if given.json:
         print_json(lines, indent=2)
     else:

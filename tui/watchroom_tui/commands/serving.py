@@ -8,13 +8,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from watchroom.model import HUMAN_PREFIX, timestamp
+from watchroom.model import HUMAN_PREFIX
 from watchroom.names import human_name
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import WrongUsage
 from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.local_time import zoned_time
 
 DAY = 86_400.0
 
@@ -89,6 +90,6 @@ def run_token(given: Namespace, words: Catalogue) -> int:
 
 def _list(workspace: Workspace, words: Catalogue) -> None:
     for each in workspace.access.list():
-        expires = timestamp(each.expires) if each.expires is not None else "-"
+        expires = zoned_time(each.expires) if each.expires is not None else "-"
         state = words("cli.token.state.revoked" if each.revoked else "cli.token.state.valid")
-        print(f"{each.agent}\t{each.id}\t{state}\t{each.row.timestamp}\t{expires}")
+        print(f"{each.agent}\t{each.id}\t{state}\t{zoned_time(each.row.time)}\t{expires}")

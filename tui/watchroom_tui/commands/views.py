@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from watchroom.model import Json, timestamp
+from watchroom.model import Json
 from watchroom.projections import Model
 from watchroom.texts import Catalogue
 
@@ -13,14 +13,16 @@ from watchroom_tui import describe
 from watchroom_tui.columns import age
 
 Table: TypeAlias = list[dict[str, Json]]
+FormatTime: TypeAlias = Callable[[int], str]
 
 
-def view_of(model: Model, view: str, words: Catalogue) -> Table:
-    """The lines of a view, which is one of `VIEWS`."""
-    return _MAKERS[view](model, words)
+def view_of(model: Model, view: str, words: Catalogue, time: FormatTime) -> Table:
+    """The lines of a view, which is one of `VIEWS`. ``time`` formats nanoseconds since the epoch, as the
+    reader wants them."""
+    return _MAKERS[view](model, words, time)
 
 
-def _agents(model: Model, words: Catalogue) -> Table:
+def _agents(model: Model, words: Catalogue, time: FormatTime) -> Table:
     now = model.time
     return [
         {
@@ -38,20 +40,20 @@ def _agents(model: Model, words: Catalogue) -> Table:
     ]
 
 
-def _needs(model: Model, words: Catalogue) -> Table:
+def _needs(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "kind": each.kind,
             "path": each.row.path,
             "what": describe.need_text(each, words),
             "row": each.row.seq,
-            "since": timestamp(each.row.time),
+            "since": time(each.row.time),
         }
         for each in model.needs
     ]
 
 
-def _handoffs(model: Model, words: Catalogue) -> Table:
+def _handoffs(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "from": each.sender,
@@ -60,26 +62,26 @@ def _handoffs(model: Model, words: Catalogue) -> Table:
             "message": each.row.message,
             "read": each.read,
             "acknowledged": each.acknowledged is not None,
-            "time": each.row.timestamp,
+            "time": time(each.row.time),
         }
         for each in model.deliveries
     ]
 
 
-def _files(model: Model, words: Catalogue) -> Table:
+def _files(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "path": each.path,
             "version": each.head.version,
             "author": each.head.actor,
             "refused": each.refused,
-            "time": each.head.timestamp,
+            "time": time(each.head.time),
         }
         for each in model.files
     ]
 
 
-def _documents(model: Model, words: Catalogue) -> Table:
+def _documents(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "document": each.name,
@@ -87,13 +89,13 @@ def _documents(model: Model, words: Catalogue) -> Table:
             "created_by": each.created.actor,
             "writers": ", ".join(each.writers),
             "last": describe.said(each.newest),
-            "time": each.newest.timestamp,
+            "time": time(each.newest.time),
         }
         for each in model.documents
     ]
 
 
-def _boards(model: Model, words: Catalogue) -> Table:
+def _boards(model: Model, words: Catalogue, time: FormatTime) -> Table:
     # What is known of boards stands in their package, which the other views need not load.
     from watchroom_tui.board_tree import board_tree
 
@@ -106,13 +108,13 @@ def _boards(model: Model, words: Catalogue) -> Table:
             "message": each.view.head.message if each.view else "",
             "held_by": each.holder(model.time),
             "conflicts": each.conflicts,
-            "time": each.view.head.timestamp if each.view else "",
+            "time": time(each.view.head.time) if each.view else "",
         }
         for each in board_tree(model)
     ]
 
 
-def _requests(model: Model, words: Catalogue) -> Table:
+def _requests(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "request": each.id,
@@ -120,14 +122,14 @@ def _requests(model: Model, words: Catalogue) -> Table:
             "kind": each.kind,
             "what": describe.request_text(each, words),
             "session": each.session,
-            "since": each.row.timestamp,
-            "expires": timestamp(each.expires) if each.expires else "",
+            "since": time(each.row.time),
+            "expires": time(each.expires) if each.expires else "",
         }
         for each in model.requests
     ]
 
 
-def _sessions(model: Model, words: Catalogue) -> Table:
+def _sessions(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "agent": each.agent,
@@ -135,14 +137,14 @@ def _sessions(model: Model, words: Catalogue) -> Table:
             "status": each.status,
             "title": each.title,
             "last": each.last.message,
-            "time": each.last.timestamp,
+            "time": time(each.last.time),
         }
         for each in (view.session for view in model.agents)
         if each is not None
     ]
 
 
-def _tasks(model: Model, words: Catalogue) -> Table:
+def _tasks(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "task": each.id,
@@ -151,13 +153,13 @@ def _tasks(model: Model, words: Catalogue) -> Table:
             "folder": each.folder,
             "agents": ", ".join(member.id for member in each.members if member.ended is None),
             "report": each.ended.message if each.ended else "",
-            "since": each.row.timestamp,
+            "since": time(each.row.time),
         }
         for each in model.tasks
     ]
 
 
-def _messages(model: Model, words: Catalogue) -> Table:
+def _messages(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "from": each.sender,
@@ -166,13 +168,13 @@ def _messages(model: Model, words: Catalogue) -> Table:
             "delivered": each.delivered is not None,
             "read": each.read is not None,
             "task": each.task,
-            "time": each.row.timestamp,
+            "time": time(each.row.time),
         }
         for each in model.messages
     ]
 
 
-def _commands(model: Model, words: Catalogue) -> Table:
+def _commands(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "agent": each.begun.actor,
@@ -180,13 +182,13 @@ def _commands(model: Model, words: Catalogue) -> Table:
             "exit_code": each.exit_code,
             "running": each.ended is None,
             "task": each.task,
-            "time": each.begun.timestamp,
+            "time": time(each.begun.time),
         }
         for each in model.commands
     ]
 
 
-def _buffers(model: Model, words: Catalogue) -> Table:
+def _buffers(model: Model, words: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "agent": each.agent,
@@ -197,13 +199,13 @@ def _buffers(model: Model, words: Catalogue) -> Table:
             "state": each.state,
             "choosing": each.waits_for_choice,
             "length": each.record.length,
-            "time": each.row.timestamp,
+            "time": time(each.row.time),
         }
         for each in model.buffers
     ]
 
 
-_MAKERS: Final[Mapping[str, Callable[[Model, Catalogue], Table]]] = {
+_MAKERS: Final[Mapping[str, Callable[[Model, Catalogue, FormatTime], Table]]] = {
     "agents": _agents,
     "needs": _needs,
     "handoffs": _handoffs,

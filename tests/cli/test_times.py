@@ -1,0 +1,62 @@
+"""The one time zone of what people read, and the one of what programs read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from cli.running import Captured, printed, printed_rows, run
+from watchroom_tui.cli import OK
+from watchroom_tui.local_time import local_clock, local_time, utc_offset, zoned_time
+
+WINTER = int(datetime(2026, 1, 31, 9, 30, 0, 250_000, UTC).timestamp() * 1e9)
+SUMMER = int(datetime(2026, 7, 31, 23, 30, tzinfo=UTC).timestamp() * 1e9)
+
+
+@pytest.fixture(autouse=True)
+def _vienna(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # As the rule itself: not every machine has the names of time zones.
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def test_a_time_is_local_and_names_its_offset_at_that_moment() -> None:
+    assert (local_time(WINTER), utc_offset(WINTER)) == ("2026-01-31 10:30:00", "UTC+01:00")
+    assert (local_time(SUMMER, "minutes"), utc_offset(SUMMER)) == ("2026-08-01 01:30", "UTC+02:00")
+    assert local_clock(SUMMER) == "01:30:00"
+    assert zoned_time(WINTER, "milliseconds") == "2026-01-31 10:30:00.250+01:00"
+
+
+@pytest.mark.parametrize("command", [("log",), ("show", "files"), ("show", "handoffs")])
+def test_people_read_local_times_and_programs_utc(
+    capsys: Captured, team: str, command: tuple[str, ...]
+) -> None:
+    name, *view = command
+    rows = printed_rows(capsys, "log", team, "--json")
+    moments = [datetime.fromisoformat(row["time"]) for row in rows]
+    assert all(row["time"].endswith("Z") for row in rows)
+    lines = printed(capsys, name, team, *view).splitlines()
+    assert lines
+    precision = "milliseconds" if name == "log" else "seconds"
+    known = {moment.astimezone().isoformat(" ", precision) for moment in moments}
+    for line in lines:
+        assert any(each in line for each in known), line
+
+
+def test_a_printed_time_can_be_given_back(capsys: Captured, team: str) -> None:
+    first, *others = printed(capsys, "log", team).splitlines()
+    assert others
+    assert printed(capsys, "log", team, "--since", first[:29]).splitlines() == [first, *others]
+
+
+def test_tokens_are_listed_with_local_times(capsys: Captured, team: str) -> None:
+    assert run(capsys, "token", team, "alice", "--days", "1")[0] == OK
+    (line,) = printed(capsys, "token", team).splitlines()
+    made, expires = (datetime.fromisoformat(each) for each in line.split("\t")[3:])
+    assert (expires - made).total_seconds() == 86_400
+    assert "+0" in line

@@ -1,0 +1,35 @@
+"""Times as people read them: in the time zone of this machine. What programs read stays ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+
+Precision: TypeAlias = Literal["minutes", "seconds", "milliseconds"]
+
+
+def local_time(time_ns: int, precision: Precision = "seconds") -> str:
+    """``time_ns`` (nanoseconds since the epoch) as ``2026-01-31 09:30:00`` in local time, for where the
+    offset is named once beside it (`utc_offset`)."""
+    return _local(time_ns).replace(tzinfo=None).isoformat(" ", precision)
+
+
+def local_clock(time_ns: int) -> str:
+    """The time of day of ``time_ns`` (nanoseconds since the epoch) as ``09:30:00`` in local time."""
+    return f"{_local(time_ns):%H:%M:%S}"
+
+
+def zoned_time(time_ns: int, precision: Precision = "seconds") -> str:
+    """``time_ns`` (nanoseconds since the epoch) as ``2026-01-31 09:30:00+01:00`` (RFC 3339): local time with
+    its offset, for where a time stands by itself."""
+    return _local(time_ns).isoformat(" ", precision)
+
+
+def utc_offset(time_ns: int) -> str:
+    """The offset of local time from UTC at ``time_ns`` (nanoseconds since the epoch) as ``UTC+01:00``."""
+    return f"UTC{_local(time_ns).isoformat()[-6:]}"
+
+
+def _local(time_ns: int) -> datetime:
+    # Summer time or not is decided for the moment shown, not for the present one.
+    return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone()
