@@ -31,7 +31,6 @@ from watchroom.files import (
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 _HAS_DIR_FDS: Final = os.open in os.supports_dir_fd
-_MOST_KEPT: Final = 128
 _MOST_SPARES: Final = 8
 
 Parts = tuple[str, ...]
@@ -43,11 +42,6 @@ class Entry(NamedTuple):
 
     parts: Parts
     kind: EntryKind
-
-
-class _KeptFolder(NamedTuple):
-    fd: int
-    identity: tuple[int, int]
 
 
 class Found(NamedTuple):
@@ -73,12 +67,10 @@ class Folder:
         os.makedirs(scratch, exist_ok=True)
         self._root_fd = os.open(root, _FOLDER_FLAGS & ~_NOFOLLOW) if _HAS_DIR_FDS else None
         self._scratch_fd = os.open(scratch, _FOLDER_FLAGS) if _HAS_DIR_FDS else None
-        self._kept: dict[Parts, _KeptFolder] = {}
         self._spares: list[str] = []
         self._spare_mode = 0
 
     def close(self) -> None:
-        self._let_go()
         while self._spares:
             self._drop(self._spares.pop())
         for fd in (self._root_fd, self._scratch_fd):
@@ -131,11 +123,11 @@ class Folder:
         try:
             if self._root_fd is None or self._scratch_fd is None:
                 return replace_by_name(source, self._checked_by_name(parts, make=True))
-            folder = self._kept_folder(parts[:-1])
-            if new:
-                os.replace(source, parts[-1], src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
-                return None
-            previous = replace(self._scratch_fd, source, folder, parts[-1])
+            with self._place(parts, make=True) as (folder, name):
+                if new or folder is None:
+                    os.replace(source, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
+                    return None
+                previous = replace(self._scratch_fd, source, folder, name)
         except BaseException:
             self._drop(source)
             raise
@@ -172,37 +164,6 @@ class Folder:
     def _drop(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._scratch_fd)
-
-    def _kept_folder(self, parts: Parts) -> int:
-        """A descriptor of the folder ``parts``, made if missing, and kept open for the next file in it.
-
-        Before it is used again, each step from the root must still be that very folder, and no symlink: one
-        that was moved away or replaced is let go.
-        """
-        if not parts:
-            return self._root_fd if self._root_fd is not None else -1
-        parent = self._kept_folder(parts[:-1])
-        kept = self._kept.get(parts)
-        if kept is not None:
-            try:
-                found = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False)
-            except FileNotFoundError:
-                found = None
-            if found is not None and (found.st_dev, found.st_ino) == kept.identity:
-                return kept.fd
-            os.close(self._kept.pop(parts).fd)
-        if len(self._kept) >= _MOST_KEPT:
-            self._let_go()
-            parent = self._kept_folder(parts[:-1])
-        fd = _step(parent, parts[-1], make=True)
-        identity = os.fstat(fd)
-        self._kept[parts] = _KeptFolder(fd, (identity.st_dev, identity.st_ino))
-        return fd
-
-    def _let_go(self) -> None:
-        for kept in self._kept.values():
-            os.close(kept.fd)
-        self._kept.clear()
 
     def remove(self, parts: Parts) -> None:
         """Remove the file, if it is there, and the folders below the second level that it leaves empty."""

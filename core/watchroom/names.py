@@ -13,6 +13,7 @@ from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, SYSTEM
 MAX_PART_BYTES: Final = 200
 MAX_AGENT_ID: Final = 64
 MAX_PATH_BYTES: Final = 1000
+MAX_PATH_PARTS: Final = 32
 RESERVED_PARTS: Final = frozenset({".watchroom", ".versions", ".crdt_state", ".locks", ".git"})
 RESERVED_IDS: Final = frozenset({OUTSIDE, SYSTEM, "human", "user"})
 META_SUFFIX: Final = ".meta.json"
@@ -111,7 +112,10 @@ def _broken_rule(path: str) -> str | None:
         return "colon"
     if len(path.encode()) > MAX_PATH_BYTES:
         return "path_length"
-    for part in path.split("/"):
+    parts = path.split("/")
+    if len(parts) > MAX_PATH_PARTS:
+        return "path_depth"
+    for part in parts:
         broken = _broken_part_rule(part)
         if broken:
             return broken

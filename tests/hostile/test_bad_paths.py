@@ -10,6 +10,8 @@ from calls import ok
 from evidence import all_rows, snapshot
 from hostile.calling import PATH_CALLS, refused_without_a_trace
 from watchroom import Toolbox, Workspace
+from watchroom.journal import SqliteJournal
+from watchroom.model import Write
 from watchroom.texts import LANGUAGES
 
 BAD_PATHS: Final = {
@@ -70,6 +72,8 @@ BAD_PATHS: Final = {
     "compatibility Kelvin": "\u212a.md",
     "long part": "x" * 201,
     "long part in bytes": "文" * 67,
+    "deep path": "a/" * 32 + "b",
+    "deep path that doubles the work with each part": "a/" * 200 + "b",
     "long path": "/".join(["x" * 99] * 11),
     "control folder": ".watchroom/journal.db",
     "control folder below": "a/.watchroom/x",
@@ -124,3 +128,18 @@ def test_metadata_of_a_handoff_cannot_be_pushed_aside(settled: Workspace, root: 
         refused_without_a_trace(settled, root, "handoff_file", arguments)
     ok(alice, "handoff_file", to_agent="bob", filename="x", content="x", message="m")
     assert settled.verify() == []
+
+
+@pytest.mark.parametrize("depth", [33, 200, 490])
+def test_a_deep_path_of_an_older_journal_is_laid_out_and_holds_nobody_up(root: Path, depth: int) -> None:
+    """Its writer was killed between its row and its file, as by a journal that allowed any depth."""
+    with Workspace.open(root, agents=["alice", "bob"]):
+        pass
+    path = "a/" * (depth - 1) + "b"
+    journal = SqliteJournal(root / ".watchroom" / "journal.db")
+    journal.append([Write("alice", "collab_write", "collab", path, "deep", expected=0)])
+    journal.close()
+    with Workspace.open(root) as workspace:
+        ok(workspace.tools("bob"), "collab_write", filepath="plan.md", content="x", message="m")
+        assert (root / "collaborative" / "current" / path).read_text() == "deep"
+        assert workspace.verify() == []
