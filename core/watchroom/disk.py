@@ -32,6 +32,8 @@ _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 _HAS_DIR_FDS: Final = os.open in os.supports_dir_fd
 _MOST_SPARES: Final = 8
+MAX_DEPTH: Final = 512
+"""No deeper than this are folders looked into. No path of ours has so many parts."""
 
 Parts = tuple[str, ...]
 EntryKind = Literal["file", "folder", "symlink", "other"]
@@ -187,17 +189,30 @@ class Folder:
             pass
 
     def walk(self, parts: Parts = ()) -> Iterator[Entry]:
-        """Everything beneath the folder ``parts`` that is not a folder, in no order, following no symlink."""
+        """Everything beneath the folder ``parts`` that is not a folder, in no order, following no symlink.
+
+        A folder that may not be read, or that lies `MAX_DEPTH` parts deep, is yielded itself.
+        """
+        waiting = [parts]
+        while waiting:
+            above = waiting.pop()
+            try:
+                found = self._listed(above)
+            except PermissionError:
+                yield Entry(above, "folder")
+                continue
+            for name, kind in found:
+                if kind == "folder" and len(above) + 1 < MAX_DEPTH:
+                    waiting.append((*above, name))
+                else:
+                    yield Entry((*above, name), kind)
+
+    def _listed(self, parts: Parts) -> list[tuple[str, EntryKind]]:
         try:
             with self._place((*parts, ".")) as (fd, name), os.scandir(name if fd is None else fd) as found:
-                entries = [(entry.name, _kind(entry)) for entry in found]
+                return [(entry.name, _kind(entry)) for entry in found]
         except (FileNotFoundError, NotADirectoryError):
-            return
-        for name, kind in entries:
-            if kind == "folder":
-                yield from self.walk((*parts, name))
-            else:
-                yield Entry((*parts, name), kind)
+            return []
 
     def entries(self, parts: Parts = ()) -> list[Found] | None:
         """What stands in the folder ``parts``, in order of name; None where there is no folder, or only a

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from evidence import all_rows, outside_rows
+from hostile.deep_trees import deep_tree
 from laws.outside import described
 from watchroom import Toolbox, Workspace
 from watchroom.model import MAX_TEXT_BYTES
@@ -121,3 +122,15 @@ def test_files_that_a_power_cut_took_are_laid_out_again_and_not_taken_for_edits(
         assert outside_rows(again) == []
         assert (notes.read_text(), plan.read_text(), data.read_text()) == ("second", "first", "first")
         assert again.verify() == []
+
+
+@pytest.mark.parametrize("zone", ["agents/alice", "collaborative/current", "handoff/alice_to_bob"])
+def test_a_tree_too_deep_to_name_is_told_of_once_and_stops_nobody(
+    workspace: Workspace, root: Path, zone: str
+) -> None:
+    ok(workspace.tools("alice"), "handoff_file", to_agent="bob", filename="x", content="x", message="m")
+    with deep_tree(root / zone / "d", 1100):
+        (row,) = workspace.scan()
+        assert (row.outcome, row.error) == ("failed", "invalid_path")
+        assert workspace.scan() == []
+        ok(workspace.tools("bob"), "collab_write", filepath="plan.md", content="x", message="m")

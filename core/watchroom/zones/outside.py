@@ -238,12 +238,16 @@ class OutsideEdits:
         if zone == "board":
             names.board_name(path)
             return
-        names.relative_path(path)
+        owner, _, filename = path.partition("/")
+        if zone == "collab":
+            filename = path
+        elif not filename:
+            raise InvalidPath(given=path, rule="no_owner")
+        names.relative_path(filename)
         if zone == "private":
-            owner, _, filename = path.partition("/")
-            if not filename:
-                raise InvalidPath(given=path, rule="no_owner")
             self._store.registry.agent(owner)
+        elif zone == "handoff":
+            names.relative_path(owner)
 
     def _is_known(self, draft: Draft) -> bool:
         """Whether what was last noted about this path is this very edit."""
