@@ -7,7 +7,7 @@ import gc
 from collections.abc import Callable, Iterable
 from functools import partial
 from time import time_ns
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from rich.style import Style
 from textual import work
@@ -36,7 +36,12 @@ if TYPE_CHECKING:
     from watchroom_tui.board_drafts import BoardDraft
     from watchroom_tui.hints import Hints
     from watchroom_tui.merge_in_hand import MergeInHand
+    from watchroom_tui.terminal import TerminalWatch
     from watchroom_tui.work import WorkerProcess
+
+
+WATCH_SECONDS: Final = 0.5
+"""How often it is looked whether the terminal is still there."""
 
 
 class ModelChanged(Message):
@@ -54,7 +59,8 @@ class WatchroomApp(App[None]):
     ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
     after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
     changed. ``end_after``: seconds after which the dashboard closes by itself. ``alerts``: how it says that
-    something new needs a person. ``room`` is the one that it opens in.
+    something new needs a person. ``room`` is the one that it opens in. ``watch`` knows whether
+    the terminal is still there; without it the dashboard has none.
     """
 
     # All at once: a stylesheet that comes later has Textual parse every one again.
@@ -94,8 +100,10 @@ class WatchroomApp(App[None]):
         end_after: float | None = None,
         alerts: AlertMode = "bell",
         room: str | None = None,
+        watch: TerminalWatch | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(driver_class=watch.driver_class() if watch is not None else None)
+        self._watch = watch
         if room is not None:
             self.DEFAULT_MODE = room  # type: ignore[misc]  # textual reads it from the app
         self.words = wording(language)
@@ -147,7 +155,13 @@ class WatchroomApp(App[None]):
         self.alarm.start()
         if self._end_after is not None:
             self.set_timer(self._end_after, self.exit)
+        if self._watch is not None:
+            self.set_interval(WATCH_SECONDS, self._leave_closed_terminal)
         self.open_in_background()
+
+    def _leave_closed_terminal(self) -> None:
+        if self._watch is not None and self._watch.is_gone:
+            self.exit()
 
     @work(group="workspace")
     async def open_in_background(self) -> None:

@@ -19,6 +19,7 @@ from watchroom_tui.alerts import MODES
 from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.moments import moment, open_journal
 from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.terminal import TerminalWatch, require_terminal
 from watchroom_tui.wording import wording
 
 FEWEST_AGENTS: Final = 3
@@ -45,6 +46,7 @@ def declare_open(parser: ArgumentParser, words: Catalogue) -> None:
 def run_open(given: Namespace, words: Catalogue) -> int:
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(given.dir)))
+        require_terminal(words, f"watchroom show {given.dir} agents")
         until = moment(journal, given.at, words) if given.at else None
 
         def opened() -> Workspace:
@@ -68,6 +70,8 @@ def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
 
 
 def run_demo(given: Namespace, words: Catalogue) -> int:
+    if not given.headless:
+        require_terminal(words, "watchroom demo --headless")
     import tempfile
     from dataclasses import asdict
 
@@ -136,6 +140,7 @@ def run_dashboard(
     gc.disable()
     from watchroom_tui.app import WatchroomApp
 
+    watch = TerminalWatch()
     app = WatchroomApp(
         journal,
         place=os.path.basename(os.path.abspath(root)) + "/",
@@ -147,8 +152,10 @@ def run_dashboard(
         end_after=getattr(given, "seconds", None),
         alerts=given.alerts,
         room=room,
+        watch=watch,
     )
-    app.run()
+    with watch.hangups():
+        app.run()
     return app.return_code or 0
 
 

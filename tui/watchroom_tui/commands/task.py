@@ -19,6 +19,7 @@ from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.dashboard import is_foreign, run_dashboard
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.safe import safe
+from watchroom_tui.terminal import require_terminal
 
 if TYPE_CHECKING:
     from watchroom.society import Background, Society
@@ -59,6 +60,8 @@ def run_task(given: Namespace, words: Catalogue) -> int:
     root = _team_folder(given, words)
     text = sys.stdin.read() if given.text == "-" else given.text
     limits = _checked(given, root, text, words)
+    if not given.headless:
+        require_terminal(words, "watchroom task --headless")
     person = names.human_name(name_of_this_person() if given.person is None else given.person)
     with Workspace.open(root, language=given.language, create=text is not None) as workspace:
         language = workspace.config.language

@@ -1,0 +1,115 @@
+"""The dashboard without a terminal, and when its terminal goes away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cli.running import as_typed, spawned
+from pty_driver import Terminal
+from watchroom import Workspace
+from watchroom_tui.terminal import WatchedOutput
+
+PATIENCE = 30
+COMMANDS = {
+    "open": ("open", "{}"),
+    "demo": ("demo", "{}-new"),
+    "task": ("task", "Build it.", "--workspace", "{}-new"),
+}
+INSTEAD = {"open": "watchroom show", "demo": "--headless", "task": "--headless"}
+
+
+def command(name: str, root: Path) -> list[str]:
+    return [each.format(root) for each in COMMANDS[name]]
+
+
+@pytest.fixture
+def team(root: Path) -> Path:
+    Workspace.open(root, agents=["alice"]).close()
+    return root
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_without_a_terminal_nothing_is_begun_or_drawn(name: str, team: Path) -> None:
+    before = sorted(team.parent.iterdir())
+    ended = spawned(*command(name, team), given="")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert INSTEAD[name] in ended.stderr
+    assert "\x1b" not in ended.stderr
+    assert sorted(team.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2], ids=["input", "output", "error"])
+def test_each_stream_has_to_be_a_terminal(missing: int, team: Path, tmp_path: Path) -> None:
+    controller, terminal = os.openpty()
+    file = os.open(tmp_path / "out.txt", os.O_RDWR | os.O_CREAT)
+    streams = [file if number == missing else terminal for number in range(3)]
+    stdin, stdout, stderr = streams
+    arguments = as_typed("open", str(team))
+    ended = subprocess.run(
+        arguments, stdin=stdin, stdout=stdout, stderr=stderr, timeout=PATIENCE, check=False
+    )
+    for each in (controller, terminal, file):
+        os.close(each)
+    assert ended.returncode == 2
+    assert "\x1b" not in (tmp_path / "out.txt").read_text()
+
+
+@contextmanager
+def drawn(name: str, team: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A dashboard that has drawn something, and the other end of its terminal, which nobody else has."""
+    controller, terminal = os.openpty()
+    with subprocess.Popen(
+        as_typed(*command(name, team)),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        # Without a controlling terminal: no signal tells that it was closed.
+        start_new_session=True,
+        env={**os.environ, "TERM": "xterm-256color"},
+    ) as process:
+        os.close(terminal)
+        try:
+            seen = b""
+            while b"watchroom" not in seen:
+                seen += os.read(controller, 65_536)
+            yield process, controller
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_terminal_that_is_closed_ends_the_dashboard(name: str, team: Path) -> None:
+    with drawn(name, team) as (process, controller):
+        os.close(controller)
+        process.wait(PATIENCE)
+
+
+def test_a_hangup_ends_it_and_what_was_drawn_is_cleared(team: Path) -> None:
+    with Terminal(as_typed("open", str(team)), 120, 40) as terminal:
+        terminal.wait_for_text("alice", timeout=PATIENCE)
+        os.kill(terminal.pid, signal.SIGHUP)
+        assert terminal.wait(PATIENCE) == 0
+        assert b"\x1b[?1049l" in terminal.raw()
+
+
+def test_a_write_that_fails_is_the_last() -> None:
+    reader, writer = os.pipe()
+    failures: list[bool] = []
+    with os.fdopen(writer, "w") as file:
+        output = WatchedOutput(file, lambda: failures.append(True))
+        output.write("frame")
+        output.flush()
+        os.close(reader)
+        for _ in range(3):
+            output.write("frame")
+            output.flush()
+        assert failures == [True]
+        # What lies in the buffer of the file still has to go somewhere.
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), writer)

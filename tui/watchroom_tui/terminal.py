@@ -1,0 +1,129 @@
+"""The terminal that the dashboard is drawn on: whether there is one, and whether it is still there."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from watchroom.texts import Catalogue
+
+from watchroom_tui.commands.command import WrongUsage
+
+if TYPE_CHECKING:
+    from textual.app import App
+    from textual.driver import Driver
+
+_STREAMS = (0, 1, 2)
+"""Standard input, output and error: Textual reads the first and draws on the last."""
+
+
+def require_terminal(words: Catalogue, instead: str) -> None:
+    """Raises `WrongUsage`, which names ``instead``, where the dashboard would be drawn into a file or a pipe.
+
+    A browser's dashboard (`watchroom web`) has no terminal: its server says so by the driver it sets.
+    """
+    if not os.environ.get("TEXTUAL_DRIVER") and not all(map(os.isatty, _STREAMS)):
+        raise WrongUsage(words("cli.no_terminal", instead=instead))
+
+
+class TerminalWatch:
+    """Knows when nobody can see the dashboard any more: its terminal was closed, or its server has ended."""
+
+    def __init__(self) -> None:
+        self._is_gone = Event()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the terminal is gone. It never comes back."""
+        return self._is_gone.is_set() or _is_hung_up(sys.__stdin__)
+
+    def mark_gone(self) -> None:
+        """Nobody reads what is written."""
+        self._is_gone.set()
+
+    @contextmanager
+    def hangups(self) -> Iterator[None]:
+        """While this lasts, SIGHUP is noted, so that the dashboard closes what it has open, in place of
+        ending the process at once. Only in the main thread. Afterwards, if the terminal is gone, what is
+        printed goes nowhere."""
+        before = signal.signal(signal.SIGHUP, lambda _number, _frame: self.mark_gone())
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGHUP, before)
+            if self.is_gone:
+                _discard_streams()
+
+    def driver_class(self) -> type[Driver] | None:
+        """Textual's driver of a terminal, which outlives a failed write; None where another one is set."""
+        if os.environ.get("TEXTUAL_DRIVER"):
+            return None
+        from textual.drivers.linux_driver import LinuxDriver
+
+        mark_gone = self.mark_gone
+
+        class WatchedDriver(LinuxDriver):
+            def __init__(self, app: App[Any], **given: Any) -> None:
+                super().__init__(app, **given)
+                # The thread that writes would end with the first error, and all who write wait for it then.
+                self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone))
+
+        return WatchedDriver
+
+
+class WatchedOutput:
+    """A terminal to write to; once a write fails, nothing is written any more."""
+
+    def __init__(self, file: IO[str], mark_gone: Callable[[], None]) -> None:
+        self._file = file
+        self._mark_gone = mark_gone
+        self._has_failed = False
+
+    def write(self, text: str) -> int:
+        if not self._has_failed:
+            try:
+                return self._file.write(text)
+            except OSError:
+                self._fail()
+        return len(text)
+
+    def flush(self) -> None:
+        if not self._has_failed:
+            try:
+                self._file.flush()
+            except OSError:
+                self._fail()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def isatty(self) -> bool:
+        return self._file.isatty()
+
+    def _fail(self) -> None:
+        self._has_failed = True
+        self._mark_gone()
+
+
+def _is_hung_up(stream: IO[str] | None) -> bool:
+    """Whether the other end of ``stream`` is closed. A system that cannot tell by polling says no: there a
+    failed write tells."""
+    if stream is None:
+        return True
+    poll = select.poll()
+    poll.register(stream.fileno(), 0)
+    return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
+
+
+def _discard_streams() -> None:
+    """What is still printed, and what lies in buffers, is written to nowhere, without an error."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in _STREAMS:
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
