@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, takewhile
 from threading import Event, Lock, Thread
-from typing import Final
+from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.cause import signed
@@ -31,6 +31,15 @@ LAY_OUT_TOOL: Final = "lay_out"
 _MOST_AT_ONCE: Final = 512
 _NOTE_SECONDS: Final = 0.02
 _log = logging.getLogger("watchroom")
+
+
+class LockUse(NamedTuple):
+    """How often this process held the workspace's lock, how many rows it made, and how many of them at most
+    while it held the lock once."""
+
+    holds: int
+    rows: int
+    most_rows: int
 
 
 class _Ticket:
@@ -83,6 +92,8 @@ class Committer:
         self._notes_wait = Event()
         self._closing = Event()
         self._flusher: Thread | None = None
+        self._rows_in_hold = 0
+        self._lock_use = LockUse(0, 0, 0)
 
     def commit(self, draft: Draft) -> Appended:
         """Make the draft a row; returns when it is on disk and laid out.
@@ -104,6 +115,21 @@ class Committer:
             self._abandon(ticket)
             raise
         return ticket.result()
+
+    def commit_all(self, prepare: Callable[[], Sequence[Draft]]) -> list[Appended]:
+        """Make rows of what ``prepare`` gives, in one transaction, and give them in its order. Everyone else
+        is held off from before it is called, so that it can compare with the journal, quickly. Raises
+        `JournalError`, and what ``prepare`` raises."""
+        with self._turn, self._locked():
+            self._finish_dead_writer(self._journal.last_seq())
+            tickets = [_Ticket(signed(draft)) for draft in prepare()]
+            self._commit_batch([*self._taken(self._notes), *tickets])
+        return [ticket.result() for ticket in tickets]
+
+    @property
+    def lock_use(self) -> LockUse:
+        """What the workspace's lock was used for by this process."""
+        return self._lock_use
 
     def note(self, draft: Note) -> None:
         """Make the draft a row soon: with the next commit, or within some 20 ms."""
@@ -174,9 +200,13 @@ class Committer:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self._lock.acquire()
+        self._rows_in_hold = 0
         try:
             yield
         finally:
+            holds, rows, most = self._lock_use
+            made = self._rows_in_hold
+            self._lock_use = LockUse(holds + 1, rows + made, max(most, made))
             self._lock.release()
 
     def _lead(self, mine: _Ticket) -> None:
@@ -228,6 +258,7 @@ class Committer:
             for ticket in ready:
                 self._commit_batch([ticket])
             return
+        self._rows_in_hold += len(appended)
         for ticket, result in zip(ready, appended, strict=True):
             ticket.appended = result
         try:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from watchroom import names
-from watchroom.committer import Committer
+from watchroom.committer import Committer, LockUse
 from watchroom.errors import Conflict, WorkspaceNotFound
 from watchroom.journal import Journal, SqliteJournal
 from watchroom.mail import Mailroom
@@ -260,6 +260,11 @@ class Workspace:
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have ``listener`` called, on the committing thread, after each commit made by this process."""
         return self._committer.subscribe(listener)
+
+    @property
+    def lock_use(self) -> LockUse:
+        """How often this process held the workspace's lock, and the rows that it made then."""
+        return self._committer.lock_use
 
     def flush(self) -> None:
         """Wait until every reading so far is a row."""
