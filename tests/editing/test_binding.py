@@ -342,3 +342,75 @@ def test_nothing_is_lost_in_any_order_of_calls() -> None:
             max_examples=150, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow]
         ),
     )
+
+
+HEADED = "Plan\n=======\nkeep\n"
+BLOCK = "<<<<<<< current\ntheirs\n=======\nmine\n>>>>>>> incoming\n"
+
+
+def conflicting(text: str = f"{HEADED}two\n") -> tuple[TextEditor, Source, DataSourceBinding]:
+    """A buffer right after a merge in which both sides changed the line ``two``."""
+    editor, source, binding = bound(text)
+    editor.replace("two\n", "mine\n")
+    source.texts.append(text.replace("two\n", "theirs\n"))
+    assert binding.refresh().code == "merged_with_conflicts"
+    assert BLOCK in editor.snapshot()
+    return editor, source, binding
+
+
+class TestMarksOfAMerge:
+    """A place is decided when none of the lines is left that the merge put there, and nobody else's count."""
+
+    @pytest.mark.parametrize(
+        "edits",
+        [
+            [("<<<<<<< current\n", ""), (">>>>>>> incoming\n", "")],
+            [(BLOCK, "theirs\n=======\nmine\n")],
+            [("<<<<<<< current\ntheirs\n", "theirs\n"), ("mine\n>>>>>>> incoming", "mine")],
+            [(f"{HEADED}<<<<<<< current\n", ""), (">>>>>>> incoming\n", "")],
+        ],
+    )
+    def test_the_mark_in_the_middle_counts(self, edits: list[tuple[str, str]]) -> None:
+        editor, source, binding = conflicting()
+        for old, new in edits:
+            assert editor.replace(old, new).status is TextEditStatus.SUCCESS
+        response = binding.flush()
+        assert (response.code, len(source.texts)) == ("unresolved", 2)
+        line = editor.snapshot().split("\n").index("theirs") + 2
+        assert f"{line}: `=======`" in response.summary
+        assert f"{line}: `=======`" in binding.notice()
+
+    @pytest.mark.parametrize(
+        "edits",
+        [
+            [(BLOCK, "both\n")],
+            [("<<<<<<< current\n", ""), ("theirs\n=======\nmine", "both"), (">>>>>>> incoming\n", "")],
+            [(f"{HEADED}{BLOCK}", f"{HEADED}both\n")],
+            [(BLOCK, "Both\n"), ("Both\n", "Both\n=======\n")],
+            [(BLOCK, "both\n"), (HEADED, "")],
+        ],
+    )
+    def test_underlined_headings_can_be_flushed(self, edits: list[tuple[str, str]]) -> None:
+        editor, source, binding = conflicting()
+        for old, new in edits:
+            assert editor.replace(old, new).status is TextEditStatus.SUCCESS
+        assert binding.flush().status is TextEditStatus.SUCCESS
+        assert source.texts[-1] == editor.snapshot()
+
+    def test_a_heading_that_goes_does_not_stand_for_a_mark(self) -> None:
+        editor, _, binding = conflicting()
+        editor.replace("Plan\n=======\n", "# Plan\n")
+        editor.replace("<<<<<<< current\n", "")
+        editor.replace(">>>>>>> incoming\n", "")
+        assert binding.flush().code == "unresolved"
+
+    def test_windows_line_ends(self) -> None:
+        editor, source, binding = bound("one\r\ntwo\r\n")
+        editor.replace("two", "mine")
+        source.texts.append("one\r\ntheirs\r\n")
+        assert binding.refresh().code == "merged_with_conflicts"
+        editor.replace("<<<<<<< current\r\n", "")
+        editor.replace(">>>>>>> incoming\r\n", "")
+        assert binding.flush().code == "unresolved"
+        editor.replace("=======\r\n", "")
+        assert binding.flush().status is TextEditStatus.SUCCESS

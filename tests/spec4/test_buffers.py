@@ -269,10 +269,19 @@ class TestProcesses:
         with Workspace.open(root) as second:
             alice = second.tools("alice")
             assert refused(alice, "plan_flush")["error"] == "unresolved"
-            marked = text(second)
-            ok(alice, "plan_replace", old_text=marked, new_text="ours\n")
+            for number in range(WHOLE_EVERY + 1):
+                ok(alice, "plan_append", text=f"{number}\n")
+            ok(alice, "plan_replace", old_text="<<<<<<< current\n", new_text="Title\n=======\n")
+            ok(alice, "plan_replace", old_text=">>>>>>> incoming\n", new_text="")
+        with Workspace.open(root) as third:
+            alice = third.tools("alice")
+            assert "4: `=======`" in refused(alice, "plan_flush")["message"]
+            ok(alice, "plan_replace", old_text="theirs\n=======\nmine\n", new_text="ours\n")
+            rest = text(third).partition("ours\n")[2]
+            ok(alice, "plan_replace", old_text=rest, new_text="")
             ok(alice, "plan_flush")
-            assert ok(alice, "collab_read", filepath="plan.md")["content"] == "ours\n"
+            found = ok(alice, "collab_read", filepath="plan.md")
+            assert found["content"] == "Title\n=======\nours\n"
 
 
 class TestRepeatedCalls:

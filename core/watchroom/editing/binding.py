@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.editing.buffer import ExclusiveBuffer
+from watchroom.editing.buffer import Change, ContentChanged, ExclusiveBuffer
+from watchroom.editing.conflict_marks import Marks, describe_marks, follow_marks
 from watchroom.editing.response import (
     NO_FLAG,
     TextEditFlag,
@@ -20,7 +21,7 @@ from watchroom.editing.response import (
 from watchroom.editing.source import DataSource, Sourced, SourceMoved, SourceReadOnly
 from watchroom.editing.wording import Wording
 from watchroom.errors import WatchroomError
-from watchroom.merge import count_marks, left_open, merge, unified_diff, unresolved_text
+from watchroom.merge import left_open, mark_offsets, merge, unified_diff, unresolved_text
 from watchroom.texts import Language
 
 _FLAGS: Final = {
@@ -31,8 +32,8 @@ _FLAGS: Final = {
 
 class DataSourceBinding:
     """Binds ``buffer`` to ``source``, from which it is filled; one with a ``base`` goes on from there, and
-    the buffer is left as it is. ``marks_of_others`` is then what an earlier binding had. Belongs to one
-    thread at a time. Raises `WatchroomError` where the source cannot be read, or its text cannot be taken.
+    the buffer is left as it is. ``marks`` are then those that an earlier binding had. Belongs to one thread
+    at a time. Raises `WatchroomError` where the source cannot be read, or its text cannot be taken.
     """
 
     def __init__(
@@ -43,26 +44,32 @@ class DataSourceBinding:
         name: str = "buffer",
         language: Language = "en",
         base: Sourced | None = None,
-        marks_of_others: int | None = None,
+        marks: Marks = (),
     ) -> None:
         self._buffer = buffer
         self._source = source
         self._words = Wording(name, language)
         self._base = base or source.read()
         self._newest = self._base.version
-        self.marks_of_others = marks_of_others
-        """While places of a merge are open: so many lines of the text look like its marks and are none."""
         self._refreshing = False
         self.discarded: list[str] = []
         """The texts that `accept_source` put aside, oldest first: the caller keeps them."""
         taken = buffer.try_update(self._base.text) if base is None else None
         if taken is not None and not taken.ok:
             raise ValueError(taken.message)
+        self._marks = marks
+        self._known = buffer.snapshot()
+        buffer.subscribe(self._follow)
 
     @property
     def base(self) -> Sourced:
         """The source as the buffer knows it: what it was filled from, or flushed to, or merged with last."""
         return self._base
+
+    @property
+    def marks(self) -> Marks:
+        """Where the lines begin that a merge put around its conflicts and that still stand in the buffer."""
+        return self._marks
 
     @property
     def is_changed(self) -> bool:
@@ -94,8 +101,8 @@ class DataSourceBinding:
         text = self._buffer.snapshot()
         if not self.is_changed:
             return self._told(TextEditStatus.NO_OP, "nothing_to_flush")
-        if self._is_unresolved(text):
-            return self._told(TextEditStatus.EXTERNAL_CONFLICT, "unresolved")
+        if self._marks:
+            return self._unresolved()
         try:
             version = self._source.write(text, self._base.version, message)
         except SourceMoved:
@@ -117,8 +124,8 @@ class DataSourceBinding:
         if source.version == self._base.version:
             self._newest = source.version
             return self._told(TextEditStatus.NO_OP, "nothing_new", version=source.version)
-        if self._is_unresolved(before):
-            return self._told(TextEditStatus.EXTERNAL_CONFLICT, "unresolved")
+        if self._marks:
+            return self._unresolved()
         regions = merge(self._base.text, source.text, before) if self.is_changed else ()
         conflicts = len(left_open(regions))
         merged = unresolved_text(regions) if regions else source.text
@@ -130,7 +137,7 @@ class DataSourceBinding:
         if not taken.ok:
             return self._failed("buffer_refused", taken.message)
         self._base, self._newest = source, source.version
-        self.marks_of_others = count_marks(merged) - 2 * conflicts if conflicts else None
+        self._marks = mark_offsets(regions)
         delta = len(merged) - len(before)
         if conflicts:
             code, status = "merged_with_conflicts", TextEditStatus.EXTERNAL_CONFLICT
@@ -165,7 +172,7 @@ class DataSourceBinding:
             return self._failed("buffer_refused", taken.message)
         if was_changed and before != source.text:
             self.discarded.append(before)
-        self._base, self._newest, self.marks_of_others = source, source.version, None
+        self._base, self._newest, self._marks = source, source.version, ()
         delta = len(source.text) - len(before)
         if not taken.value:
             return self._told(TextEditStatus.NO_OP, "accepted_same", version=source.version)
@@ -176,19 +183,27 @@ class DataSourceBinding:
         ``problem`` says why it could not be looked at."""
         if problem is not None:
             return self._words.summary("source_unreadable", reason=problem.message(self._words.language))
-        return self._words.summary(self._standing(), version=self._base.version, newest=self._newest)
+        return self._words.summary(
+            self._standing(), version=self._base.version, newest=self._newest, lines=self._lines_of_marks()
+        )
 
     def _standing(self) -> str:
         if self.state is WorkflowState.OUT_OF_SYNC:
             return "out_of_sync_changed" if self.is_changed else "out_of_sync"
         if self.state is WorkflowState.PERSIST_PENDING:
-            is_open = self._is_unresolved(self._buffer.snapshot())
-            return "persist_unresolved" if is_open else "persist_pending"
+            return "persist_unresolved" if self._marks else "persist_pending"
         return "synced" if self._base.version or self._base.text else "synced_new"
 
-    def _is_unresolved(self, text: str) -> bool:
-        """Whether marks of a merge still stand in ``text``; others wrote such lines as part of it."""
-        return self.marks_of_others is not None and count_marks(text) > self.marks_of_others
+    def _follow(self, changed: ContentChanged) -> None:
+        before, self._known = self._known, self._buffer.snapshot()
+        change = changed.change or Change(0, len(before), self._known)
+        self._marks = follow_marks(self._marks, before, change)
+
+    def _unresolved(self) -> TextEditResponse:
+        return self._told(TextEditStatus.EXTERNAL_CONFLICT, "unresolved", lines=self._lines_of_marks())
+
+    def _lines_of_marks(self) -> str:
+        return describe_marks(self._known, self._marks)
 
     def _moved(self, text: str) -> TextEditResponse:
         """The answer to a flush that came too late; not if it is the same text that came first, as after a
@@ -211,7 +226,7 @@ class DataSourceBinding:
         """Buffer and source have the same text."""
         self._base = Sourced(text, version)
         self._newest = version
-        self.marks_of_others = None
+        self._marks = ()
         return self._told(TextEditStatus.SUCCESS, "flushed", version=version)
 
     def _failed(

@@ -1,14 +1,17 @@
 """Three-way merge, as regions that a person decides on. Pure: no files, no journal, no terminal."""
 
 from watchroom.merge.draft import (
+    CLOSING,
+    DIVIDING,
+    OPENING,
     Regions,
     choose,
     choose_everywhere,
-    count_marks,
     current_text,
     edited,
     joined,
     left_open,
+    mark_offsets,
     moved_on,
     result_changes,
     unresolved_text,
@@ -19,6 +22,9 @@ from watchroom.merge.words import changed_words
 
 __all__ = [
     "CHOICES",
+    "CLOSING",
+    "DIVIDING",
+    "OPENING",
     "Change",
     "Choice",
     "Kind",
@@ -29,11 +35,11 @@ __all__ = [
     "changes",
     "choose",
     "choose_everywhere",
-    "count_marks",
     "current_text",
     "edited",
     "joined",
     "left_open",
+    "mark_offsets",
     "merge",
     "moved_on",
     "regions_of",

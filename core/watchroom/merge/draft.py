@@ -48,9 +48,22 @@ def unresolved_text(regions: Regions) -> str:
     return "".join(_whole(_shown(regions)))
 
 
-def count_marks(text: str) -> int:
-    """How many lines of ``text`` are such markers, whoever wrote them."""
-    return sum(line.rstrip("\r") in (OPENING, CLOSING) for line in text.split("\n"))
+def mark_offsets(regions: Regions) -> tuple[int, ...]:
+    """Where the markers begin in `unresolved_text`, in code points, in order. Raises ValueError for open
+    regions in which a person has written."""
+    shown = _shown(regions)
+    lines = iter(_whole(shown))
+    found: list[int] = []
+    at = 0
+    for region, part in zip(regions, shown, strict=True):
+        if region.is_open and region.text:
+            raise ValueError("a person has written in an open region")
+        marks = {0, len(region.current) + 1, len(part) - 1} if region.is_open else set[int]()
+        for index in range(len(part)):
+            if index in marks:
+                found.append(at)
+            at += len(next(lines))
+    return tuple(found)
 
 
 def result_changes(regions: Regions) -> tuple[list[str], list[str], list[Change]]:

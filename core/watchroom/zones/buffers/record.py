@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable
 from typing import Final, NamedTuple, cast
 
+from watchroom.editing import Change
+from watchroom.editing.conflict_marks import Marks, follow_marks
 from watchroom.journal import Journal
 from watchroom.model import Json, Row, Zone
 
@@ -28,8 +30,9 @@ class BufferRecord(NamedTuple):
     ``zone`` and ``path`` are where its source has its rows, ``base`` the version of the source that it is
     based on; ``opened`` the version of the buffer that carries the text of the base, None where the source's
     own row does. ``edition`` counts the changes of the text. ``pending`` is the version that carries the
-    text for which a choice is open. ``is_changed``: it holds something that its base does not. ``marks`` is
-    `DataSourceBinding.marks_of_others`. ``at`` and ``removed`` say where the row's content was put, and in
+    text for which a choice is open. ``is_changed``: it holds something that its base does not. ``marks`` are
+    those of `DataSourceBinding.marks`, None where they are those of the version before, followed through the
+    change. ``at`` and ``removed`` say where the row's content was put, and in
     place of how many characters; None where it is the whole text, or where the text is as before
     (``is_whole`` tells which).
     """
@@ -43,7 +46,7 @@ class BufferRecord(NamedTuple):
     is_whole: bool
     opened: int | None = None
     pending: int | None = None
-    marks: int | None = None
+    marks: Marks | None = None
     at: int | None = None
     removed: int | None = None
 
@@ -54,15 +57,20 @@ class BufferRecord(NamedTuple):
 
     def detail(self) -> dict[str, Json]:
         """As a row has it."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in self._asdict().items()
+            if value is not None
+        }
 
 
 class BufferText(NamedTuple):
-    """A buffer as it was: its text, that of its base, and for what a choice was open."""
+    """A buffer as it was: its text, that of its base, for what a choice was open, and marks of a merge."""
 
     text: str
     base: str
     sought: Sought | None
+    marks: Marks
 
 
 class Sought(NamedTuple):
@@ -76,8 +84,10 @@ def record_of(row: Row) -> BufferRecord | None:
     """What a version says; None of a row that makes no version, or closes the buffer."""
     if row.version is None or row.deleted:
         return None
-    detail = row.detail
-    return BufferRecord(**{name: detail[name] for name in BufferRecord._fields if name in detail})  # type: ignore[arg-type]
+    known = {name: row.detail[name] for name in BufferRecord._fields if name in row.detail}
+    marks = known.pop("marks", None)
+    record = BufferRecord(**known)  # type: ignore[arg-type]
+    return record._replace(marks=tuple(cast("list[int]", marks))) if isinstance(marks, list) else record
 
 
 def known_path(zone: Zone, path: str) -> str:
@@ -95,29 +105,39 @@ def read(journal: Journal, row: Row) -> BufferText:
     record = record_of(row)
     if record is None:
         raise ValueError(f"row {row.seq} is no version of an open buffer")
-    return BufferText(text_of(journal, row), base_of(journal, row, record), _sought(journal, row, record))
+    text, marks = _text_and_marks(journal, row)
+    return BufferText(text, base_of(journal, row, record), _sought(journal, row, record), marks)
 
 
 def text_of(journal: Journal, row: Row) -> str:
     """The text that a version made."""
-    changes: list[tuple[int, int, str]] = []
+    return _text_and_marks(journal, row)[0]
+
+
+def _text_and_marks(journal: Journal, row: Row) -> tuple[str, Marks]:
+    later: list[tuple[BufferRecord, str]] = []
     last = row.version or 0
     while last > 0:
         first = max(0, last - WHOLE_EVERY)
         for each, content in reversed(journal.versions(ZONE, row.path, after=first, until=last)):
             record = record_of(each)
             if record is not None and record.is_whole:
-                return _changed(content or "", reversed(changes))
-            if record is not None and record.at is not None:
-                changes.append((record.at, record.removed or 0, content or ""))
+                return _replayed(content or "", record.marks or (), reversed(later))
+            if record is not None:
+                later.append((record, content or ""))
         last = first
     raise ValueError(f"no version of {row.path} carries the whole text")
 
 
-def _changed(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
-    for at, removed, put in changes:
-        text = text[:at] + put + text[at + removed :]
-    return text
+def _replayed(text: str, marks: Marks, later: Iterable[tuple[BufferRecord, str]]) -> tuple[str, Marks]:
+    for record, content in later:
+        if record.at is not None:
+            change = Change(record.at, record.removed or 0, content)
+            marks = follow_marks(marks, text, change)
+            text = change.apply(text)
+        if record.marks is not None:
+            marks = record.marks
+    return text, marks
 
 
 def has_held(journal: Journal, row: Row, text: str) -> bool:

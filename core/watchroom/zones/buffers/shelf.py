@@ -110,7 +110,7 @@ class Shelf:
             opened=None,
             is_changed=text != journal.content(written.seq),
             is_whole=is_whole,
-            marks=None,
+            marks=(),
             at=None,
             removed=None,
         )
@@ -134,7 +134,7 @@ class Shelf:
             name=name,
             language=language,
             base=Sourced(found.base, record.base),
-            marks_of_others=record.marks,
+            marks=found.marks,
         )
         held = Held(head, record, editor, binding, since_whole(journal, head), [])
         editor.subscribe(held.changed.append)
@@ -191,7 +191,7 @@ class Shelf:
             edition=editor.version,
             is_changed=binding.is_changed,
             is_whole=False,
-            marks=binding.marks_of_others,
+            marks=() if moved else None,
             pending=(held.row.version or 0) + 1 if sought else record.pending if is_pending else None,
             at=None,
             removed=None,
@@ -208,6 +208,8 @@ class Shelf:
         if after.is_whole and not (after.is_changed or moved):
             # The source may have got another text without another version, as the template of a board.
             after = after._replace(opened=(held.row.version or 0) + 1)
+        if after.is_whole:
+            after = after._replace(marks=binding.marks or None)
         detail = {**after.detail(), **answer}
         row = self.commit(held.row, Write(actor, tool, ZONE, held.row.path, content, message, detail=detail))
         held.row, held.record = row, after

@@ -1,0 +1,83 @@
+"""The lines that a merge put around its conflicts, followed through each change of the text. Pure.
+
+What a line says does not tell whether a merge wrote it: ``=======`` underlines headings, too. So the lines
+are known by where they stand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from watchroom.editing.buffer import Change
+from watchroom.merge import CLOSING, DIVIDING, OPENING
+
+Marks: TypeAlias = tuple[int, ...]
+"""Where in a text the lines begin, in code points, in order."""
+
+_KINDS: Final = frozenset({OPENING, DIVIDING, CLOSING})
+_SHOWN: Final = 5
+
+
+def follow_marks(marks: Sequence[int], before: str, change: Change) -> Marks:
+    """Where the ``marks`` of the text ``before`` stand after ``change``, without those that are gone.
+
+    Of lines that the change wrote anew, as many are still marks as it took out, less those that stood there
+    before and were none.
+    """
+    if not marks:
+        return ()
+    after = change.apply(before)
+    end, shift = change.at + change.removed, len(change.text) - change.removed
+    kept: set[int] = set()
+    rewritten: Counter[str] = Counter()
+    for at in marks:
+        moved = at if at + len(_line(before, at)) <= change.at else at + shift if at >= end else None
+        if moved is None:
+            rewritten[_kind(before, at)] += 1
+        elif _is_mark(after, moved):
+            kept.add(moved)
+    if rewritten:
+        known = frozenset(marks)
+        others = Counter(_kind(before, at) for at in _found(before, change.at, end) if at not in known)
+        for at in _found(after, change.at, end + shift):
+            kind = _kind(after, at)
+            if at in kept:
+                continue
+            if others[kind]:
+                others[kind] -= 1
+            elif rewritten[kind]:
+                rewritten[kind] -= 1
+                kept.add(at)
+    return tuple(sorted(kept))
+
+
+def describe_marks(text: str, marks: Sequence[int]) -> str:
+    """The first few marks, each with the number of its line, in one line."""
+    shown = [f"{text.count(chr(10), 0, at) + 1}: `{_kind(text, at)}`" for at in marks[:_SHOWN]]
+    return ", ".join([*shown, "…"] if len(marks) > _SHOWN else shown)
+
+
+def _found(text: str, start: int, end: int) -> Iterator[int]:
+    """Where the lines from that of ``start`` to that of ``end`` begin which look like marks."""
+    at = text.rfind("\n", 0, start) + 1
+    while at <= end:
+        line = _line(text, at)
+        if line.rstrip("\r") in _KINDS:
+            yield at
+        at += len(line) + 1
+
+
+def _line(text: str, at: int) -> str:
+    """The rest of the line from ``at`` on, without its line feed."""
+    stop = text.find("\n", at)
+    return text[at:] if stop < 0 else text[at:stop]
+
+
+def _kind(text: str, at: int) -> str:
+    return _line(text, at).rstrip("\r")
+
+
+def _is_mark(text: str, at: int) -> bool:
+    return (at == 0 or text[at - 1] == "\n") and _kind(text, at) in _KINDS
