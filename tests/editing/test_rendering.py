@@ -18,6 +18,7 @@ from watchroom.editing import (
     render_buffer,
 )
 from watchroom.editing.matrix import EDIT_TOOLS, SYNC_TOOLS, tool_names
+from watchroom.editing.rendering import MOST_SHOWN
 from watchroom.texts import LANGUAGES, Language
 
 SUCCESS = """\
@@ -184,3 +185,50 @@ def test_guidance_names_no_tool_that_is_hidden() -> None:
         for tool in EDIT_TOOLS:
             named = f"memo_{tool} " in f"{response.guidance or ''} ".replace(".", " ").replace(",", " ")
             assert not named or f"memo_{tool}" in offered, (response.code, tool)
+
+
+LINE = "some words, as lines have them\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LINE * 3000,
+        "x" * 100_000,
+        f"{LINE * 1000}needle\n" * 2,
+        f"{'n' * 30_000}|{LINE * 100}" * 3,
+        f"{'n' * 9_000}|" * 3,
+        "n" * 200_000,
+        f"{'`' * 60_000}\nneedle needle",
+        "`a" * 50_000,
+    ],
+    ids=["lines", "one line", "apart", "long matches", "matches that touch", "overlap", "a fence", "fences"],
+)
+@pytest.mark.parametrize("most", [MOST_SHOWN, 1_000])
+def test_a_view_is_bounded_whatever_the_text_and_the_choice(text: str, most: int) -> None:
+    editor = TextEditor(text, name="plan")
+    assert len(render_buffer(editor, "en", most).detail) <= most + 3_000
+    longest = text.partition("|")[0] if "|" in text else text[:50_000]
+    for needle in ("needle", longest, "n" * 9_000, "`" * 40_000, "`"):
+        editor.replace(needle, "x")
+        shown = render_buffer(editor, "en", most).detail
+        assert len(shown) <= most + 3_000
+        if editor.selections is not None:
+            for number in range(1, len(editor.selections.starts) + 1):
+                assert f"[[SEL#{number}]]" in shown
+                assert f"[[/SEL#{number}]]" in shown
+            editor.discard_selection()
+
+
+def test_a_long_match_is_shown_by_its_two_ends() -> None:
+    match = f"BEGIN{'n' * 30_000}END"
+    editor = TextEditor(f"before {match} between {match} after", name="plan")
+    editor.replace(match, "x")
+    shown = render_buffer(editor).detail
+    for part in (
+        "before [[SEL#1]]BEGINnnn",
+        "nnnEND[[/SEL#1]] between [[SEL#2]]BEGIN",
+        "END[[/SEL#2]] after",
+    ):
+        assert part in shown
+    assert shown.count("characters left out") == 2

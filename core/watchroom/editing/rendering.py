@@ -11,8 +11,10 @@ from watchroom.editing.selections import Selections, marked, marks
 from watchroom.texts import Catalogue, Language, catalogue
 
 MOST_SHOWN: Final = 20_000
-"""So many characters of a buffer are shown at most; of a longer one, what surrounds its selections, or its
-beginning and its end."""
+"""So many characters of a buffer are shown at most; of a longer one, what surrounds its selections (the two
+ends of each, where they are long), or its beginning and its end."""
+_SLACK: Final = 2_000
+"""What fences, marks and the words between parts of a text take at most, where backticks are few."""
 _LABELS: Final = {
     TextEditStatus.SUCCESS: "[OK]",
     TextEditStatus.NO_OP: "[OK]",
@@ -90,9 +92,15 @@ def render_buffer(editor: TextEditor, language: Language = "en", most: int = MOS
 
 
 def _shown(text: str, selections: Selections | None, most: int, texts: Catalogue) -> str:
-    windows = [(0, len(text))]
-    if len(text) > most:
-        windows = _windows(text, selections, most)
+    shown = _pieces(text, selections, most, texts)
+    if len(shown) > most + _SLACK:
+        # Fences are as long as the longest run of backticks in what they surround, on either side.
+        shown = _pieces(text, selections, most // 3, texts)
+    return shown
+
+
+def _pieces(text: str, selections: Selections | None, most: int, texts: Catalogue) -> str:
+    windows = [(0, len(text))] if len(text) <= most else _windows(text, selections, most)
     pieces: list[str] = []
     at = 0
     for start, end in windows:
@@ -107,18 +115,26 @@ def _shown(text: str, selections: Selections | None, most: int, texts: Catalogue
 
 
 def _windows(text: str, selections: Selections | None, most: int) -> list[tuple[int, int]]:
-    """The parts to show of a long text, in order, none touching another."""
+    """The parts to show of a long text, in order, none touching another, with ``most`` characters in all."""
     if selections is None:
         return [(0, most // 2), (len(text) - most // 2, len(text))]
-    around = most // (2 * len(selections.starts))
-    windows: list[tuple[int, int]] = []
+    room, length = most // len(selections.starts), len(selections.needle)
+    spans: list[tuple[int, int]] = []
     for begins in selections.starts:
-        start = max(0, begins - around)
-        end = min(len(text), begins + len(selections.needle) + around)
+        ends = begins + length
+        if length <= room // 2:
+            around = (room - length) // 2
+            spans.append((begins - around, ends + around))
+        else:
+            # Of a match that is too long to be shown, both its ends are, each with what surrounds it.
+            spans += [(edge - room // 4, edge + room // 4) for edge in (begins, ends)]
+    windows: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
         if windows and start <= windows[-1][1]:
-            start, _ = windows.pop()
-        windows.append((start, end))
-    return windows
+            windows[-1] = (windows[-1][0], max(end, windows[-1][1]))
+        else:
+            windows.append((start, end))
+    return [(max(0, start), min(len(text), end)) for start, end in windows]
 
 
 def _legend(selections: Selections, texts: Catalogue) -> str:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from watchroom.editing.response import TextEditCandidate
@@ -13,6 +15,7 @@ _AROUND: Final = 16
 """So many characters are shown on either side of a match."""
 _LONGEST_MATCH: Final = 60
 _CUT: Final = "..."
+_TAGGED: Final = re.compile(r"\[\[/?SEL([0-9]*)#")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,10 @@ def _alike(text: str, first: int, second: int) -> int:
 def tag_for(text: str) -> str:
     """What marks are called in ``text``: SEL, or where marks of that name stand in it already, one that does
     not, so that nothing in the text can be taken for a mark."""
-    number, tag = 1, "SEL"
-    while f"[[{tag}#" in text or f"[[/{tag}#" in text:
-        number += 1
-        tag = f"SEL{number}"
-    return tag
+    used = {found[1] for found in _TAGGED.finditer(text)}
+    if "" not in used:
+        return "SEL"
+    return next(f"SEL{number}" for number in count(2) if str(number) not in used)
 
 
 def marks(tag: str, number: int) -> tuple[str, str]:
