@@ -18,11 +18,11 @@ from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.cause import signed
-from watchroom.errors import NotText, TooLarge, WatchroomError
+from watchroom.errors import NotText, TooLarge, WatchroomError, WorkspaceLocked
 from watchroom.files import NotAFile
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
-from watchroom.locks import ProcessLock, boot_id
+from watchroom.locks import LOCK_SECONDS, ProcessLock, boot_id
 from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write
 from watchroom.tree.layout import has_files, is_edited
 from watchroom.tree.tree import NewVersion, Overwritten, Tree
@@ -144,7 +144,7 @@ class Committer:
     def flush(self) -> None:
         """Commit the notes that wait."""
         while self._notes:
-            with self._turn, self._locked():
+            with self._locked():
                 self._commit_batch(self._taken(self._notes))
 
     @contextmanager
@@ -156,7 +156,7 @@ class Committer:
             self._commit_batch([*self._taken(self._notes), ticket])
             return ticket.result()
 
-        with self._turn, self._locked():
+        with self._locked():
             self._finish_dead_writer(self._journal.last_seq())
             yield commit
 
@@ -168,7 +168,7 @@ class Committer:
 
     def machine_restarted(self) -> bool:
         """Whether the machine went down since files were last laid out: they may lack what was not synced."""
-        with self._turn, self._locked():
+        with self._locked():
             return self._laid()[1] not in ("", self._boot)
 
     def finish_dead_writer(self) -> None:
@@ -183,8 +183,13 @@ class Committer:
         self._notes_wait.set()
         if self._flusher:
             self._flusher.join()
-        self.flush()
-        self._lock.close()
+        try:
+            self.flush()
+        except WatchroomError:
+            # Only readings wait here; what was acknowledged is in the journal.
+            _log.exception("notes could not be committed")
+        finally:
+            self._lock.close()
 
     def _flush_notes(self) -> None:
         while not self._closing.is_set():
@@ -199,23 +204,34 @@ class Committer:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self._lock.acquire()
-        self._rows_in_hold = 0
+        """Alone among the threads of this process, then among processes. Raises `WorkspaceLocked`."""
+        if not self._turn.acquire(timeout=LOCK_SECONDS):
+            raise WorkspaceLocked(seconds=round(LOCK_SECONDS), holder=self._lock.holder())
         try:
-            yield
+            self._lock.acquire(LOCK_SECONDS)
+            self._rows_in_hold = 0
+            try:
+                yield
+            finally:
+                holds, rows, most = self._lock_use
+                made = self._rows_in_hold
+                self._lock_use = LockUse(holds + 1, rows + made, max(most, made))
+                self._lock.release()
         finally:
-            holds, rows, most = self._lock_use
-            made = self._rows_in_hold
-            self._lock_use = LockUse(holds + 1, rows + made, max(most, made))
-            self._lock.release()
+            self._turn.release()
 
     def _lead(self, mine: _Ticket) -> None:
         """Commit for everyone who waits, then let the next one lead."""
         batch: list[_Ticket] = []
         try:
-            with self._turn, self._locked():
+            with self._locked():
                 batch = self._taken(self._waiting)
                 self._commit_batch([*self._taken(self._notes), *batch])
+        except WorkspaceLocked as error:
+            # All have waited; none need wait as long again, one after the other.
+            batch = self._taken(self._waiting)
+            for ticket in batch:
+                ticket.error = error
         finally:
             for ticket in batch:
                 if ticket is not mine:

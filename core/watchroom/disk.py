@@ -58,12 +58,16 @@ class Found(NamedTuple):
 
 
 class Folder:
-    """Reads, replaces and removes files beneath ``root``. ``scratch`` is a folder on the same file system
-    where half-written files live until they are whole. Every method may raise OSError."""
+    """Reads, replaces and removes files beneath ``root``.
+
+    ``scratch`` is a folder on the same file system where half-written files live until they are whole. What
+    lies in the same folder of the root as it does is for this user alone. Every method may raise OSError.
+    """
 
     def __init__(self, root: str, scratch: str) -> None:
         self.root = root
         self.scratch = scratch
+        self._private = os.path.relpath(scratch, root).partition(os.sep)[0]
         self._numbers = itertools.count(time.time_ns())
         os.makedirs(root, exist_ok=True)
         os.makedirs(scratch, exist_ok=True)
@@ -121,7 +125,7 @@ class Folder:
         Returns what it replaced, None if there was no file; ``new`` says that there is none, or that it does
         not matter. Raises `NotAFile` where something else stands. Not for two threads at a time.
         """
-        source = self._staged(data)
+        source = self._staged(data, is_private=parts[0] == self._private)
         try:
             if self._root_fd is None or self._scratch_fd is None:
                 return replace_by_name(source, self._checked_by_name(parts, make=True))
@@ -139,9 +143,9 @@ class Folder:
                 self._drop(self._spares.pop(0))
         return previous
 
-    def _staged(self, data: bytes) -> str:
+    def _staged(self, data: bytes, *, is_private: bool) -> str:
         """The name of a scratch file that holds ``data``."""
-        while self._spares:
+        while self._spares and not is_private:
             name = self._spares.pop()
             if rewrite_spare(self._scratch_fd, name, data, self._spare_mode):
                 return name
@@ -149,11 +153,10 @@ class Folder:
         name = f"{os.getpid():x}-{next(self._numbers):x}"
         if self._scratch_fd is None:
             name = os.path.join(self.scratch, name)
-        file = os.open(
-            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o666, dir_fd=self._scratch_fd
-        )
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS
+        file = os.open(name, flags, 0o600 if is_private else 0o666, dir_fd=self._scratch_fd)
         try:
-            if not self._spare_mode:
+            if not self._spare_mode and not is_private:
                 self._spare_mode = os.fstat(file).st_mode
             write_all(file, data)
         except BaseException:

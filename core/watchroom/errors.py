@@ -229,6 +229,12 @@ class JournalBusy(JournalError):
     code = "journal_busy"
 
 
+class WorkspaceLocked(JournalError):
+    """Somebody holds the workspace's lock for too long. Values: seconds, holder."""
+
+    code = "workspace_locked"
+
+
 class DiskFailed(WatchroomError):
     """The file system refused. Values: reason."""
 

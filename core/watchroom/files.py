@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import stat
 import sys
@@ -18,6 +19,7 @@ FILE_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) |
 _NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _RENAME_EXCHANGE: Final = 2
 _LARGEST_SPARE: Final = 64 * 1024
+_log = logging.getLogger("watchroom")
 
 
 class Digest(NamedTuple):
@@ -121,6 +123,24 @@ def opened(fd: int | None, name: str) -> Iterator[int]:
         yield file
     finally:
         os.close(file)
+
+
+def make_private(folder: str) -> None:
+    """Let nobody but its owner into ``folder``, nor read or lock the files in it, made before or now.
+
+    What belongs to another user stays as it is, and is logged.
+    """
+    with os.scandir(folder) as found:
+        files = [entry.path for entry in found if entry.is_file(follow_symlinks=False)]
+    for path, mode in ((folder, 0o700), *((file, 0o600) for file in files)):
+        try:
+            if stat.S_IMODE(os.lstat(path).st_mode) & 0o077:
+                os.chmod(path, mode)
+        except FileNotFoundError:
+            # SQLite's files come and go with its connections.
+            continue
+        except OSError as error:
+            _log.warning("%s is open to other users: %s", path, error.strerror)
 
 
 def digest(file: int) -> Digest:

@@ -5,12 +5,20 @@ With `watchroom.disk` this is the seam to the operating system: what is POSIX-on
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from typing import Final
+from threading import Event, Lock, Thread
+from typing import Final, Literal
+
+from watchroom.errors import WorkspaceLocked
 
 if sys.platform != "win32":
     import fcntl
+
+LOCK_SECONDS: Final = 10.0
+"""How long a writer waits for a lock before it says who holds it."""
+_log = logging.getLogger("watchroom")
 
 _START_FIELD: Final = 19
 """Of ``/proc/PID/stat`` after the name: when the process started, in ticks since boot."""
@@ -73,12 +81,24 @@ class ProcessLock:
     """
 
     def __init__(self, path: str) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        self._path = path
+        self._fd = self._open()
+        self._waiter: _LockWaiter | None = None
 
-    def acquire(self) -> None:
-        """Wait for the lock."""
-        if sys.platform != "win32":
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
+    def _open(self) -> int:
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+
+    def acquire(self, seconds: float = LOCK_SECONDS) -> None:
+        """Wait for the lock, at most ``seconds``. Raises `WorkspaceLocked`, which names its holder."""
+        if self._waiter is None or not self._waiter.resume():
+            self._waiter = None
+            if self.try_acquire():
+                return
+            self._waiter = _LockWaiter(self._fd)
+        if not self._waiter.wait(seconds):
+            # It goes on waiting, so that the next call keeps this one's place among those who wait.
+            raise WorkspaceLocked(seconds=round(seconds), holder=self.holder())
+        self._waiter = None
 
     def try_acquire(self) -> bool:
         """Take the lock if nobody has it; whether it was taken."""
@@ -90,8 +110,35 @@ class ProcessLock:
         return True
 
     def release(self) -> None:
-        if sys.platform != "win32":
+        """Let others have it. Raises nothing: what was done under the lock is done."""
+        if sys.platform == "win32":
+            return
+        try:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
+        except OSError:
+            # The kernel lets go of it with the descriptor.
+            _log.exception("%s could not be unlocked, and is opened anew", self._path)
+            new = self._open()
+            os.dup2(new, self._fd, inheritable=False)
+            os.close(new)
+
+    def holder(self) -> str:
+        """Which process has the lock: its name and number, ``-`` where that cannot be told.
+
+        Linux lists all locks in ``/proc/locks`` (proc_locks(5)), by inode.
+        """
+        inode = str(os.fstat(self._fd).st_ino)
+        try:
+            with open("/proc/locks", encoding="ascii") as file:
+                held = [line.split() for line in file]
+            for fields in held:
+                if fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode:
+                    with open(f"/proc/{fields[4]}/comm", encoding="utf-8", errors="replace") as file:
+                        return f"{file.read().strip()} ({fields[4]})"
+        except OSError:
+            # Not Linux, or the holder is gone by now.
+            return "-"
+        return "-"
 
     def text(self) -> str:
         return _read_at_start(self._fd, 200).decode("ascii", "replace").partition("\n")[0].rstrip()
@@ -100,7 +147,56 @@ class ProcessLock:
         _write_at_start(self._fd, text.ljust(80).encode("ascii") + b"\n")
 
     def close(self) -> None:
+        if self._waiter is not None:
+            self._waiter.abandon()
         os.close(self._fd)
+
+
+class _LockWaiter:
+    """A thread that sleeps in the kernel until a lock is free: the kernel serves those who wait in turn,
+    but knows no time-out."""
+
+    def __init__(self, fd: int) -> None:
+        # The lock belongs to what was opened, whichever number names it; this number outlives a close.
+        self._fd = os.dup(fd)
+        self._turn = Lock()
+        self._is_wanted = True
+        self._state: Literal["waiting", "held", "given_up"] = "waiting"
+        self._error: OSError | None = None
+        self._ended = Event()
+        Thread(target=self._run, name="watchroom-lock", daemon=True).start()
+
+    def resume(self) -> bool:
+        """Want the lock again after a `wait` in vain; False if it came and was given up meanwhile."""
+        with self._turn:
+            self._is_wanted = True
+            return self._state == "waiting"
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the lock is held after at most so many seconds. Raises OSError where the kernel refused."""
+        self._ended.wait(seconds)
+        with self._turn:
+            if self._error is not None:
+                raise self._error
+            self._is_wanted = self._state == "held"
+            return self._is_wanted
+
+    def abandon(self) -> None:
+        with self._turn:
+            self._is_wanted = False
+
+    def _run(self) -> None:
+        try:
+            if sys.platform != "win32":
+                fcntl.flock(self._fd, fcntl.LOCK_EX)
+        except OSError as error:
+            self._error = error
+        with self._turn:
+            self._state = "held" if self._is_wanted else "given_up"
+            if self._state == "given_up" and sys.platform != "win32":
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
+            os.close(self._fd)
+            self._ended.set()
 
 
 def _read_at_start(fd: int, count: int) -> bytes:

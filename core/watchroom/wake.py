@@ -63,7 +63,7 @@ class _KernelWaker:
 
         self._inotify = INotify(nonblocking=True)
         # The file is there as soon as anybody opened the workspace; a journal that is only read may lack it.
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         self._inotify.add_watch(path, flags.MODIFY)
         self._open = Lock()
         self._is_open = True

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from watchroom import names
 from watchroom.committer import Committer, LockUse
 from watchroom.errors import Conflict, WorkspaceNotFound
+from watchroom.files import make_private
 from watchroom.journal import Journal, SqliteJournal
 from watchroom.mail import Mailroom
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
@@ -57,10 +58,11 @@ class Workspace:
     def __init__(self, root: str, ladder: Ladder | None = None) -> None:
         self.root = os.path.abspath(root)
         control = os.path.join(self.root, CONTROL)
-        os.makedirs(control, exist_ok=True)
+        os.makedirs(control, mode=0o700, exist_ok=True)
         self.journal: Journal = SqliteJournal(os.path.join(control, JOURNAL_NAME))
         self._tree = Tree(self.root, self.journal)
         self._committer = Committer(self.journal, self._tree, control)
+        make_private(control)
         self._registry = Registry(self.journal)
         self._store = Store(self.journal, self._committer, self._tree, self._registry)
         self._outside = OutsideEdits(self._store)

@@ -38,7 +38,7 @@ from watchroom.model import (
 INLINE_BYTES: Final = 64 * 1024
 """Contents up to this size stand in their row."""
 
-_BUSY_SECONDS: Final = 60
+_BUSY_SECONDS: Final = 10
 _CHECKPOINT_PAGES: Final = 1000
 _COLUMNS: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,message,sha256,size,detail"
 _SELECT: Final = f"SELECT {_COLUMNS} FROM rows "

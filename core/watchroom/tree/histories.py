@@ -18,6 +18,7 @@ from threading import Condition, Lock, Thread
 from typing import Final
 
 from watchroom.disk import Folder
+from watchroom.errors import WorkspaceLocked
 from watchroom.journal import Journal
 from watchroom.locks import ProcessLock, incarnation, is_running
 from watchroom.model import Row
@@ -128,7 +129,7 @@ class Histories:
             for path in paths:
                 try:
                     self._catch_up(path)
-                except OSError:
+                except (OSError, WorkspaceLocked):
                     # The marker stays: the next to open the workspace tries again, `verify` tells meanwhile.
                     _log.exception("history of %r could not be written", path)
                     continue
