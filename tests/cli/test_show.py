@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from time import time_ns
 
 import pytest
 from cli.running import Captured, misuse, printed, printed_json, printed_rows, row_of, run, spawned
+from watchroom.projections.model import HANDOFF_PATIENCE
 from watchroom_tui.cli import OK, USAGE
+from watchroom_tui.commands import inspect
 
 
 def test_show_agents(capsys: Captured, team: str) -> None:
@@ -19,9 +22,14 @@ def test_show_agents(capsys: Captured, team: str) -> None:
     assert len(printed(capsys, "show", team, "agents").splitlines()) == 3
 
 
-def test_show_needs(capsys: Captured, team: str) -> None:
+def test_show_needs(capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch) -> None:
     needs = printed_json(capsys, "show", team, "needs", "--json")
-    assert [(each["kind"], each["path"]) for each in needs] == [
+    assert [(each["kind"], each["path"]) for each in needs] == [("conflict", "plan.md")]
+    later = time_ns() + int((HANDOFF_PATIENCE + 1) * 1e9)
+    with monkeypatch.context() as clock:
+        clock.setattr(inspect, "time_ns", lambda: later)
+        late = printed_json(capsys, "show", team, "needs", "--json")
+    assert [(each["kind"], each["path"]) for each in late] == [
         ("conflict", "plan.md"),
         ("handoff", "alice_to_bob/raw.md"),
     ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from calls import ok, refused
-from projections.folding import PLAN, folded, shared_path, stale_write, write
+from projections.folding import PLAN, folded, needs, shared_path, stale_write, write
 from watchroom import Toolbox, Workspace
 from watchroom.projections import Conflict, Fold
+from watchroom.texts import catalogue
+from watchroom_tui.describe import need_text
 
 
 def conflicts(workspace: Workspace) -> tuple[Conflict, ...]:
@@ -33,7 +35,7 @@ def test_each_version_that_comes_while_it_is_open_is_one_more_round(
     (found,) = conflicts(workspace)
     assert (found.id, found.rounds, found.times) == (conflict, 3, 1)
     assert found.against is not None
-    assert found.against.version == 2, "what the refused write met"
+    assert (found.against.version, found.against.actor) == (4, "charlie"), "what stands now"
 
 
 def test_another_refusal_of_the_same_agent_is_the_same_conflict_with_a_newer_text(
@@ -51,6 +53,29 @@ def test_a_write_that_met_nothing_is_against_nothing(workspace: Workspace, bob: 
     stale_write(bob, 3, "new.md")
     (found,) = conflicts(workspace)
     assert (found.path, found.base, found.against) == ("new.md", 3, None)
+
+
+def test_a_write_that_met_nothing_is_against_the_version_that_came_since(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, charlie: Toolbox
+) -> None:
+    stale_write(bob, 3, "new.md")
+    write(alice, "one", 0, "new.md")
+    write(charlie, "two", 1, "new.md")
+    (found,) = conflicts(workspace)
+    assert found.against is not None
+    assert (found.against.version, found.against.actor, found.rounds) == (2, "charlie", 3)
+    (need,) = needs(workspace)
+    assert need_text(need, catalogue("en", "watchroom_tui.texts")) == "bob ↔ charlie"
+
+
+def test_who_wrote_what_its_refused_text_collides_with_collides_with_itself(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    write(alice, "one", 0)
+    write(alice, "two", 1)
+    stale_write(alice, 1)
+    (need,) = needs(workspace)
+    assert need_text(need, catalogue("en", "watchroom_tui.texts")) == "alice ↔ a newer version of its own"
 
 
 def test_agents_collide_apart_and_the_newest_stands_first(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from calls import ok
+from calls import ok, refused
 from projections.folding import (
     PLAN,
     acknowledge,
@@ -16,6 +16,7 @@ from projections.folding import (
     write,
 )
 from watchroom import Toolbox, Workspace
+from watchroom.projections.needs import PATHS_COUNTED
 
 # -- conflicts
 
@@ -156,6 +157,27 @@ def test_two_denials_in_a_row_are_a_slip_and_three_need_a_person(
     assert (need.kind, need.row.actor, need.times) == ("denied", "alice", 3)
     denied(alice, 2)
     assert [need.times for need in needs(workspace)] == [5]
+
+
+def test_refusals_are_counted_for_each_path_apart(workspace: Workspace, alice: Toolbox) -> None:
+    """What is said of a path is true of it: ``../a`` was refused four times, ``../b`` once."""
+    for name in ("../a", "../a", "../b", "../a", "../a"):
+        refused(alice, "save_to_my_workspace", filename=name, content="")
+    (need,) = needs(workspace)
+    assert (need.kind, need.row.path, need.times) == ("denied", "../a", 4)
+    for _ in range(2):
+        refused(alice, "save_to_my_workspace", filename="../b", content="")
+    assert {(need.row.path, need.times) for need in needs(workspace)} == {("../a", 4), ("../b", 3)}
+    ok(alice, "save_to_my_workspace", filename="x", content="")
+    assert needs(workspace) == []
+
+
+def test_of_many_paths_those_that_became_a_need_stay_counted(workspace: Workspace, alice: Toolbox) -> None:
+    denied(alice, 3)
+    for number in range(PATHS_COUNTED + 5):
+        refused(alice, "save_to_my_workspace", filename=f"../{number}", content="")
+    denied(alice, 1)
+    assert [(need.row.path, need.times) for need in needs(workspace)] == [("../x", 4)]
 
 
 def test_a_success_ends_a_row_of_denials_and_starts_the_count_anew(

@@ -97,7 +97,7 @@ async def test_a_denied_agent_is_one_key_away_with_what_it_tried_and_marked_as_s
 
 
 def stalls(root: Path) -> None:
-    """Bob's write is refused, a handoff waits for charlie; neither does anything more."""
+    """Bob's write is refused, a handoff waits for charlie; neither does anything more. Each is one need."""
     with Workspace.open(root, agents=["alice", "bob", "charlie"]) as workspace:
         alice, bob, charlie = (workspace.tools(each) for each in ("alice", "bob", "charlie"))
         ok(charlie, "save_to_my_workspace", filename="own.md", content="what charlie did last")
@@ -112,15 +112,16 @@ async def test_a_stalled_agent_is_gone_to_with_what_it_did_last_whatever_waits_f
     with closing(recorded(tmp_path, stalls, apart=400 * SECOND)) as journal:
         async with past(journal, journal.last_seq()) as desk:
             await desk.press("tab")
-            await desk.until(lambda: len(desk.list("needs").items) == 4, "the queue")
-            stalled = [each for each in desk.list("needs").items if each.kind == "stalled"]
-            assert {each.key for each in stalled} == {"bob", "charlie"}
-            for need in stalled:
-                await desk.app.guide.to_need(need)
-                await desk.until(lambda: desk.place == "agents", "the agents")
-                await desk.until(lambda n=need: desk.cursor("agents").agent.id == n.key, need.key)  # type: ignore[misc]
-                await desk.sees("own.md" if need.key == "charlie" else "✗ conflict v1≠v2")
-                assert desk.pane == "rows"
+            await desk.until(lambda: len(desk.list("needs").items) == 2, "the queue")
+            await desk.sees("2 need you")
+            conflict, stalled = desk.list("needs").items
+            assert (conflict.kind, conflict.agent) == ("conflict", "bob")
+            assert (stalled.kind, stalled.agent) == ("stalled", "charlie")
+            await desk.app.guide.to_need(stalled)
+            await desk.until(lambda: desk.place == "agents", "the agents")
+            await desk.until(lambda: desk.cursor("agents").agent.id == "charlie", "charlie")
+            await desk.until(lambda: desk.pane == "rows", "what charlie did")
+            await desk.sees("own.md")
 
 
 async def test_an_edit_of_a_delivered_file_is_marked_as_seen_where_it_is(

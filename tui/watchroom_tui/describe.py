@@ -215,6 +215,8 @@ def need_text(need: Need, words: Catalogue) -> str:
     who = safe(need.row.actor)
     if need.kind == "conflict" and not need.against:
         return words("need.conflict_with_nothing", who=who)
+    if need.kind == "conflict" and need.against == need.row.actor:
+        return words("need.conflict_with_own", who=who)
     text = words(f"need.{need.kind}", who=who, against=safe(need.against), count=need.times)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind != "denied" else text
 

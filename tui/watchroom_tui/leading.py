@@ -52,7 +52,7 @@ class Guide:
             await self.to_session(need.row.path)
             return
         if need.kind in ("denied", "stalled"):
-            await self.to_agent(need.key, what_it_did=True)
+            await self.to_agent(need.agent, what_it_did=True)
             return
         await app.action_room(ZONE_ROOMS.get(need.row.zone) or NEED_ROOMS[need.kind])
         merges = app.feed.is_live and need.kind in ("conflict", "outside") and need.row.zone in SHARED

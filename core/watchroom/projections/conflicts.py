@@ -14,9 +14,9 @@ class Conflict(NamedTuple):
     """An open conflict. Its texts are the contents of its rows.
 
     ``row`` is the newest refused write of its agent, or the newest note of an edit made by hand; ``since``
-    the row that opened the conflict. ``against`` is the version that was current when ``row`` came, None
-    where nothing stood. ``rounds`` grows by one with each version that the file gets while the conflict is
-    open; ``times`` counts the rows.
+    the row that opened the conflict. ``against`` is the version that is current now, None where there is
+    none: the file may have been written only after ``row`` came. ``rounds`` grows by one with each version
+    that the file gets while the conflict is open; ``times`` counts the rows.
     """
 
     row: Row
@@ -54,7 +54,8 @@ _Place: TypeAlias = tuple[Zone, str]
 
 class _Refusal(NamedTuple):
     row: Row
-    against: Row | None
+    current: int
+    """The version that it met, 0 where there was none."""
 
 
 class Conflicts:
@@ -96,7 +97,7 @@ class Conflicts:
     def _refuse(self, row: Row, head: Row | None) -> None:
         place = _place(row)
         refusals = self._refusals.setdefault(place, {}).setdefault(row.actor, [])
-        refusals.append(_Refusal(row, head))
+        refusals.append(_Refusal(row, _version(head)))
         self._open.pop((place, row.actor), None)
         self._open[place, row.actor] = _conflict(refusals, head)
         self._changed = True
@@ -142,9 +143,9 @@ def _conflict(refusals: list[_Refusal], head: Row | None) -> Conflict:
     return Conflict(
         row=newest.row,
         kind="outside" if newest.row.actor == OUTSIDE else "write",
-        against=newest.against,
+        against=head,
         since=oldest.row,
-        rounds=1 + _version(head) - _version(oldest.against),
+        rounds=1 + _version(head) - oldest.current,
         times=len(refusals),
     )
 

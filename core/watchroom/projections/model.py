@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -76,7 +76,7 @@ class Need(NamedTuple):
     key: str
     row: Row
     against: str = ""
-    """The other party: who wrote the current version, was written over, should acknowledge, or stalls."""
+    """The other party: who wrote the current version, was written over, or should acknowledge."""
     times: int = 1
     since: int = 0
     """The row that opened it: what was settled and comes again has another one."""
@@ -87,9 +87,14 @@ class Need(NamedTuple):
         return self.kind, self.key, self.since
 
     @property
+    def agent(self) -> str:
+        """Whose doing, or leaving undone, it is about."""
+        return self.against if self.kind == "stalled" else self.row.actor
+
+    @property
     def closes_by_a_look(self) -> bool:
         """Whether a person who looked and finds it fine can say so; a conflict has to be settled."""
-        if self.kind in ("outside", "stalled"):
+        if self.kind == "outside":
             return self.row.zone == "handoff"
         return self.kind not in ("conflict", "request")
 
@@ -198,8 +203,9 @@ STALLED_AFTER: Final = 300.0
 def pressing(model: Model, now: int) -> tuple[Need, ...]:
     """The needs that a person should look at by ``now`` (nanoseconds since the epoch), most urgent first.
 
-    Beside the model's own, without handoffs that may still wait: agents that do nothing about a conflict or
-    a handoff of theirs. The row of such a need is the oldest that waits for the agent.
+    All that count or list needs call this, so that they agree. Handoffs that may still wait are left out. An
+    agent that does nothing about its handoffs is a need of the kind ``stalled``, in the place of the oldest
+    of them: each thing that waits is one need.
     """
     horizon = now - int(HANDOFF_PATIENCE * 1e9)
     too_late = {asked.row.path for asked in model.requests if asked.has_expired(now)}
@@ -212,22 +218,24 @@ def pressing(model: Model, now: int) -> tuple[Need, ...]:
     soon = {asked.row.path for asked in model.requests if asked.has_expired(now + int(SOON * 1e9))}
     urgent.sort(key=lambda need: not (need.kind == "request" and need.key in soon))
     late = [need for need in model.needs if need.kind == "handoff" and need.row.time <= horizon]
-    return (*urgent, *_stalled(model, now), *late)
+    stalled = _stalled(model, late, now)
+    covered = {need.row.seq for need in stalled}
+    return (*urgent, *stalled, *(need for need in late if need.row.seq not in covered))
 
 
-def _stalled(model: Model, now: int) -> list[Need]:
+def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
+    """For each agent that does nothing about its ``late`` handoffs, the oldest of them."""
     horizon = now - int(STALLED_AFTER * 1e9)
     waiting: dict[str, Need] = {}
-    for need in model.needs:
-        if need.row.time <= horizon and need.kind in ("conflict", "handoff"):
-            agent = need.row.actor if need.kind == "conflict" else need.against
-            known = waiting.get(agent)
+    for need in late:
+        if need.row.time <= horizon:
+            known = waiting.get(need.against)
             if known is None or need.row.seq < known.row.seq:
-                waiting[agent] = need
+                waiting[need.against] = need
     if not waiting:
         return []
     return [
-        waiting[view.agent.id]._replace(kind="stalled", key=view.agent.id, against=view.agent.id, times=1)
+        waiting[view.agent.id]._replace(kind="stalled", key=view.agent.id, times=1)
         for view in model.agents
         if view.agent.id in waiting and (view.last is None or view.last.time <= horizon)
     ]

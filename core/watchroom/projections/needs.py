@@ -13,7 +13,9 @@ from watchroom.tree.layout import split_handoff
 STOPPED: Final = '"status": "error"'
 """In the detail of a step. Looked for as text: there are many steps, and few fail."""
 STUBBORN: Final = 3
-"""So many refusals in a row mean that an agent does not get it."""
+"""So many refusals in a row of one path mean that an agent does not get it."""
+PATHS_COUNTED: Final = 50
+"""Of so many paths the refusals of an agent are counted: those that it tried last."""
 
 
 class Needs:
@@ -25,7 +27,8 @@ class Needs:
     def __init__(self) -> None:
         # Each kind in the order of opening, so that the newest first needs no sorting.
         self._open: dict[NeedKind, dict[str, Need]] = {kind: {} for kind in URGENCY}
-        self._refusals: dict[str, int] = {}
+        self._refusals: dict[str, dict[str, int]] = {}
+        """By agent and path, since the agent's last success; the path that was tried last stands last."""
         self._authors: dict[str, str] = {}
         self._current: tuple[Need, ...] = ()
         self._conflicts: tuple[Conflict, ...] = ()
@@ -59,7 +62,7 @@ class Needs:
     def agent_ended(self, agent: str) -> None:
         """Nobody need help an agent that works no more. What it wrote to people still wants to be read."""
         self._close("failed", agent)
-        self._close("denied", agent)
+        self._close_denied(agent)
 
     def current(self, conflicts: tuple[Conflict, ...], requests: tuple[Asked, ...]) -> tuple[Need, ...]:
         """All open needs, the most urgent first, then the newest; the same object if none changed."""
@@ -93,13 +96,22 @@ class Needs:
         if row.actor.startswith(HUMAN_PREFIX):
             return
         if row.outcome != "denied":
-            if row.outcome == "ok" and self._refusals.pop(row.actor, 0):
-                self._close("denied", row.actor)
+            if row.outcome == "ok" and row.actor in self._refusals:
+                self._close_denied(row.actor)
             return
-        count = self._refusals.get(row.actor, 0) + 1
-        self._refusals[row.actor] = count
+        counts = self._refusals.setdefault(row.actor, {})
+        key = _denied_key(row.actor, row)
+        count = counts.pop(key, 0) + 1
+        counts[key] = count
         if count >= STUBBORN:
-            self._add(Need("denied", row.actor, row, times=count))
+            self._add(Need("denied", key, row, times=count))
+        if len(counts) > PATHS_COUNTED:
+            # What is a need stays counted; the path that was tried just now is none yet.
+            del counts[next(each for each, tries in counts.items() if tries < STUBBORN)]
+
+    def _close_denied(self, agent: str) -> None:
+        for key in self._refusals.pop(agent, ()):
+            self._close("denied", key)
 
     def _apply_look(self, row: Row) -> None:
         """A person has looked: what came after what they saw stays open, and a stubborn agent starts anew."""
@@ -115,10 +127,11 @@ class Needs:
                 self._close("message", actor)
             return
         if kind == "denied":
-            known = self._open["denied"].get(actor)
+            key = _denied_key(actor, row)
+            known = self._open["denied"].get(key)
             if known is not None and known.since <= cast("int", seen):
-                self._close("denied", actor)
-                self._refusals[actor] = 0
+                self._close("denied", key)
+                self._refusals[actor].pop(key, None)
             return
         looked_at = cast("NeedKind", kind)
         key = {"outside": f"{row.zone} {row.path}", "unchecked": place_of(row)}.get(looked_at, row.path)
@@ -159,6 +172,10 @@ class Needs:
 def place_of(row: Row) -> str:
     """A path that is not the path of another zone's; that of a shared file stands as it is."""
     return row.path if row.zone == "collab" else f"{row.zone} {row.path}"
+
+
+def _denied_key(agent: str, row: Row) -> str:
+    return f"{agent} {row.zone} {row.path}"
 
 
 def _is_outside_edit(row: Row) -> bool:

@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict
+from time import time_ns
 from typing import get_args
 
 from rich.console import Console
@@ -101,6 +102,9 @@ def run_show(given: Namespace, words: Catalogue) -> int:
     journal = open_journal(given.dir)
     try:
         model = _model(journal, moment(journal, given.at, words))
+        if given.at is None:
+            # As of now, as the dashboard shows it: things become urgent without a row.
+            model = model._replace(time=time_ns())
     finally:
         journal.close()
     lines = view_of(model, given.view, words, timestamp if given.json else zoned_time)

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 from watchroom.model import Json
 from watchroom.projections import Model
+from watchroom.projections.model import pressing
 from watchroom.texts import Catalogue
 
 from watchroom_tui import describe
@@ -49,7 +50,7 @@ def _needs(model: Model, words: Catalogue, time: FormatTime) -> Table:
             "row": each.row.seq,
             "since": time(each.row.time),
         }
-        for each in model.needs
+        for each in pressing(model, model.time)
     ]
 
 

@@ -125,7 +125,7 @@ class AgentsRoom(Room):
     @property
     def need_at_hand(self) -> Need | None:
         view = self.query_one("#agents", AgentList).item
-        return self.need_of(("failed", "denied", "stalled"), view.agent.id if view else None)
+        return self.need_of_agent(("failed", "denied", "stalled"), view.agent.id if view else None)
 
     def go_to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
         agents = self.query_one("#agents", AgentList)

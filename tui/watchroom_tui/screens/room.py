@@ -79,6 +79,11 @@ class Room(AtWork[None]):
         needs = pressing(self.watchroom.model, self.watchroom.now())
         return next((need for need in needs if need.kind in kinds and need.key in keys), None)
 
+    def need_of_agent(self, kinds: Collection[NeedKind], agent: str | None) -> Need | None:
+        """The most urgent need of these kinds that presses and is about this agent."""
+        needs = pressing(self.watchroom.model, self.watchroom.now())
+        return next((need for need in needs if need.kind in kinds and need.agent == agent), None)
+
     def go_to(self, row: Row) -> None:
         """Put the cursor on what ``row`` is about, where this room can."""
 

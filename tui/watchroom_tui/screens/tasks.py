@@ -243,7 +243,8 @@ class TasksRoom(Room):
         message = self.messages.item
         if self.focused is self.messages and message is not None:
             return self.need_of(["message"], message.sender) if message.receiver == USER else None
-        return self.need_of(NEEDS_OF_AN_AGENT, self.members.item.member.id if self.members.item else None)
+        member = self.members.item.member.id if self.members.item else None
+        return self.need_of_agent(NEEDS_OF_AN_AGENT, member)
 
     def offers(self, action: str) -> bool:
         if action == "fences":
