@@ -120,7 +120,7 @@ class Committer:
         """Make rows of what ``prepare`` gives, in one transaction, and give them in its order. Everyone else
         is held off from before it is called, so that it can compare with the journal, quickly. Raises
         `JournalError`, and what ``prepare`` raises."""
-        with self._turn, self._locked():
+        with self._locked():
             self._finish_dead_writer(self._journal.last_seq())
             tickets = [_Ticket(signed(draft)) for draft in prepare()]
             self._commit_batch([*self._taken(self._notes), *tickets])
