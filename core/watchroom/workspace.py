@@ -203,7 +203,9 @@ class Workspace:
 
         with self._buffers_lock:
             if self._buffers is None:
-                places = Places(self._registry, self.private, self.collab, self.boards, self.task_files)
+                places = Places(
+                    self._registry, self.private, self.collab, self.boards, self.task_files, self._outside
+                )
                 self._buffers = Buffers(self._store, places)
             return self._buffers
 

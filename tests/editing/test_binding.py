@@ -36,12 +36,15 @@ class Source:
     def version(self) -> int:
         return len(self.texts)
 
+    def edit(self) -> int:
+        return 0
+
     def read(self) -> Sourced:
         if isinstance(self.failure, WatchroomError):
             raise self.failure
         return Sourced(self.texts[-1] if self.texts else "", len(self.texts))
 
-    def write(self, text: str, expected: int, message: str = "") -> int:
+    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         if self.failure is not None:
             raise self.failure
         if expected != len(self.texts):

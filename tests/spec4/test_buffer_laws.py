@@ -47,10 +47,13 @@ class InMemory:
     def version(self) -> int:
         return len(self.texts)
 
+    def edit(self) -> int:
+        return 0
+
     def read(self) -> Sourced:
         return Sourced(self.texts[-1], len(self.texts))
 
-    def write(self, text: str, expected: int, message: str = "") -> int:
+    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         if expected != len(self.texts):
             raise SourceMoved
         self.texts.append(text)

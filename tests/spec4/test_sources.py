@@ -171,3 +171,86 @@ def test_a_task_that_has_ended_takes_nothing(workspace: Workspace, alice: Toolbo
     (task,) = workspace.tasks.list()
     workspace.tasks.end("human:dana", task.id, "cancelled", "Enough.")
     assert refused(alice, "main_flush")["error"] == "agent_ended"
+
+
+class TestEditsByHand:
+    """A shared file or board that somebody edited on disk has no new version, and is a newer source."""
+
+    @pytest.fixture(params=["collab", "board"])
+    def by_hand(self, request: pytest.FixtureRequest, tmp_path: Path, alice: Toolbox) -> Path:
+        """The file on disk of a source that alice has open as ``plan``."""
+        if request.param == "collab":
+            ok(alice, "collab_write", filepath="plan.md", content="one\ntwo\nthree\n", message="m")
+            ok(alice, "open_buffer", source="collab", path="plan.md", name="plan")
+            return tmp_path / "team/collaborative/current/plan.md"
+        text = "# Board\n\none\ntwo\nthree\n"
+        ok(alice, "whiteboard_write", board="global", content=text, message="m", expected_version=-1)
+        ok(alice, "open_buffer", source="board", path="global", name="plan")
+        return tmp_path / "team/global-whiteboard.md"
+
+    def test_a_flush_does_not_replace_what_it_has_not_seen(
+        self, workspace: Workspace, alice: Toolbox, by_hand: Path
+    ) -> None:
+        ok(alice, "plan_replace", old_text="one", new_text="1")
+        edited = by_hand.read_text() + "by hand\n"
+        by_hand.write_text(edited)
+        answer = refused(alice, "plan_flush")
+        assert (answer["error"], answer["workflow_state"]) == ("flush_conflict_by_hand", "OutOfSync")
+        assert by_hand.read_text() == edited
+        assert "edited by hand" in answer["notice"]
+        assert "+1\n" in ok(alice, "plan_diff")["diff"]
+        assert ok(alice, "plan_refresh")["workflow_state"] == "PersistPending"
+        assert "by hand\n" in alice.show_buffers()
+        assert ok(alice, "plan_flush")["workflow_state"] == "Synced"
+        assert by_hand.read_text() == edited.replace("one", "1")
+        found = workspace.buffers.find("alice", "plan")
+        conflicts = workspace.journal.refused(found.record.zone, found.record.path)
+        assert [workspace.journal.content(row.seq) for row in conflicts] == [edited]
+        assert workspace.verify() == []
+
+    def test_the_model_is_told_before_it_flushes(self, alice: Toolbox, by_hand: Path) -> None:
+        by_hand.write_text("by hand\n")
+        assert "edited by hand" in alice.show_buffers()
+        assert [each["name"] for each in alice.get_tool_definitions(toolsets=["buffer"])][4] == "plan_refresh"
+        ok(alice, "plan_refresh")
+        assert "edited by hand" not in alice.show_buffers()
+        by_hand.write_text("once more\n")
+        assert "edited by hand" in alice.show_buffers()
+        ok(alice, "plan_accept_source")
+        assert "once more\n" in alice.show_buffers()
+
+    def test_what_was_taken_in_outlives_its_process(
+        self, workspace: Workspace, alice: Toolbox, by_hand: Path, tmp_path: Path
+    ) -> None:
+        by_hand.write_text("by hand\n")
+        ok(alice, "plan_refresh")
+        with Workspace.open(tmp_path / "team") as second:
+            again = second.tools("alice")
+            assert "edited by hand" not in again.show_buffers()
+            ok(again, "plan_append", text="more\n")
+            ok(again, "plan_flush")
+        assert by_hand.read_text() == "by hand\nmore\n"
+        assert "nothing to write" in alice.show_buffers()
+
+    def test_an_edit_that_was_taken_back_is_news_as_well(
+        self, workspace: Workspace, alice: Toolbox, by_hand: Path
+    ) -> None:
+        before = by_hand.read_text()
+        by_hand.write_text("by hand\n")
+        ok(alice, "plan_refresh")
+        by_hand.write_text(before)
+        ok(alice, "plan_append", text="more\n")
+        assert refused(alice, "plan_flush")["error"] == "flush_conflict_by_hand"
+        assert by_hand.read_text() == before
+
+    def test_what_is_no_text_any_more_is_not_replaced(self, alice: Toolbox, by_hand: Path) -> None:
+        ok(alice, "plan_append", text="more\n")
+        by_hand.write_bytes(b"\xff\0")
+        assert refused(alice, "plan_flush")["status"] == "PersistFailure"
+        assert by_hand.read_bytes() == b"\xff\0"
+        assert "cannot be read" in alice.show_buffers()
+
+    def test_the_very_text_of_the_buffer_is_no_conflict(self, alice: Toolbox, by_hand: Path) -> None:
+        ok(alice, "plan_append", text="more\n")
+        by_hand.write_text(by_hand.read_text() + "more\n")
+        assert ok(alice, "plan_flush")["workflow_state"] == "Synced"

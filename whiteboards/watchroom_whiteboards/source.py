@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from watchroom.editing import Sourced, SourceMoved, SourceReadOnly
 from watchroom.errors import Conflict
-from watchroom.zones import BoardZone
-from watchroom.zones.buffers.sources import FLUSH, Bound, Places, versions_of
+from watchroom.zones.buffers.sources import FLUSH, Bound, EditsByHand, Places, versions_of
 
 from watchroom_whiteboards.errors import BoardDenied
 from watchroom_whiteboards.whiteboards import Whiteboards
@@ -14,20 +13,25 @@ from watchroom_whiteboards.whiteboards import Whiteboards
 class BoardSource:
     """A board that ``actor`` may read. A flush replaces the whole board, if the actor may do that."""
 
-    def __init__(self, boards: Whiteboards, zone: BoardZone, actor: str, name: str) -> None:
+    def __init__(self, boards: Whiteboards, places: Places, actor: str, name: str) -> None:
         self._boards = boards
-        self._zone = zone
+        self._zone = places.boards
+        self._edits = EditsByHand(places, "board", name)
         self._actor = actor
         self._name = name
 
     def version(self) -> int:
         return versions_of(self._zone.head(self._name))
 
+    def edit(self) -> int:
+        return self._edits.number()
+
     def read(self) -> Sourced:
         found = self._boards.read(self._actor, self._name)
-        return Sourced(found.content, found.version)
+        return self._edits.over(Sourced(found.content, found.version))
 
-    def write(self, text: str, expected: int, message: str = "") -> int:
+    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
+        self._edits.check(edit)
         try:
             row = self._boards.write(self._actor, self._name, text, expected, tool=FLUSH, message=message)
         except Conflict as conflict:
@@ -41,4 +45,4 @@ def open_board(places: Places, actor: str, path: str) -> Bound:
     """The board of that name. Raises `BoardNotFound`, `BoardDenied`."""
     boards = Whiteboards(places.boards, places.registry)
     board = boards.named(actor, path)
-    return Bound("board", board.name, BoardSource(boards, places.boards, actor, board.name))
+    return Bound("board", board.name, BoardSource(boards, places, actor, board.name))

@@ -51,6 +51,7 @@ class DataSourceBinding:
         self._words = Wording(name, language)
         self._base = base or source.read()
         self._newest = self._base.version
+        self._edit = self._base.edit
         self._refreshing = False
         self.discarded: list[str] = []
         """The texts that `accept_source` put aside, oldest first: the caller keeps them."""
@@ -80,7 +81,7 @@ class DataSourceBinding:
     def state(self) -> WorkflowState:
         if self._refreshing:
             return WorkflowState.REFRESHING
-        if self._newest != self._base.version:
+        if (self._newest, self._edit) != (self._base.version, self._base.edit):
             return WorkflowState.OUT_OF_SYNC
         return WorkflowState.PERSIST_PENDING if self.is_changed else WorkflowState.SYNCED
 
@@ -93,7 +94,7 @@ class DataSourceBinding:
 
     def update(self) -> None:
         """The first pass (spec 4 §7.2): look whether the source has moved on. Raises `WatchroomError`."""
-        self._newest = self._source.version()
+        self._newest, self._edit = self._source.version(), self._source.edit()
 
     def flush(self, message: str = "") -> TextEditResponse:
         """Write the buffer to the source, if that has not moved on; one that has the very text of the buffer
@@ -104,7 +105,7 @@ class DataSourceBinding:
         if self._marks:
             return self._unresolved()
         try:
-            version = self._source.write(text, self._base.version, message)
+            version = self._source.write(text, self._base.version, message, edit=self._base.edit)
         except SourceMoved:
             return self._moved(text)
         except SourceReadOnly as error:
@@ -121,8 +122,8 @@ class DataSourceBinding:
         except WatchroomError as error:
             return self._failed("source_unreadable", error)
         before = self._buffer.snapshot()
-        if source.version == self._base.version:
-            self._newest = source.version
+        self._take_note(source)
+        if self.state is not WorkflowState.OUT_OF_SYNC:
             return self._told(TextEditStatus.NO_OP, "nothing_new", version=source.version)
         if self._marks:
             return self._unresolved()
@@ -136,7 +137,7 @@ class DataSourceBinding:
             self._refreshing = False
         if not taken.ok:
             return self._failed("buffer_refused", taken.message)
-        self._base, self._newest = source, source.version
+        self._base = source
         self._marks = mark_offsets(regions)
         delta = len(merged) - len(before)
         if conflicts:
@@ -151,7 +152,7 @@ class DataSourceBinding:
             source = self._source.read()
         except WatchroomError as error:
             return self._failed("source_unreadable", error)
-        self._newest = source.version
+        self._take_note(source)
         text = unified_diff(source.text, self._buffer.snapshot(), f"v{source.version}", self._words.name)
         if not text:
             return self._told(TextEditStatus.NO_OP, "no_difference", version=source.version)
@@ -172,7 +173,8 @@ class DataSourceBinding:
             return self._failed("buffer_refused", taken.message)
         if was_changed and before != source.text:
             self.discarded.append(before)
-        self._base, self._newest, self._marks = source, source.version, ()
+        self._base, self._marks = source, ()
+        self._take_note(source)
         delta = len(source.text) - len(before)
         if not taken.value:
             return self._told(TextEditStatus.NO_OP, "accepted_same", version=source.version)
@@ -189,10 +191,19 @@ class DataSourceBinding:
 
     def _standing(self) -> str:
         if self.state is WorkflowState.OUT_OF_SYNC:
-            return "out_of_sync_changed" if self.is_changed else "out_of_sync"
+            by_hand = "_by_hand" if self._is_edited_by_hand() else ""
+            return f"out_of_sync{by_hand}_changed" if self.is_changed else f"out_of_sync{by_hand}"
         if self.state is WorkflowState.PERSIST_PENDING:
             return "persist_unresolved" if self._marks else "persist_pending"
         return "synced" if self._base.version or self._base.text else "synced_new"
+
+    def _take_note(self, source: Sourced) -> None:
+        """So the source stands."""
+        self._newest, self._edit = source.version, source.edit
+
+    def _is_edited_by_hand(self) -> bool:
+        """Whether an edit made by hand is all that the source has and the buffer does not know."""
+        return self._newest == self._base.version and self._edit != self._base.edit
 
     def _follow(self, changed: ContentChanged) -> None:
         before, self._known = self._known, self._buffer.snapshot()
@@ -213,11 +224,15 @@ class DataSourceBinding:
         except WatchroomError as error:
             return self._failed("source_unreadable", error)
         if source.text == text:
-            return self._in_step(text, source.version)
-        self._newest = source.version
+            if not source.edit:
+                return self._in_step(text, source.version)
+            self._base = source
+        self._take_note(source)
+        if not self.is_changed:
+            return self._told(TextEditStatus.NO_OP, "nothing_to_flush")
         return self._told(
             TextEditStatus.EXTERNAL_CONFLICT,
-            "flush_conflict",
+            "flush_conflict_by_hand" if self._is_edited_by_hand() else "flush_conflict",
             version=self._base.version,
             newest=self._newest,
         )
@@ -225,7 +240,7 @@ class DataSourceBinding:
     def _in_step(self, text: str, version: int) -> TextEditResponse:
         """Buffer and source have the same text."""
         self._base = Sourced(text, version)
-        self._newest = version
+        self._take_note(self._base)
         self._marks = ()
         return self._told(TextEditStatus.SUCCESS, "flushed", version=version)
 

@@ -8,10 +8,12 @@ from watchroom.errors import WatchroomError
 
 
 class Sourced(NamedTuple):
-    """The text of a source, at a version. Of what is not there yet: the empty text, version 0."""
+    """The text of a source, at a version. Of what is not there yet: the empty text, version 0. ``edit`` is
+    the row of an edit made by hand whose text stands in place of that version's, 0 if none does."""
 
     text: str
     version: int
+    edit: int = 0
 
 
 class DataSource(Protocol):
@@ -21,20 +23,25 @@ class DataSource(Protocol):
         """The current version, found out as cheaply as can be."""
         ...
 
+    def edit(self) -> int:
+        """The row of an edit made by hand that stands in place of the current version, 0 if none does.
+        Raises `WatchroomError` where that cannot be found out."""
+        ...
+
     def read(self) -> Sourced:
         """The current text. Raises `WatchroomError` where it cannot be read."""
         ...
 
-    def write(self, text: str, expected: int, message: str = "") -> int:
-        """Write the next version, if ``expected`` still is the current one; gives the new one. ``message``
-        says what it is about, where versions have messages. Raises
+    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
+        """Write the next version, if ``expected`` still is the current one, and ``edit`` what `edit` gives;
+        gives the new one. ``message`` says what it is about, where versions have messages. Raises
         `SourceMoved` where it is not, `SourceReadOnly` where this agent may not write there, and any other
         `WatchroomError` where it cannot be written. Then nothing has changed."""
         ...
 
 
 class SourceMoved(Exception):
-    """The source has another version than was expected."""
+    """The source has another version than was expected, or was edited by hand."""
 
 
 class SourceReadOnly(Exception):

@@ -14,7 +14,7 @@ from typing import Final
 from watchroom import names
 from watchroom.committer import LAY_OUT_TOOL
 from watchroom.disk import Parts
-from watchroom.errors import EditedAgain, InvalidPath, NoOutsideEdit, NotText, WatchroomError
+from watchroom.errors import DiskFailed, EditedAgain, InvalidPath, NoOutsideEdit, NotText, WatchroomError
 from watchroom.files import NotAFile
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
@@ -65,6 +65,29 @@ class OutsideEdits:
             return None
         with self._store.committer.exclusively() as commit:
             return next(iter(self._record(zone, path, commit)), None)
+
+    def pending(self, zone: Zone, path: str) -> Row | None:
+        """The edit that stands on disk in place of the journal's version, recorded if it was not yet; None
+        if the file is as the journal says. Raises `NotText`, `TooLarge` where what stands there is no text,
+        `DiskFailed` where it cannot be read."""
+        try:
+            while self._differs_now(zone, path):
+                self.check(zone, path)
+                if not self._differs_now(zone, path):
+                    return None
+                edit = next(edits(self._store.journal, zone, path), None)
+                if edit is None or edit.error == "outside_edit":
+                    return edit
+                names.decoded(self._read(zone, path) or b"")
+        except NotAFile as error:
+            raise NotText(rule="not_a_file") from error
+        except OSError as error:
+            raise DiskFailed(reason=names.storable(error.strerror or str(error))) from error
+        return None
+
+    def text(self, number: int) -> str:
+        """The text of an edit, by the number of its row; empty where it took the file away."""
+        return self._store.journal.content(number) or ""
 
     def revert(self, zone: Zone, path: str, number: int | None, note: Callable[[Row], Note]) -> Row:
         """Lay out the journal's version of a shared file or board in place of the newest edit, and commit

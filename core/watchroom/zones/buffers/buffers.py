@@ -237,6 +237,7 @@ class Buffers:
             edition=1,
             is_changed=False,
             is_whole=True,
+            edit=base.edit or None,
             opened=version + 1,
         )
         return Write(actor, tool, ZONE, path, base.text, bound.place, version, record.detail())

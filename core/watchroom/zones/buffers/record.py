@@ -28,13 +28,13 @@ class BufferRecord(NamedTuple):
     """A version of a buffer, but for its text.
 
     ``zone`` and ``path`` are where its source has its rows, ``base`` the version of the source that it is
-    based on; ``opened`` the version of the buffer that carries the text of the base, None where the source's
-    own row does. ``edition`` counts the changes of the text. ``pending`` is the version that carries the
-    text for which a choice is open. ``is_changed``: it holds something that its base does not. ``marks`` are
-    those of `DataSourceBinding.marks`, None where they are those of the version before, followed through the
-    change. ``at`` and ``removed`` say where the row's content was put, and in
-    place of how many characters; None where it is the whole text, or where the text is as before
-    (``is_whole`` tells which).
+    based on, or ``edit`` the row of an edit made by hand that stood in its place; ``opened`` the version of
+    the buffer that carries the text of the base, None where the source's own row does. ``edition`` counts the
+    changes of the text. ``pending`` is the version that carries the text for which a choice is open.
+    ``is_changed``: it holds something that its base does not. ``marks`` are those of
+    `DataSourceBinding.marks`, None where they are those of the version before, followed through the change.
+    ``at`` and ``removed`` say where the row's content was put, and in place of how many characters; None
+    where it is the whole text, or where the text is as before (``is_whole`` tells which).
     """
 
     zone: Zone
@@ -44,6 +44,7 @@ class BufferRecord(NamedTuple):
     edition: int
     is_changed: bool
     is_whole: bool
+    edit: int | None = None
     opened: int | None = None
     pending: int | None = None
     marks: Marks | None = None
@@ -168,6 +169,8 @@ def since_whole(journal: Journal, row: Row) -> int:
 def base_of(journal: Journal, row: Row, record: BufferRecord) -> str:
     if record.opened is not None:
         found = journal.version(ZONE, row.path, record.opened)
+    elif record.edit is not None:
+        return journal.content(record.edit) or ""
     else:
         found = journal.version(record.zone, record.path, record.base)
     return (journal.content(found.seq) if found else None) or ""

@@ -107,6 +107,7 @@ class Shelf:
         is_whole = since_whole(journal, head) + 1 >= WHOLE_EVERY
         after = record._replace(
             base=written.version or 0,
+            edit=None,
             opened=None,
             is_changed=text != journal.content(written.seq),
             is_whole=is_whole,
@@ -133,7 +134,7 @@ class Shelf:
             KnownSource(self._places, actor, record.zone, record.path),
             name=name,
             language=language,
-            base=Sourced(found.base, record.base),
+            base=Sourced(found.base, record.base, record.edit or 0),
             marks=found.marks,
         )
         held = Held(head, record, editor, binding, since_whole(journal, head), [])
@@ -165,7 +166,8 @@ class Shelf:
         message = names.storable(response.summary.partition("\n")[0], 200)
         is_pending = editor.selections is not None
         sought = response.status is TextEditStatus.MULTI_MATCH
-        moved = binding.base.version != record.base
+        base = binding.base
+        moved = (base.version, base.edit) != (record.base, record.edit or 0)
         if not (held.changed or sought or moved or is_pending != (record.pending is not None)):
             is_reading = response.diff is not None
             given = None if is_reading else names.storable(_written(arguments), MAX_TEXT_BYTES // 4)
@@ -185,7 +187,8 @@ class Shelf:
             self._store.committer.commit(draft)
             return
         after = record._replace(
-            base=binding.base.version,
+            base=base.version,
+            edit=base.edit or None,
             opened=None if moved else record.opened,
             length=len(editor.snapshot()),
             edition=editor.version,

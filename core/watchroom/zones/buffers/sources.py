@@ -17,6 +17,7 @@ from watchroom.registry import Registry
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.buffers.record import known_path
 from watchroom.zones.collab import CollabZone
+from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.task_files import TaskFiles
 
@@ -36,6 +37,7 @@ class Places:
     collab: CollabZone
     boards: BoardZone
     files: TaskFiles
+    outside: OutsideEdits
 
 
 class Bound(NamedTuple):
@@ -70,6 +72,10 @@ class PrivateSource:
     def version(self) -> int:
         return versions_of(self._zone.current(self._owner, self._filename))
 
+    def edit(self) -> int:
+        """Never: here, an edit made by hand is a version."""
+        return 0
+
     def read(self) -> Sourced:
         row = self._zone.current(self._owner, self._filename)
         if row is None or row.deleted:
@@ -77,7 +83,7 @@ class PrivateSource:
         content, row = self._zone.read(self._owner, self._owner, self._filename, tool=READ)
         return Sourced(content, versions_of(row))
 
-    def write(self, text: str, expected: int, message: str = "") -> int:
+    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         if self.version() != expected:
             raise SourceMoved
         try:
@@ -95,25 +101,56 @@ class PrivateSource:
         return versions_of(row)
 
 
+class EditsByHand:
+    """The edits of a shared file or board that nobody has settled yet: its text is theirs, though they make
+    no version."""
+
+    def __init__(self, places: Places, zone: Zone, path: str) -> None:
+        self._places = places
+        self._zone = zone
+        self._path = path
+
+    def number(self) -> int:
+        """The row of the edit that stands on disk, 0 if none does. Raises what `OutsideEdits.pending`
+        raises."""
+        edit = self._places.outside.pending(self._zone, self._path)
+        return edit.seq if edit else 0
+
+    def over(self, current: Sourced) -> Sourced:
+        """What stands there: the edit's text, or ``current`` where nobody has edited it."""
+        number = self.number()
+        return Sourced(self._places.outside.text(number), current.version, number) if number else current
+
+    def check(self, known: int) -> None:
+        """Raises `SourceMoved` if another edit stands there than the one that is ``known``."""
+        if self.number() != known:
+            raise SourceMoved
+
+
 class CollabSource:
     """A shared file, written by compare-and-swap: what comes too late stays as a conflict's row."""
 
-    def __init__(self, zone: CollabZone, actor: str, path: str) -> None:
-        self._zone = zone
+    def __init__(self, places: Places, actor: str, path: str) -> None:
+        self._zone = places.collab
+        self._edits = EditsByHand(places, "collab", path)
         self._actor = actor
         self._path = path
 
     def version(self) -> int:
         return versions_of(self._zone.current(self._path))
 
+    def edit(self) -> int:
+        return self._edits.number()
+
     def read(self) -> Sourced:
         row = self._zone.current(self._path)
         if row is None or row.deleted:
-            return Sourced("", versions_of(row))
+            return self._edits.over(Sourced("", versions_of(row)))
         found = self._zone.read(self._actor, self._path)
-        return Sourced(found.content, versions_of(found.row))
+        return self._edits.over(Sourced(found.content, versions_of(found.row)))
 
-    def write(self, text: str, expected: int, message: str = "") -> int:
+    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
+        self._edits.check(edit)
         try:
             row = self._zone.write(self._actor, self._path, text, expected, tool=FLUSH, message=message)
         except Conflict as conflict:
@@ -132,6 +169,10 @@ class FileSource:
     def version(self) -> int:
         return versions_of(self._files.current(self._actor, self._path))
 
+    def edit(self) -> int:
+        """Never: here, an edit made by hand is a version."""
+        return 0
+
     def read(self) -> Sourced:
         row = self._files.current(self._actor, self._path)
         if row is None or row.deleted:
@@ -139,7 +180,7 @@ class FileSource:
         content, row = self._files.read(self._actor, self._path, tool=READ)
         return Sourced(content, versions_of(row))
 
-    def write(self, text: str, expected: int, message: str = "") -> int:
+    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         try:
             row = self._files.write(
                 self._actor, self._path, text, tool=FLUSH, message=message, expected=expected
@@ -162,11 +203,14 @@ class KnownSource:
     def version(self) -> int:
         return self._found().version()
 
+    def edit(self) -> int:
+        return self._found().edit()
+
     def read(self) -> Sourced:
         return self._found().read()
 
-    def write(self, text: str, expected: int, message: str = "") -> int:
-        return self._found().write(text, expected, message)
+    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
+        return self._found().write(text, expected, message, edit=edit)
 
     def _found(self) -> DataSource:
         known = known_path(self._zone, self._path)
@@ -184,7 +228,7 @@ def _private(places: Places, actor: str, path: str) -> Bound:
 
 def _collab(places: Places, actor: str, path: str) -> Bound:
     names.relative_path(path)
-    return Bound("collab", path, CollabSource(places.collab, actor, path))
+    return Bound("collab", path, CollabSource(places, actor, path))
 
 
 def _file(places: Places, actor: str, path: str) -> Bound:
