@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -92,8 +93,30 @@ def test_pages_of_other_sites_and_other_names_of_this_machine_are_refused(
     workspace: Workspace, url: str
 ) -> None:
     token = bearing(workspace.access.make("human:dana", "alice"))
-    assert status(url, **token, Host="evil.example.org") == 421
-    assert status(url, **token, Origin="https://evil.example.org") == 403
+    here = urlsplit(url).netloc
+    port = urlsplit(url).port
+    for host in (
+        "evil.example.org",
+        f"{here}.evil.example.org",
+        f"{here}:evil.example.org",
+        f"127.0.0.1:{port}0",
+        "127.0.0.1",
+        f"evil.example.org:{port}",
+        "",
+    ):
+        assert status(url, **token, Host=host) == 421, host
+        assert status(url, Host=host) == 421, host
+    for origin in (
+        "https://evil.example.org",
+        f"http://{here}.evil.example.org",
+        f"http://{here}:evil.example.org",
+        f"https://{here}",
+        "http://127.0.0.1",
+        "null",
+    ):
+        assert status(url, **token, Origin=origin) == 403, origin
+    for host in (here, f"localhost:{port}", f"LocalHost:{port}"):
+        assert status(url, **token, Host=host, Origin=f"http://{host}") not in (403, 421), host
 
 
 def test_bodies_that_are_too_large_are_refused(workspace: Workspace, url: str) -> None:

@@ -22,6 +22,13 @@ _QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "-
 @contextmanager
 def served(root: Path, *more: str) -> Iterator[str]:
     """The address that lets a browser in to the dashboard over the workspace at ``root``."""
+    with server(root, *more) as (url, _):
+        yield url
+
+
+@contextmanager
+def server(root: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """As `served`, with the process that serves it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -31,7 +38,7 @@ def served(root: Path, *more: str) -> Iterator[str]:
         assert process.stdout is not None
         found = re.search(r"http://\S+", process.stdout.readline())
         assert found
-        yield found[0]
+        yield found[0], process
     finally:
         process.terminate()
         process.communicate()

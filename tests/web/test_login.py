@@ -85,3 +85,28 @@ def test_a_folder_that_is_no_workspace_is_refused(
     assert refusal(capsys, "web", str(tmp_path))
     Workspace.open(root, agents=["alice"]).close()
     assert misuse(capsys, "web", str(root), "--port", "0")
+
+
+def test_a_port_that_is_in_use_is_said_before_an_address_is_shown(
+    capsys: pytest.CaptureFixture[str], url: str, root: Path
+) -> None:
+    port = str(urlsplit(url).port)
+    for command in (("web", str(root), "--port", port), ("mcp", str(root), "--http", port)):
+        told = misuse(capsys, *command)
+        assert f"port {port} is in use" in told
+        assert "http://" not in told
+
+
+def test_a_name_or_a_page_that_only_begins_like_this_server_is_turned_away(url: str) -> None:
+    (token,) = parse_qs(urlsplit(url).query)["token"]
+    here = urlsplit(url).netloc
+    known = {"Cookie": f"{cookie_of(url)}={token}"}
+    for host in (
+        f"{here}.evil.example.org",
+        f"{here}0",
+        "127.0.0.1",
+        f"evil.example.org:{urlsplit(url).port}",
+    ):
+        assert httpx.get(place(url), headers={**known, "Host": host}).status_code == 421, host
+    for origin in (f"http://{here}.evil.example.org", f"https://{here}", "http://127.0.0.1", "null"):
+        assert httpx.get(place(url, "/ws"), headers={**known, "Origin": origin}).status_code == 403, origin

@@ -26,10 +26,15 @@ _STREAMS = (0, 1, 2)
 def require_terminal(words: Catalogue, instead: str) -> None:
     """Raises `WrongUsage`, which names ``instead``, where the dashboard would be drawn into a file or a pipe.
 
-    A browser's dashboard (`watchroom web`) has no terminal: its server says so by the driver it sets.
+    A page in a browser (`watchroom web`) needs none.
     """
-    if not os.environ.get("TEXTUAL_DRIVER") and not all(map(os.isatty, _STREAMS)):
+    if not is_page() and not all(map(os.isatty, _STREAMS)):
         raise WrongUsage(words("cli.no_terminal", instead=instead))
+
+
+def is_page() -> bool:
+    """Whether the dashboard is drawn for a page in a browser: its server says so by the driver it sets."""
+    return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
 
 
 class TerminalWatch:
@@ -60,21 +65,43 @@ class TerminalWatch:
             if self.is_gone:
                 _discard_streams()
 
-    def driver_class(self) -> type[Driver] | None:
-        """Textual's driver of a terminal, which outlives a failed write; None where another one is set."""
-        if os.environ.get("TEXTUAL_DRIVER"):
-            return None
+    def driver_class(self) -> type[Driver]:
+        """Textual's driver of a terminal, or of a page in a browser, which outlives a failed write: with the
+        first one the thread that writes would end, and all who write would wait for it, the exit too."""
+        return self._page_driver() if is_page() else self._terminal_driver()
+
+    def _terminal_driver(self) -> type[Driver]:
         from textual.drivers.linux_driver import LinuxDriver
 
         mark_gone = self.mark_gone
 
-        class WatchedDriver(LinuxDriver):
+        class TerminalDriver(LinuxDriver):
             def __init__(self, app: App[Any], **given: Any) -> None:
                 super().__init__(app, **given)
-                # The thread that writes would end with the first error, and all who write wait for it then.
                 self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone))
 
-        return WatchedDriver
+        return TerminalDriver
+
+    def _page_driver(self) -> type[Driver]:
+        from textual.drivers.web_driver import WebDriver
+
+        mark_gone = self.mark_gone
+
+        class PageDriver(WebDriver):
+            def __init__(self, app: App[Any], **given: Any) -> None:
+                super().__init__(app, **given)
+                write = self._write
+
+                def write_watched(data: bytes) -> int:
+                    try:
+                        return write(data)
+                    except OSError:
+                        mark_gone()
+                        return len(data)
+
+                self._write = cast("Any", write_watched)
+
+        return PageDriver
 
 
 class WatchedOutput:

@@ -6,13 +6,18 @@ other names of this machine, are turned away before anything is run.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
+import re
 from collections.abc import Callable
+from signal import SIGINT, SIGTERM
+from socket import socket
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
-from aiohttp import web
+from aiohttp import WSCloseCode, web
 from aiohttp.typedefs import Handler, Middleware
+from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
 HOST: Final = "127.0.0.1"
@@ -23,19 +28,51 @@ _POLICY: Final = (
     " font-src 'self' data:; img-src 'self' data:; frame-ancestors 'none'"
 )
 """Nothing is fetched from anywhere else, so it works without the internet."""
+MOST_COLUMNS: Final = 500
+MOST_ROWS: Final = 200
+"""Of a page's terminal: a frame's cost grows with its cells."""
+_COLUMNS: Final = 80
+_ROWS: Final = 24
+_HEARTBEAT: Final = 15.0
+"""Seconds between two looks whether the page is still there."""
+_GRACE: Final = 5.0
+"""Seconds that pages have to go once the server is stopped."""
+
+_NONSENSE: Final = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading a message raises that the page's own script does not send."""
+
+
+class DashboardProcess(AppService):
+    """The process of one page, with a terminal of a bounded size."""
+
+    async def set_terminal_size(self, width: object, height: object) -> None:
+        """What is no number leaves the size as it is."""
+        if isinstance(width, int) and isinstance(height, int):
+            await super().set_terminal_size(_within(width, MOST_COLUMNS), _within(height, MOST_ROWS))
 
 
 class WebDashboard(Server):
-    """Serves what ``command`` (a shell's line) shows. ``refusal`` is what those read who have no token."""
+    """Serves what ``command`` (a shell's line) shows on ``listener``, which is bound to `HOST`. ``refusal``
+    is what those read who have no token; ``started`` is given the `login_url` once pages are served."""
 
     def __init__(
-        self, command: str, port: int, token: str, *, title: str, refusal: str, started: Callable[[str], None]
+        self,
+        command: str,
+        listener: socket,
+        token: str,
+        *,
+        title: str,
+        refusal: str,
+        started: Callable[[str], None],
     ) -> None:
+        port: int = listener.getsockname()[1]
         super().__init__(command, host=HOST, port=port, title=title)
+        self._listener = listener
         self._token = token
         self._cookie = f"{COOKIE}-{port}"
         self._refusal = refusal
         self._started = started
+        self._pages: set[web.WebSocketResponse] = set()
 
     @property
     def login_url(self) -> str:
@@ -48,15 +85,58 @@ class WebDashboard(Server):
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        self._started(self.login_url)
+        """Nothing is printed."""
 
-    def initialize_logging(self) -> None:
-        """What is logged goes where the command's logs go."""
+    def serve(self, debug: bool = False) -> None:
+        """Serve until SIGINT or SIGTERM comes."""
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+        for each in (SIGINT, SIGTERM):
+            loop.add_signal_handler(each, stopped.set)
+        runner = web.AppRunner(await self._make_app(), shutdown_timeout=_GRACE)
+        try:
+            await runner.setup()
+            await web.SockSite(runner, self._listener).start()
+            self._started(self.login_url)
+            await stopped.wait()
+        finally:
+            await runner.cleanup()
+
+    async def on_shutdown(self, app: web.Application) -> None:
+        # Else the server would wait for its pages to go.
+        for page in tuple(self._pages):
+            await page.close(code=WSCloseCode.GOING_AWAY)
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """Run a dashboard for a page until one of them ends."""
+        page = web.WebSocketResponse(heartbeat=_HEARTBEAT)
+        await page.prepare(request)
+        self._pages.add(page)
+        dashboard = DashboardProcess(
+            self.command,
+            write_bytes=page.send_bytes,
+            write_str=page.send_str,
+            close=page.close,  # type: ignore[arg-type]  # whether it was open already does not matter
+            download_manager=self.download_manager,
+        )
+        try:
+            width = _within(_number(request.query.get("width"), _COLUMNS), MOST_COLUMNS)
+            height = _within(_number(request.query.get("height"), _ROWS), MOST_ROWS)
+            await dashboard.start(width, height)
+            await self._process_messages(page, dashboard)
+        except _NONSENSE:
+            await page.close(code=WSCloseCode.UNSUPPORTED_DATA)
+        finally:
+            self._pages.discard(page)
+            await dashboard.stop()
+        return page
 
     def _guard(self) -> Middleware:
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if request.host != f"{HOST}:{self.port}":
+            if request.host != urlsplit(self.public_url).netloc:
                 return web.Response(status=421, text=self._refusal)
             origin = request.headers.get("Origin")
             if origin is not None and origin != f"http://{request.host}":
@@ -78,3 +158,12 @@ class WebDashboard(Server):
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+
+
+def _number(text: str | None, default: int) -> int:
+    # Longer ones Python would not read.
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,9}", text) else default
+
+
+def _within(number: int, most: int) -> int:
+    return max(1, min(number, most))

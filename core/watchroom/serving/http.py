@@ -9,9 +9,13 @@ import uvicorn
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from watchroom.runtime.threads import in_own_thread
 from watchroom.serving.asking import Asking
@@ -26,6 +30,10 @@ LOOPBACK: Final = "127.0.0.1"
 MOST_BYTES: Final = 24 * 1024 * 1024
 """Of a request: the longest text, with what JSON adds to it."""
 
+_NAMES: Final = frozenset({LOOPBACK, "localhost"})
+"""This machine, as a client may call it."""
+_DEFAULT_PORT: Final = 80
+"""Which a client leaves out of the name."""
 _GRACE: Final = 2
 """Seconds that calls have to end once the server is stopped: one that waits for a person takes longer."""
 
@@ -39,10 +47,37 @@ class _Verifier:
         return None if agent is None else AccessToken(token=token, client_id=agent, scopes=[])
 
 
+class _SameOrigin:
+    """Lets in only requests to this server under one of its own names, from no other site's page.
+
+    Names and origins are compared whole: one that merely begins as ours does (``127.0.0.1:8765.example.org``)
+    belongs to somebody else.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (refusal := _refusal(Headers(scope=scope), scope["server"][1])):
+            await refusal(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _refusal(headers: Headers, port: int) -> Response | None:
+    hosts = {f"{name}:{port}" for name in _NAMES} | (_NAMES if port == _DEFAULT_PORT else frozenset())
+    given = headers.getlist("host"), headers.getlist("origin")
+    host, origin = ([each.lower() for each in values] for values in given)
+    if len(host) != 1 or host[0] not in hosts:
+        return PlainTextResponse("Invalid Host header", 421)
+    if origin and (len(origin) != 1 or origin[0] not in {f"http://{each}" for each in hosts}):
+        return PlainTextResponse("Invalid Origin header", 403)
+    return None
+
+
 def http_app(
     place: Place,
     *,
-    host: str = LOOPBACK,
     language: Language = "en",
     toolsets: Collection[str] | None = None,
     asks: Collection[str] = (),
@@ -62,20 +97,23 @@ def http_app(
         return toolbox
 
     server = make_server(caller, Resources(place.journal, language), Asking(place, asks), toolsets=toolsets)
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,
-        host=host,
+        # The library's check takes what begins with an allowed name; ours is around all of it.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=MOST_BYTES,
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{LOOPBACK}"), resource_server_url=None),
         token_verifier=_Verifier(place),
     )
+    app.add_middleware(_SameOrigin)
+    return app
 
 
-def http_server(app: Starlette, port: int, host: str = LOOPBACK) -> uvicorn.Server:
-    """What serves ``app``: `serve` does, until `should_exit` is set. Port 0 takes a free one."""
+def http_server(app: Starlette, port: int) -> uvicorn.Server:
+    """What serves ``app`` here: `serve` does, until `should_exit` is set. Port 0 takes a free one."""
     config = uvicorn.Config(
-        app, host=host, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=_GRACE
+        app, host=LOOPBACK, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=_GRACE
     )
     return uvicorn.Server(config)

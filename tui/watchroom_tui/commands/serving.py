@@ -14,6 +14,7 @@ from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.commands.listening import listen
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.local_time import zoned_time
 
@@ -52,12 +53,11 @@ def run_mcp(given: Namespace, words: Catalogue) -> int:
         else:
             from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
 
-            if not 0 < given.http < 65_536:
-                raise WrongUsage(words("cli.mcp.port"))
+            listener = listen(LOOPBACK, given.http, words)
             language = workspace.config.language
             app = http_app(workspace, language=language, toolsets=toolsets, asks=given.ask)
             print(words("cli.mcp.serving", url=f"http://{LOOPBACK}:{given.http}{PATH}"), file=sys.stderr)
-            asyncio.run(http_server(app, given.http).serve())
+            asyncio.run(http_server(app, given.http).serve([listener]))
     return 0
 
 

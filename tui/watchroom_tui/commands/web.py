@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 
 from watchroom.texts import LANGUAGES, Catalogue
 
-from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.commands.listening import listen
 from watchroom_tui.commands.moments import open_journal
 
 PORT = 8642
@@ -25,12 +25,11 @@ def declare_web(parser: ArgumentParser, words: Catalogue) -> None:
 
 
 def run_web(given: Namespace, words: Catalogue) -> int:
-    from watchroom_tui.web import WebDashboard
+    from watchroom_tui.web import HOST, WebDashboard
 
-    if not 0 < given.port < 65_536:
-        raise WrongUsage(words("cli.mcp.port"))
     # Said before anything is served, not in a browser.
     open_journal(given.dir).close()
+    listener = listen(HOST, given.port, words)
     root = os.path.abspath(given.dir)
     command = [sys.executable, "-m", "watchroom_tui.cli", "open", root, "--alerts", "off"]
     command += ["--language", given.language]
@@ -41,8 +40,9 @@ def run_web(given: Namespace, words: Catalogue) -> int:
         print(words("cli.web.serving", url=url), flush=True)
 
     WebDashboard(
-        shlex.join(command),
-        given.port,
+        # Without a shell in between, which would be what the server knows.
+        f"exec {shlex.join(command)}",
+        listener,
         secrets.token_urlsafe(24),
         title=f"Watchroom · {os.path.basename(root)}",
         refusal=words("cli.web.refusal"),
