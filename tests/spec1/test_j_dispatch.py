@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -20,9 +22,25 @@ def test_J_1_dispatch(alice: Toolbox) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_J_2_unknown_tool(workspace: Workspace, language: Language) -> None:
-    result = workspace.tools("alice", language=language).dispatch_tool_call("nonexistent_tool", {})
+    alice = workspace.tools("alice", language=language)
+    result = alice.dispatch_tool_call("nonexistent_tool", {})
     assert result["success"] is False
     assert "未知工具" in str(result["message"])
+    assert suggested(result) == offered(alice)
+    assert not {"write_file", "close_buffer", "answer_request"} & suggested(result)
+    ok(alice, "open_buffer", source="private", path="plan.md")
+    result = alice.dispatch_tool_call("nonexistent_tool", {})
+    assert suggested(result) == offered(alice)
+    assert {"close_buffer", "plan_append"} <= suggested(result)
+
+
+def suggested(result: Mapping[str, object]) -> set[str]:
+    """The tools that a refusal names."""
+    return set(re.findall(r"[a-z]+(?:_[a-z]+)+", str(result["suggestion"])))
+
+
+def offered(toolbox: Toolbox) -> set[str]:
+    return {str(each["name"]) for each in toolbox.get_tool_definitions()}
 
 
 def test_J_3_missing_arguments(alice: Toolbox) -> None:
@@ -108,3 +126,27 @@ def test_system_prompt_names_the_agent_its_team_and_its_tools(
     prompt = workspace.tools("alice", language=language).system_prompt()
     for word in ("'alice'", "bob", "charlie", "collab_write", "check_my_handoffs", "is_conflict"):
         assert word in prompt
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_system_prompt_explains_what_its_tools_are_for_and_nothing_else(
+    workspace: Workspace, language: Language
+) -> None:
+    """FR-5.5: one place for each toolset, also of packages that bring their own."""
+    alice = workspace.tools("alice", language=language)
+    about = {
+        "private": "1. .*save_to_my_workspace",
+        "handoff": "2. .*handoff_file",
+        "collab": "3. .*collab_read",
+        "realtime": "4. .*realtime_create_document",
+        "board": "5. .*whiteboard_read.*bottom-layer-AGENT",
+        "buffer": "(?m)^[^-].*open_buffer",
+    }
+    prompt = alice.system_prompt()
+    assert [toolset for toolset, words in about.items() if not re.search(words, prompt)] == []
+    assert re.search("(?m)^[^-].*whiteboard_append.*whiteboard_update_section", prompt)
+    some = alice.system_prompt(toolsets=["private", "board"])
+    assert re.search("1. .*save_to_my_workspace(?s:.)*2. .*whiteboard_read", some)
+    for word in ("collab_read", "realtime", "handoff_file", "open_buffer"):
+        assert word not in some
+    assert "1." not in alice.system_prompt(toolsets=["request"])

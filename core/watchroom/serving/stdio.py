@@ -26,7 +26,7 @@ async def serve_stdio(
         resources,
         Asking(place, asks),
         toolsets=toolsets,
-        instructions=toolbox.system_prompt(),
+        instructions=toolbox.system_prompt(toolsets=toolsets),
         changes=ToolChanges(),
     )
     async with stdio_server() as (read, write):

@@ -1,7 +1,8 @@
 """Which tools there are: the core's own, and those that installed packages bring.
 
 A package on top of the core brings tools through an entry point of the group ``watchroom.tools``: a sequence
-of `watchroom.toolbox.tool.Tool`. So the core needs to know nothing of it.
+of `watchroom.toolbox.tool.Tool`. What a system prompt says of them stands in the package's catalogue. So the
+core needs to know nothing of it.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Final
+from typing import Final, Literal
 
+from watchroom.texts import Language, catalogue
 from watchroom.toolbox.definitions import TOOLS
 from watchroom.toolbox.tool import Tool
 
@@ -29,3 +31,11 @@ def tools() -> Mapping[str, Tool]:
                 raise TypeError(f"{point.value} brings a tool that is there already: {tool.name}")
             found[tool.name] = tool
     return found
+
+
+def prompt_parts(offered: Iterable[Tool], part: Literal["place", "section"], language: Language) -> list[str]:
+    """What a system prompt says of the toolsets of the ``offered`` tools, in their order: each package that
+    brings tools says it in its catalogue under ``prompt.PART.TOOLSET``, or does not."""
+    wanted = dict.fromkeys((f"prompt.{part}.{tool.toolset}", tool.texts) for tool in offered)
+    catalogues = ((key, catalogue(language, package)) for key, package in wanted)
+    return [texts(key) for key, texts in catalogues if key in texts]

@@ -34,7 +34,7 @@ from watchroom.toolbox.arguments import Arguments
 from watchroom.toolbox.buffers import buffer_tool
 from watchroom.toolbox.caller import Caller, Zones
 from watchroom.toolbox.missed import missed_changes
-from watchroom.toolbox.offered import tools
+from watchroom.toolbox.offered import prompt_parts, tools
 from watchroom.toolbox.results import ConflictFailure, Failure, Result
 from watchroom.toolbox.schemas import Definition, Format, definition
 from watchroom.toolbox.tool import Tool
@@ -130,17 +130,24 @@ class Toolbox:
         """Where the source of an open buffer of this agent is; None if it has none of that name."""
         return self._caller.buffers.source_of(self.actor, name)
 
-    def system_prompt(self) -> str:
-        """What to tell a model about the file system and how to choose within it (spec 1 FR-5.5)."""
-        texts = self._caller.texts
+    def system_prompt(self, *, toolsets: Iterable[str] | None = None) -> str:
+        """What to tell a model about the file system and how to choose within it, as far as its tools go, or
+        those of some ``toolsets`` (spec 1 FR-5.5)."""
+        texts, offered = self._caller.texts, self.offered(toolsets)
         agents = self._store.registry.current().agents.values()
         team = "\n".join(
             f"- {agent.id}" + (f" — {agent.role}" if agent.role else "")
             for agent in agents
             if agent.id != self.actor
         )
-        titles = "\n".join(f"- {tool.name}: {tool.title(self.language)}" for tool in self.offered())
-        return texts("prompt.system", agent=self.actor, team=team or "-", tools=titles)
+        titles = "\n".join(f"- {tool.name}: {tool.title(self.language)}" for tool in offered)
+        choices = prompt_parts(offered, "section", self.language)
+        if numbered := list(enumerate(prompt_parts(offered, "place", self.language), 1)):
+            places = "\n".join(f"{number}. {place}" for number, place in numbered)
+            choices.insert(0, texts("prompt.places", places=places))
+        return texts(
+            "prompt.system", agent=self.actor, team=team or "-", choices="\n\n".join(choices), tools=titles
+        )
 
     def dispatch_tool_call(
         self, tool_name: str, arguments: Mapping[str, Json] | str, *, call: str = "", again: bool = False
@@ -248,9 +255,8 @@ class Toolbox:
             known = ", ".join(sorted(self._caller.buffers.open_names(self.actor))) or "-"
             raise BufferNotFound(buffer=names.storable(of_buffer[0], 100), known=known)
         if tool is None:
-            raise UnknownTool(
-                tool=names.storable(str(name), 100), known=", ".join(tool.name for tool in self._tools())
-            )
+            known = ", ".join(each.name for each in self.offered())
+            raise UnknownTool(tool=names.storable(str(name), 100), known=known)
         if not self._has(tool):
             raise PermissionDenied(owner="agents") if self._is_human else PeopleOnly(tool=name)
         return tool
