@@ -1,22 +1,27 @@
-"""On whose behalf rows are made: the tool call that is being carried out, if one is.
+"""On whose behalf rows are made: the tool call that is being carried out, if one is, and what it may write.
 
 It travels with the context, as traces do, so that no zone has to hand it on: every row that a call makes, a
-reading or a refusal too, says which call that was.
+reading or a refusal too, says which call that was, and every write of an approved call is looked at once more
+at the moment of its commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, TypeAlias
 
 from watchroom.model import Draft
 
 CALL: Final = "call"
 """The name in a row's detail."""
 
+Guard: TypeAlias = Callable[[Draft], None]
+"""Raises a `WatchroomError` for a draft that may not be committed. It is called while nobody else writes."""
+
 _call: Final[ContextVar[str]] = ContextVar("watchroom_call", default="")
+_guard: Final[ContextVar[Guard | None]] = ContextVar("watchroom_guard", default=None)
 
 
 @contextmanager
@@ -27,6 +32,21 @@ def on_behalf_of(call: str) -> Iterator[None]:
         yield
     finally:
         _call.reset(token)
+
+
+@contextmanager
+def guarded_by(guard: Guard | None) -> Iterator[None]:
+    """What is committed within is looked at by ``guard`` first."""
+    token = _guard.set(guard)
+    try:
+        yield
+    finally:
+        _guard.reset(token)
+
+
+def current_guard() -> Guard | None:
+    """Who looks at what is committed now."""
+    return _guard.get()
 
 
 def signed(draft: Draft) -> Draft:

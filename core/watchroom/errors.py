@@ -285,6 +285,12 @@ class ToolForbidden(WatchroomError):
     code = "tool_forbidden"
 
 
+class ApprovalOutdated(WatchroomError):
+    """What an approved call would write is not what the person was shown. Values: tool."""
+
+    code = "approval_outdated"
+
+
 class ToolInterrupted(WatchroomError):
     """The end of a process cut a call off, and what it had done cannot be found out. Values: tool."""
 

@@ -26,11 +26,18 @@ _STRICTNESS: Final[Sequence[Policy]] = ("always", "ask", "never")
 
 @dataclass(frozen=True, slots=True)
 class AskedCall:
-    """A tool call that waits for approval. ``arguments`` is the JSON text that the model wrote."""
+    """A tool call that waits for approval. ``arguments`` is the JSON text that the model wrote.
+
+    ``checksum`` covers these and what the call would have written when it was asked about: an approval holds
+    for nothing else. Empty where the approval depends on the arguments alone. ``asked_again``: it was
+    approved before, and what it would write had changed by then.
+    """
 
     id: str
     name: str
     arguments: str
+    checksum: str = ""
+    asked_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,6 +161,37 @@ async def test_a_flush_is_asked_about_as_what_it_writes(workspace: Workspace, al
     assert written(workspace) == 0
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_changed_after_a_person_looked_is_asked_about_again(
+    workspace: Workspace, alice: Toolbox, era: str
+) -> None:
+    asked: list[str] = []
+
+    async def approves(context: Any, params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        asked.append(params.message)
+        if len(asked) == 1:
+            # Beside the client somebody goes on in the buffer while its person looks.
+            await asyncio.to_thread(ok, workspace.tools("alice"), "plan_append", text="late\n")
+        return types.ElicitResult(action="accept", content={"approved": True})
+
+    client_is = {"mode": era, "elicitation_callback": approves}
+    async with within(workspace, alice, asks=["collab_write"], client=client_is) as client:
+        await called(client, "open_buffer", source="collab", path="plan.md")
+        await called(client, "plan_append", text="seen\n")
+        result = await client.call_tool("plan_flush", {})
+    assert not result.is_error
+    first, second = asked
+    assert "+seen" in first
+    assert "+late" not in first
+    assert "+seen\n+late" in second
+    assert written(workspace) == 1
+    opened = [row for row in requests_of(workspace) if row.version == 1]
+    sums = [workspace.requests.read(row).calls[0].checksum for row in opened]
+    assert len(set(sums)) == 2
+    assert isinstance(result.content[0], types.TextContent)
+    assert "approved" in result.content[0].text
+
+
 async def test_a_resource_is_no_way_around(workspace: Workspace, alice: Toolbox) -> None:
     ok(alice, "collab_write", **WRITE)
     async with within(workspace, alice, asks=["collab_read"]) as client:

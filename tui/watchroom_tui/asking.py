@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from watchroom.journal import Journal
@@ -19,6 +19,7 @@ from watchroom.requests import (
     request_of,
 )
 from watchroom.texts import Catalogue
+from watchroom.toolbox.approval import approval_checksum
 
 from watchroom_tui.describe import tool_name
 from watchroom_tui.safe import safe, safe_lines
@@ -39,12 +40,15 @@ _LINE_STYLES: Final = {
 
 
 class AskedInFull(NamedTuple):
-    """A request with what was asked, what its calls would write (None: nothing), and the answer, if any."""
+    """A request with what was asked, what its calls would write (None: nothing), and the answer, if any.
+    ``outdated`` are the ids of the calls that would write something else by now than when they were asked
+    about."""
 
     asked: Asked
     request: Request
     proposals: tuple[Proposal | None, ...]
     answer: Answer | None
+    outdated: frozenset[str] = frozenset()
 
 
 def read_request(journal: Journal, asked: Asked) -> AskedInFull:
@@ -54,7 +58,15 @@ def read_request(journal: Journal, asked: Asked) -> AskedInFull:
         proposal(journal, asked.agent, call.name, arguments_of(call.arguments)) for call in request.calls
     )
     text = journal.content(asked.ended.seq) if asked.ended else None
-    return AskedInFull(asked, request, proposals, answer_of(text) if text else None)
+    outdated = frozenset() if text else frozenset(_outdated(journal, asked.agent, request))
+    return AskedInFull(asked, request, proposals, answer_of(text) if text else None, outdated)
+
+
+def _outdated(journal: Journal, agent: str, request: Request) -> Iterator[str]:
+    for call in request.calls:
+        arguments = arguments_of(call.arguments)
+        if call.checksum and call.checksum != approval_checksum(journal, agent, call.name, arguments):
+            yield call.id
 
 
 def request_lines(
@@ -78,14 +90,19 @@ def request_lines(
         lines += [[Span("  · ", "dim"), Span(safe(option.label))] for option in request.options]
         lines.append([])
     for call, would, changed in zip(request.calls, full.proposals, changes, strict=True):
-        lines += _call_lines(call, would, changed, words)
+        lines += _call_lines(call, would, changed, words, is_outdated=call.id in full.outdated)
     if full.asked.ended is not None:
         lines += _answer_lines(full, words)
     return lines
 
 
 def _call_lines(
-    call: AskedCall, would: Proposal | None, changed: Sequence[DiffLine] | None, words: Catalogue
+    call: AskedCall,
+    would: Proposal | None,
+    changed: Sequence[DiffLine] | None,
+    words: Catalogue,
+    *,
+    is_outdated: bool,
 ) -> list[Line]:
     lines: list[Line] = [
         [Span(" "), Span(safe(tool_name(call.name, words)), "title"), Span(f"  {safe(call.name)}", "dim")]
@@ -93,6 +110,8 @@ def _call_lines(
     given = _without_text(call, would)
     lines += [[Span("   "), Span(safe(line))] for line in pretty_lines(given)]
     if would is not None:
+        if is_outdated and not would.is_stale:
+            lines.append([Span("   "), Span(words("request.outdated"), "warning")])
         lines += _proposal_lines(would, changed or (), words)
     lines.append([])
     return lines

@@ -1,7 +1,7 @@
 """Text editing made for models (spec 4): a buffer of one's own, replacements that never guess, and a binding
 to what stands beneath. Pure: no files, no journal."""
 
-from watchroom.editing.binding import DataSourceBinding
+from watchroom.editing.binding import FLUSHED, DataSourceBinding
 from watchroom.editing.buffer import Change, ContentChanged, ExclusiveBuffer
 from watchroom.editing.editor import TextEditor
 from watchroom.editing.matrix import (
@@ -26,6 +26,7 @@ from watchroom.editing.scheduler import Frame, OpenBuffer, first_pass, frames
 from watchroom.editing.source import DataSource, Sourced, SourceMoved, SourceReadOnly
 
 __all__ = [
+    "FLUSHED",
     "BufferTool",
     "Change",
     "ContentChanged",

@@ -20,7 +20,7 @@ from watchroom.editing.response import (
 )
 from watchroom.editing.source import DataSource, Sourced, SourceMoved, SourceReadOnly
 from watchroom.editing.wording import Wording
-from watchroom.errors import WatchroomError
+from watchroom.errors import ApprovalOutdated, WatchroomError
 from watchroom.merge import left_open, mark_offsets, merge, unified_diff, unresolved_text
 from watchroom.texts import Language
 
@@ -28,6 +28,9 @@ _FLAGS: Final = {
     WorkflowState.PERSIST_PENDING: TextEditFlag.PERSIST_PENDING,
     WorkflowState.OUT_OF_SYNC: TextEditFlag.OUT_OF_SYNC,
 }
+
+FLUSHED: Final = "flushed"
+"""The code of the answer to a flush that brought source and buffer together."""
 
 
 class DataSourceBinding:
@@ -110,6 +113,9 @@ class DataSourceBinding:
             return self._moved(text)
         except SourceReadOnly as error:
             return self._failed("read_only", error.reason, TextEditFlag.PERSIST_READ_ONLY)
+        except ApprovalOutdated:
+            # Nothing of the source is the matter: whoever let it be approved asks again.
+            raise
         except WatchroomError as error:
             return self._failed("flush_failed", error)
         return self._in_step(text, version)
@@ -242,7 +248,7 @@ class DataSourceBinding:
         self._base = Sourced(text, version)
         self._take_note(self._base)
         self._marks = ()
-        return self._told(TextEditStatus.SUCCESS, "flushed", version=version)
+        return self._told(TextEditStatus.SUCCESS, FLUSHED, version=version)
 
     def _failed(
         self, code: str, problem: WatchroomError | str, flag: TextEditFlag = NO_FLAG

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from watchroom import names
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.tree.layout import handoff_path
@@ -24,6 +26,19 @@ class Proposal(NamedTuple):
     before: str
     after: str
     expected: int | None = None
+
+    @property
+    def text(self) -> bytes:
+        """The text after the call, in UTF-8."""
+        return self.after.encode("utf-8", "surrogatepass")
+
+    @property
+    def checksum(self) -> str:
+        """The same for two calls only if they would put the same text in place of the same version."""
+        head = self.head
+        replaced = [head.version, head.sha256] if head else None
+        facts = [self.zone, self.path, replaced, names.sha256(self.text)]
+        return names.sha256(json.dumps(facts).encode())
 
     @property
     def is_stale(self) -> bool:

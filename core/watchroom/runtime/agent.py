@@ -26,10 +26,12 @@ thread."""
 @dataclass(frozen=True, slots=True)
 class CallOrigin:
     """Where a call comes from. ``key`` is unique to it and the same when it is tried again after a crash;
-    ``may_have_run``: it was begun before, and nobody knows how far it got."""
+    ``may_have_run``: it was begun before, and nobody knows how far it got. ``approved`` is the tool's
+    ``checksum`` of the call as a person approved of it, empty where nobody was asked."""
 
     key: str
     may_have_run: bool = False
+    approved: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,11 @@ class AgentTool:
     ``run`` gets the call's origin; a tool that ``recovers`` finds out by its key what became of a call that
     was begun before. ``writes_as`` names a tool that does the same by another way: what is said of that one
     by a policy holds for this one, too.
+
+    ``checksum`` gives, for a call's arguments, a checksum of what the call would act on as things stand. An
+    approval holds only as long as that is the same: else the call is not made, and people are asked again. It
+    runs in a thread. A tool that ``recovers`` compares it with ``CallOrigin.approved`` itself, at the moment
+    of its writing, and raises `ApprovalOutdated`.
     """
 
     name: str
@@ -48,6 +55,7 @@ class AgentTool:
     repeatable: bool = False
     recovers: bool = False
     writes_as: str = ""
+    checksum: Callable[[Mapping[str, Json]], str] | None = None
 
 
 Tool: TypeAlias = AgentTool | ToolFunction

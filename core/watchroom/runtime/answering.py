@@ -86,7 +86,12 @@ def cancelled(state: AgentState, by: str, reason: str = "", language: Language =
     content = _json({"success": False, "error": "cancelled", "message": message})
     results = [ToolMessage(tool_call_id=call.id, content=content) for call in state.open_calls]
     after = state.with_messages(*results).but(
-        status="cancelled", asked=None, pending_tools_calling=(), approved_tools_calling=(), paused_from=None
+        status="cancelled",
+        asked=None,
+        pending_tools_calling=(),
+        approved_tools_calling=(),
+        approvals=(),
+        paused_from=None,
     )
     return _result(state, after, "cancel", Cancelled(by=by, reason=reason))
 
@@ -102,7 +107,11 @@ def _decided(state: AgentState, answer: Answer, by: str, language: Language) -> 
         else:
             told_why = _nobody(language) if answer.expired else _rejection(decision, by, language)
             refusals.append(ToolMessage(tool_call_id=call.id, content=_json(told_why)))
-    return state.with_messages(*refusals).but(approved_tools_calling=tuple(approved))
+    agreed = {call.id for call in approved}
+    asked = state.asked.calls if state.asked is not None else ()
+    return state.with_messages(*refusals).but(
+        approved_tools_calling=tuple(approved), approvals=tuple(each for each in asked if each.id in agreed)
+    )
 
 
 def _with_arguments(call: ToolCall, decision: Decision) -> ToolCall:

@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import JsonValue
 
 from watchroom.model import SessionStatus, timestamp
-from watchroom.requests import Request
+from watchroom.requests import AskedCall, Request
 from watchroom.runtime.events import Done, ErrorInfo, Event
 from watchroom.runtime.messages import AssistantMessage, Frozen, Message, ToolCall, ToolMessage
 
@@ -31,7 +31,8 @@ class Spent(Frozen):
 class AgentState(Frozen):
     """Everything that a session needs to go on, in any process. Times are ISO 8601, UTC.
 
-    ``pending_tools_calling`` wait for a person, ``approved_tools_calling`` were agreed to and run next.
+    ``pending_tools_calling`` wait for a person, ``approved_tools_calling`` were agreed to and run next;
+    ``approvals`` are these as they were asked about.
     ``asked`` is the open request to a person. ``paused_from`` is the status to return to after a pause.
     """
 
@@ -41,6 +42,7 @@ class AgentState(Frozen):
     events: tuple[Event, ...] = ()
     pending_tools_calling: tuple[ToolCall, ...] = ()
     approved_tools_calling: tuple[ToolCall, ...] = ()
+    approvals: tuple[AskedCall, ...] = ()
     asked: Request | None = None
     paused_from: SessionStatus | None = None
     step_count: int = 0
@@ -68,6 +70,11 @@ class AgentState(Frozen):
             elif isinstance(message, AssistantMessage):
                 return tuple(call for call in message.tool_calls if call.id not in answered)
         return ()
+
+    def asked_call(self, call: ToolCall) -> AskedCall | None:
+        """``call`` as a person was asked about it, None if none was."""
+        waiting = self.asked.calls if self.asked is not None else ()
+        return next((each for each in (*self.approvals, *waiting) if each.id == call.id), None)
 
     @property
     def said_last(self) -> str:

@@ -18,7 +18,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
+from watchroom.merge import unified_diff
 from watchroom.model import HUMAN_PREFIX, Json
+from watchroom.projections.proposals import proposal
 from watchroom.requests import Answer, AskedCall, Decision, Request, arguments_of
 from watchroom.runtime.threads import finished, in_own_thread
 from watchroom.serving.errors import CallRejected, CallUnanswered
@@ -37,10 +39,14 @@ _LONGEST: Final = 2000
 
 
 class Approved(NamedTuple):
-    """A call that may be made, with these arguments; ``key`` is its own, so that it is made once."""
+    """A call that may be made, with these arguments; ``key`` is its own, so that it is made once.
+    ``checksum`` is that of the call as a person approved of it; ``notice`` is what its agent has to know of
+    the approval, empty for nothing."""
 
     arguments: Mapping[str, Json]
     key: str
+    checksum: str
+    notice: str = ""
 
 
 class Asking:
@@ -56,39 +62,59 @@ class Asking:
         return bool(self._asks) and (tool in self._asks or writes_as(toolbox, tool) in self._asks)
 
     async def ask(
-        self, context: ServerRequestContext[Any, Any], toolbox: Toolbox, params: types.CallToolRequestParams
+        self,
+        context: ServerRequestContext[Any, Any],
+        toolbox: Toolbox,
+        params: types.CallToolRequestParams,
+        *,
+        again: bool = False,
     ) -> Approved | types.InputRequiredResult:
-        """Wait for a person's word; or have the client ask, which then makes the call once more. Raises
-        `CallRejected`, `CallUnanswered`."""
+        """Wait for a person's word; or have the client ask, which then makes the call once more. ``again``:
+        it was approved, and would write something else by now. Raises `CallRejected`, `CallUnanswered`."""
         arguments: dict[str, Json] = params.arguments or {}
-        asked = AskedCall(_CALL, params.name, json.dumps(arguments, ensure_ascii=False))
-        path, expires = await in_own_thread(self._opened, toolbox, asked, params.request_state)
+        state = None if again else params.request_state
+        path, request = await in_own_thread(self._opened, toolbox, params.name, arguments, state, again)
+        (asked,), expires = request.calls, request.expires or 0
         can_elicit = _can_elicit(context)
         if can_elicit and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            said = (params.input_responses or {}).get(_KEY)
+            said = None if again else (params.input_responses or {}).get(_KEY)
             if not isinstance(said, types.ElicitResult):
                 ended = await in_own_thread(self._place.requests.ended, path)
                 if ended is None:
-                    form = types.ElicitRequest(params=_form(asked, toolbox))
+                    form = types.ElicitRequest(params=await in_own_thread(self._form, asked, toolbox))
                     return types.InputRequiredResult(input_requests={_KEY: form}, request_state=path)
             else:
                 await in_own_thread(self._take, toolbox, path, said)
         answer = await self._answered(context, toolbox, asked, path, expires, elicits=can_elicit)
-        return Approved(_arguments(answer, arguments), path)
+        approved = _arguments(answer, arguments)
+        checksum = asked.checksum
+        if approved is not arguments:
+            checksum = await in_own_thread(_checksum_of_edited, toolbox, asked, approved)
+        notice = toolbox.texts("request.changed_for_model") if asked.asked_again else ""
+        return Approved(approved, path, checksum, notice)
 
-    def _opened(self, toolbox: Toolbox, asked: AskedCall, state: str | None) -> tuple[str, int]:
-        """Where the request stands, and when it ends: the one that the client goes on with, if it is about
+    def _opened(
+        self, toolbox: Toolbox, tool: str, arguments: dict[str, Json], state: str | None, again: bool
+    ) -> tuple[str, Request]:
+        """Where the request stands, and what it asks: the one that the client goes on with, if it is about
         this very call."""
+        given = json.dumps(arguments, ensure_ascii=False)
         mine = f"{toolbox.actor}/mcp/"
         if state is not None and state.startswith(mine):
             row = self._place.journal.version("request", state, 1)
             known = self._place.requests.read(row) if row is not None else None
-            if known is not None and known.calls == (asked,):
-                return state, known.expires or 0
+            if known is not None and [(each.name, each.arguments) for each in known.calls] == [(tool, given)]:
+                return state, known
         path = mine + uuid.uuid4().hex[:12]
-        expires = time.time_ns() + int(self._seconds * 1e9)
-        self._place.requests.ask(toolbox.actor, path, Request("approve", calls=(asked,), expires=expires))
-        return path, expires
+        asked = AskedCall(_CALL, tool, given, toolbox.approval_checksum(tool, arguments), again)
+        request = Request(
+            "approve",
+            toolbox.texts("request.changed_since", tools=tool) if again else "",
+            calls=(asked,),
+            expires=time.time_ns() + int(self._seconds * 1e9),
+        )
+        self._place.requests.ask(toolbox.actor, path, request)
+        return path, request
 
     async def _answered(
         self,
@@ -131,9 +157,24 @@ class Asking:
     async def _elicit(
         self, context: ServerRequestContext[Any, Any], toolbox: Toolbox, asked: AskedCall, path: str
     ) -> None:
-        form = _form(asked, toolbox)
+        form = await in_own_thread(self._form, asked, toolbox)
         said = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
         await in_own_thread(self._take, toolbox, path, said)
+
+    def _form(self, asked: AskedCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
+        """What the client shows: the call, and what it would change."""
+        texts: Catalogue = toolbox.texts
+        lines = [texts("request.changed_since", tools=asked.name)] if asked.asked_again else []
+        lines.append(
+            texts("elicit.message", agent=toolbox.actor, tool=asked.name, arguments=_cut(asked.arguments))
+        )
+        would = proposal(self._place.journal, toolbox.actor, asked.name, arguments_of(asked.arguments))
+        if would is not None:
+            version = f"v{would.head.version}" if would.head else "-"
+            lines.append(_cut(unified_diff(would.before, would.after, version, would.path)))
+        field: dict[str, Any] = {"type": "boolean", "title": texts("elicit.field")}
+        schema = {"type": "object", "properties": {_FIELD: field}, "required": [_FIELD]}
+        return types.ElicitRequestFormParams(message="\n\n".join(lines), requested_schema=schema)
 
     def _take(self, toolbox: Toolbox, path: str, said: types.ElicitResult) -> None:
         """What was said in the client is an answer as any other; one that puts the form away is none."""
@@ -153,13 +194,16 @@ def _can_elicit(context: ServerRequestContext[Any, Any]) -> bool:
     return declared is not None and declared.elicitation is not None
 
 
-def _form(asked: AskedCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
-    texts: Catalogue = toolbox.texts
-    shown = asked.arguments[:_LONGEST] + "…" * (len(asked.arguments) > _LONGEST)
-    message = texts("elicit.message", agent=toolbox.actor, tool=asked.name, arguments=shown)
-    field: dict[str, Any] = {"type": "boolean", "title": texts("elicit.field")}
-    schema = {"type": "object", "properties": {_FIELD: field}, "required": [_FIELD]}
-    return types.ElicitRequestFormParams(message=message, requested_schema=schema)
+def _cut(text: str) -> str:
+    return text[:_LONGEST] + "…" * (len(text) > _LONGEST)
+
+
+def _checksum_of_edited(toolbox: Toolbox, asked: AskedCall, edited: Mapping[str, Json]) -> str:
+    """The checksum of a call whose arguments a person changed: approved as it is, if nothing else has changed
+    since it was asked about."""
+    current = toolbox.approval_checksum(asked.name, edited)
+    as_shown = toolbox.approval_checksum(asked.name, arguments_of(asked.arguments))
+    return current if as_shown == asked.checksum else asked.checksum
 
 
 def _arguments(answer: Answer | None, given: Mapping[str, Json]) -> Mapping[str, Json]:

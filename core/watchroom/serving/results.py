@@ -9,12 +9,13 @@ from mcp import types
 from watchroom.toolbox.toolbox import ToolResult
 
 
-def call_result(result: ToolResult) -> types.CallToolResult:
-    """A refusal or a conflict is an error that the model reads, never one of the protocol."""
+def call_result(result: ToolResult, notice: str = "") -> types.CallToolResult:
+    """A refusal or a conflict is an error that the model reads, never one of the protocol. ``notice`` is what
+    else it is told."""
     markdown = result.get("markdown")
     text = markdown if isinstance(markdown, str) else json.dumps(result, ensure_ascii=False)
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)],
+        content=[types.TextContent(type="text", text=each) for each in (notice, text) if each],
         structured_content=result,
         is_error=result.get("success") is not True,
     )

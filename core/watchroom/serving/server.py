@@ -14,6 +14,7 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
+from watchroom.errors import ApprovalOutdated
 from watchroom.runtime.threads import in_own_thread
 from watchroom.serving.asking import Asking
 from watchroom.serving.changes import ToolChanges
@@ -95,12 +96,26 @@ async def _called(
         return call_result(
             await in_own_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
         )
-    try:
-        asked = await asking.ask(context, toolbox, params)
-    except (CallRejected, CallUnanswered) as error:
-        return call_result(await in_own_thread(toolbox.refuse, params.name, params.arguments or {}, error))
-    if isinstance(asked, types.InputRequiredResult):
-        return asked
-    # By its key the call is made once, however often the client asks with the same approval.
-    made = partial(toolbox.dispatch_tool_call, params.name, asked.arguments, call=asked.key, again=True)
-    return call_result(await in_own_thread(made))
+    again = False
+    while True:
+        try:
+            asked = await asking.ask(context, toolbox, params, again=again)
+        except (CallRejected, CallUnanswered) as error:
+            return call_result(
+                await in_own_thread(toolbox.refuse, params.name, params.arguments or {}, error)
+            )
+        if isinstance(asked, types.InputRequiredResult):
+            return asked
+        # By its key the call is made once, however often the client asks with the same approval.
+        made = partial(
+            toolbox.dispatch_tool_call,
+            params.name,
+            asked.arguments,
+            call=asked.key,
+            again=True,
+            approved=asked.checksum,
+        )
+        result = await in_own_thread(made)
+        if result.get("error") != ApprovalOutdated.code:
+            return call_result(result, asked.notice)
+        again = True

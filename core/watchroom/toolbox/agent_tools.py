@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from watchroom.editing import tool_of
+from watchroom.errors import ApprovalOutdated
 from watchroom.model import Json, Zone
 from watchroom.runtime.agent import AgentTool, CallOrigin
 from watchroom.toolbox.schemas import definition
@@ -31,6 +32,7 @@ def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> l
             repeatable=tool.hints.reads_only,
             recovers=True,
             writes_as=writes_as(toolbox, tool.name),
+            checksum=partial(toolbox.approval_checksum, tool.name),
         )
         for tool in toolbox.offered(toolsets)
     ]
@@ -44,5 +46,10 @@ def writes_as(toolbox: Toolbox, name: str) -> str:
 
 
 def call_of(toolbox: Toolbox, name: str, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
-    """Run a call for an agent that the runtime runs."""
-    return toolbox.dispatch_tool_call(name, arguments, call=origin.key, again=origin.may_have_run)
+    """Run a call for an agent that the runtime runs. Raises `ApprovalOutdated`."""
+    result = toolbox.dispatch_tool_call(
+        name, arguments, call=origin.key, again=origin.may_have_run, approved=origin.approved
+    )
+    if result.get("error") == ApprovalOutdated.code:
+        raise ApprovalOutdated(tool=name)
+    return result

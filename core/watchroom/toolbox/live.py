@@ -33,4 +33,10 @@ class BufferTools:
         if fixed is None and not (of_buffer and self._toolbox.has_buffer(of_buffer[0])):
             return None
         run = partial(call_of, self._toolbox, name)
-        return AgentTool(name, run, recovers=True, writes_as=writes_as(self._toolbox, name))
+        return AgentTool(
+            name,
+            run,
+            recovers=True,
+            writes_as=writes_as(self._toolbox, name),
+            checksum=partial(self._toolbox.approval_checksum, name),
+        )

@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from watchroom import names
-from watchroom.cause import CALL, on_behalf_of
+from watchroom.cause import CALL, Guard, guarded_by, on_behalf_of
 from watchroom.editing import tool_of
 from watchroom.errors import (
     Conflict,
@@ -30,6 +30,7 @@ from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row, Zone
 from watchroom.sandbox.errors import CommandFailed, CommandInterrupted, CommandStopped, CommandTimeout
 from watchroom.texts import Catalogue, Language
+from watchroom.toolbox.approval import approval_checksum, approval_guard
 from watchroom.toolbox.arguments import Arguments
 from watchroom.toolbox.buffers import buffer_tool
 from watchroom.toolbox.caller import Caller, Zones
@@ -150,19 +151,34 @@ class Toolbox:
         )
 
     def dispatch_tool_call(
-        self, tool_name: str, arguments: Mapping[str, Json] | str, *, call: str = "", again: bool = False
+        self,
+        tool_name: str,
+        arguments: Mapping[str, Json] | str,
+        *,
+        call: str = "",
+        again: bool = False,
+        approved: str = "",
     ) -> ToolResult:
         """Run one call (spec 1 FR-5.2); ``arguments`` is an object or its JSON text.
 
         The result has ``success``; a failure also ``error``, ``message`` and ``suggestion``; a conflict
         what is needed to recover. Nothing that a caller sends raises. ``call`` is a key of the caller's,
         which the rows of this call carry. ``again`` says that the same call may have been run before, by a
-        process that was ended: if it was, its result is given once more and nothing is done.
+        process that was ended: if it was, its result is given once more and nothing is done. ``approved`` is
+        the `approval_checksum` of the call as a person approved of it: where it would write something else by
+        now it is not made, and the error is ``approval_outdated``.
         """
         with on_behalf_of(call):
-            return self._dispatch(tool_name, arguments, call if again else "")
+            return self._dispatch(tool_name, arguments, call if again else "", approved)
 
-    def _dispatch(self, tool_name: str, arguments: Mapping[str, Json] | str, repeated: str) -> ToolResult:
+    def approval_checksum(self, tool_name: str, arguments: Mapping[str, Json]) -> str:
+        """A checksum of a call and of what it would write as things stand: the same as long as a person who
+        looks at the call sees the same. Raises `JournalError`."""
+        return approval_checksum(self._store.journal, self.actor, tool_name, arguments)
+
+    def _dispatch(
+        self, tool_name: str, arguments: Mapping[str, Json] | str, repeated: str, approved: str
+    ) -> ToolResult:
         # Until its arguments are read, the text of a call is all that there is to keep.
         given: Mapping[str, Json] = {"content": arguments} if isinstance(arguments, str) else {}
         try:
@@ -174,7 +190,8 @@ class Toolbox:
                 result = self._retold(tool, validated, made)
             else:
                 self._caller.must_not_have_ended()
-                result = tool.run(self._caller, validated)
+                with guarded_by(self._guard(tool.name, given, approved, repeated)):
+                    result = tool.run(self._caller, validated)
         except Conflict as conflict:
             return self._conflict(conflict)
         except (
@@ -194,6 +211,12 @@ class Toolbox:
             reason = names.storable(error.strerror or str(error))
             return self._refusal(tool_name, given, DiskFailed(reason=reason))
         return result.told()
+
+    def _guard(self, tool: str, given: Mapping[str, Json], approved: str, repeated: str) -> Guard | None:
+        """What looks at the writes of an approved call. Raises `ApprovalOutdated`."""
+        if not approved:
+            return None
+        return approval_guard(self._store.journal, self.actor, tool, given, approved, repeated)
 
     def _made_before(self, tool: Tool, call: str) -> Row | None:
         """The row that an earlier run of the call made, None where it made none."""

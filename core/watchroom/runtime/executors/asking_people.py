@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
-from watchroom.requests import AskedCall, Request
-from watchroom.runtime.agent import RuntimeConfig
+from watchroom import names
+from watchroom.errors import ApprovalOutdated
+from watchroom.requests import AskedCall, Request, arguments_of
+from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig
 from watchroom.runtime.events import (
+    Failed,
     HumanApproveRequired,
     HumanPromptRequired,
     HumanSelectRequired,
@@ -14,19 +19,24 @@ from watchroom.runtime.events import (
 )
 from watchroom.runtime.executors.policies import ToolPolicies
 from watchroom.runtime.executors.tool_results import forbidden
+from watchroom.runtime.failures import error_info
 from watchroom.runtime.instructions import (
     Instruction,
     RequestHumanApprove,
     RequestHumanPrompt,
     RequestHumanSelect,
 )
+from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.state import AgentState, StepResult
+from watchroom.runtime.threads import in_own_thread
+from watchroom.texts import catalogue
 
 
 class PeopleAsker:
     """Asks people, who have the time that ``config`` gives them where an instruction sets none."""
 
-    def __init__(self, config: RuntimeConfig, policies: ToolPolicies) -> None:
+    def __init__(self, agent: Agent, config: RuntimeConfig, policies: ToolPolicies) -> None:
+        self._agent = agent
         self._config = config
         self._policies = policies
 
@@ -38,11 +48,40 @@ class PeopleAsker:
         never = next((call for call in calls if self._policies.of(call.function.name) == "never"), None)
         if never is not None:
             return forbidden(state, never, self._config.language)
-        asked = Request(
-            "approve",
-            calls=tuple(AskedCall(call.id, call.function.name, call.function.arguments) for call in calls),
-            expires=self._expires(instruction.timeout),
+        shown = [await self._shown(call) for call in calls]
+        return self._approval(state, calls, shown, self._expires(instruction.timeout))
+
+    async def ask_again(self, state: AgentState, call: ToolCall, outdated: ApprovalOutdated) -> StepResult:
+        """Have a person decide once more on an approved call, which would do something else by now, together
+        with those that still wait."""
+        others = state.asked.calls if state.asked is not None else ()
+        shown = [*others, replace(await self._shown(call), asked_again=True)]
+        texts = catalogue(self._config.language)
+        prompt = texts("request.changed_since", tools=names.storable(call.function.name, 100))
+        result = self._approval(
+            state, (*state.pending_tools_calling, call), shown, self._expires(None), prompt
         )
+        failed = Failed(error=error_info(outdated, self._config.language))
+        return result.model_copy(update={"events": (failed, *result.events)})
+
+    async def _shown(self, call: ToolCall) -> AskedCall:
+        """The call as a person is asked about it."""
+        name, arguments = call.function.name, call.function.arguments
+        tool = self._agent.tools.get(name)
+        if not isinstance(tool, AgentTool) or tool.checksum is None:
+            return AskedCall(call.id, name, arguments)
+        checksum = await in_own_thread(tool.checksum, arguments_of(arguments))
+        return AskedCall(call.id, name, arguments, checksum)
+
+    def _approval(
+        self,
+        state: AgentState,
+        calls: tuple[ToolCall, ...],
+        shown: Sequence[AskedCall],
+        expires: int | None,
+        prompt: str = "",
+    ) -> StepResult:
+        asked = Request("approve", prompt, calls=tuple(shown), expires=expires)
         required = HumanApproveRequired(pending_tools_calling=calls, session_id=state.session_id)
         waiting = _waiting(state, asked).but(pending_tools_calling=calls)
         return StepResult(events=(required, ToolPending(tools_calling=calls)), new_state=waiting)

@@ -17,7 +17,7 @@ def built_in_executors(agent: Agent, config: RuntimeConfig) -> dict[str, Executo
     when it gets an instruction of another kind."""
     policies = ToolPolicies(agent, config)
     model = ModelAsker(agent, config, policies)
-    people = PeopleAsker(config, policies)
+    people = PeopleAsker(agent, config, policies)
     tools = ToolRunner(agent, config, policies, people)
     return {
         "call_llm": model.call_llm,

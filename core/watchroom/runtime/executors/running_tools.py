@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import cast
 
 from watchroom import names
-from watchroom.errors import InvalidToolArguments, ToolInterrupted, ToolNotFound
+from watchroom.errors import ApprovalOutdated, InvalidToolArguments, ToolInterrupted, ToolNotFound
 from watchroom.model import Json
-from watchroom.requests import parsed
+from watchroom.requests import AskedCall, arguments_of, parsed
 from watchroom.runtime.agent import Agent, AgentTool, CallOrigin, RuntimeConfig, Tool
 from watchroom.runtime.executors.asking_people import PeopleAsker
 from watchroom.runtime.executors.policies import ToolPolicies
@@ -21,6 +21,7 @@ from watchroom.runtime.instructions import CallTool, Instruction, RequestHumanAp
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.state import AgentState, StepResult, call_key
 from watchroom.runtime.threads import in_own_thread, is_cancelling
+from watchroom.texts import catalogue
 
 
 class ToolRunner:
@@ -58,17 +59,48 @@ class ToolRunner:
             arguments = _arguments(call)
         except InvalidToolArguments as error:
             return broke(state, call, error, language)
+        shown = before.asked_call(call)
+        try:
+            approved = await _approved_checksum(tool, call, arguments, shown)
+        except ApprovalOutdated as error:
+            return await self._people.ask_again(state, call, error)
         key = call_key(before, call)
         again = self._config.ledger is not None and await self._config.ledger.begins(call, key, tool)
         if again and not (isinstance(tool, AgentTool) and (tool.repeatable or tool.recovers)):
             return refused(state, call, ToolInterrupted(tool=name), language)
         try:
-            result = await run_tool(tool, arguments, CallOrigin(key, again))
-            return gave(state, call, result)
+            result = await run_tool(tool, arguments, CallOrigin(key, again, approved))
+            return gave(state, call, result, self._notice(shown))
+        except ApprovalOutdated as error:
+            return await self._people.ask_again(state, call, error)
         except (Exception, asyncio.CancelledError) as error:  # a tool may raise anything: the session goes on
             if isinstance(error, asyncio.CancelledError) and is_cancelling():
                 raise
             return broke(state, call, tool_error(name, error), language)
+
+    def _notice(self, shown: AskedCall | None) -> str:
+        """What the model has to know of how its call was approved."""
+        is_told = shown is not None and shown.asked_again
+        return catalogue(self._config.language)("request.changed_for_model") if is_told else ""
+
+
+async def _approved_checksum(
+    tool: Tool, call: ToolCall, arguments: Mapping[str, Json], shown: AskedCall | None
+) -> str:
+    """The checksum that a call is approved with; empty where its approval depends on its arguments alone.
+    What a person changed in them is approved as it is, if nothing else has changed. Raises
+    `ApprovalOutdated`."""
+    if shown is None or not shown.checksum or not isinstance(tool, AgentTool) or tool.checksum is None:
+        return ""
+    is_edited = call.function.arguments != shown.arguments
+    if tool.recovers and not is_edited:
+        # It compares by itself, after it has found out whether it ran before.
+        return shown.checksum
+    current = await in_own_thread(tool.checksum, arguments)
+    as_shown = await in_own_thread(tool.checksum, arguments_of(shown.arguments)) if is_edited else current
+    if as_shown != shown.checksum:
+        raise ApprovalOutdated(tool=call.function.name)
+    return current
 
 
 def _taken_off(state: AgentState, call: ToolCall) -> AgentState:
@@ -77,12 +109,14 @@ def _taken_off(state: AgentState, call: ToolCall) -> AgentState:
         return state
     pending = tuple(each for each in state.pending_tools_calling if each.id != call.id)
     approved = tuple(each for each in state.approved_tools_calling if each.id != call.id)
+    approvals = tuple(each for each in state.approvals if each.id != call.id)
     asked = state.asked
     if asked is not None:
         asked = replace(asked, calls=tuple(each for each in asked.calls if each.id != call.id))
     return state.but(
         pending_tools_calling=pending,
         approved_tools_calling=approved,
+        approvals=approvals,
         asked=asked if pending else None,
         status="waiting_for_human_input" if pending else state.status,
     )

@@ -14,12 +14,12 @@ from watchroom.runtime.state import AgentState, StepResult
 from watchroom.texts import Language
 
 
-def gave(state: AgentState, call: ToolCall, result: Json) -> StepResult:
-    """The step in which ``call`` gave ``result``. Raises `TooLarge`, or ValueError or TypeError where it is
-    no JSON."""
+def gave(state: AgentState, call: ToolCall, result: Json, notice: str = "") -> StepResult:
+    """The step in which ``call`` gave ``result``, with a ``notice`` for the model. Raises `TooLarge`, or
+    ValueError or TypeError where it is no JSON."""
     content = _told(result)
     event = ToolResult(id=call.id, result=json.loads(content))
-    after = _with_result(state, call, content).but(errors_in_a_row=0)
+    after = _with_result(state, call, content, notice).but(errors_in_a_row=0)
     return StepResult(events=(event,), new_state=after)
 
 
@@ -46,8 +46,10 @@ def _failure(error: WatchroomError, language: Language) -> Json:
     return {"success": False, "error": info.code, "message": info.message, "suggestion": info.suggestion}
 
 
-def _with_result(state: AgentState, call: ToolCall, content: str) -> AgentState:
+def _with_result(state: AgentState, call: ToolCall, content: str, notice: str = "") -> AgentState:
     """The state with what came of a call; where a person changed its arguments, the model is told."""
+    if notice:
+        content = f'{{"notice":{_told(notice)},"result":{content}}}'
     asked = next((each for each in state.open_calls if each.id == call.id), call)
     if asked.function.arguments != call.function.arguments:
         content = f'{{"edited_arguments":{call.function.arguments.strip()},"result":{content}}}'

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from watchroom import names
 from watchroom.editing import (
+    FLUSHED,
     BufferTool,
     DataSourceBinding,
     Frame,
@@ -164,11 +165,15 @@ class Buffers:
             while True:
                 held = self._hold(actor, name, language)
                 held.changed.clear()
+                response: TextEditResponse | None = None
                 try:
                     response = operation(held.editor, held.binding)
                     self._shelf.keep(held, actor, tool, response, arguments)
                 except Elsewhere:
                     self._shelf.forget(held.row.path)
+                    if response is not None and response.code == FLUSHED:
+                        # What was put in by another process meanwhile is not flushed with it.
+                        return Acted(response, _noticed(self._hold(actor, name, language).binding))
                 except BaseException:
                     self._shelf.forget(held.row.path)
                     raise

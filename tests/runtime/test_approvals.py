@@ -1,0 +1,198 @@
+"""An approval holds for what was shown: if that is another by now, the call is not made and is asked about again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from calls import ok
+from runtime.scripted import at_work, say, until
+from runtime.weather import Model, call, calling
+from runtime.working import SAYS, asked_in, results
+from watchroom import Json, Toolbox, Workspace
+from watchroom.model import UNCHECKED, Write
+from watchroom.projections import Asked
+from watchroom.requests import arguments_of
+from watchroom.runtime import AgentTool, CallOrigin, ChatAgent, Policies, Session
+from watchroom.texts import catalogue
+from watchroom.toolbox.agent_tools import agent_tools
+from watchroom.toolbox.live import BufferTools
+from watchroom_tui.asking import read_request, request_lines
+
+HELLO = [{"role": "user", "content": "Hello"}]
+ASK = Policies(tools={"collab_write": "ask"})
+
+
+def text_of(workspace: Workspace, path: str = "plan.md") -> str | None:
+    head = workspace.journal.head("collab", path)
+    return workspace.journal.content(head.seq) if head else None
+
+
+def as_read(workspace: Workspace, number: int) -> str:
+    """The request as a person reads it in the dashboard and on the command line."""
+    row = workspace.journal.rows(number - 1, until=number)[0]
+    full = read_request(workspace.journal, Asked(row, None))
+    lines = request_lines(full, [None] * len(full.proposals), catalogue("en", "watchroom_tui.texts"))
+    return "\n".join("".join(span.text for span in line) for line in lines)
+
+
+def writer(toolbox: Toolbox, *answers: Any) -> ChatAgent:
+    tools = agent_tools(toolbox)
+    return ChatAgent(tools, live=BufferTools(toolbox), model_runtime=Model(*answers), policies=ASK)
+
+
+async def asked_again(workspace: Workspace, session: Session, first: int) -> int:
+    """The number of the request that came in place of the ``first`` one."""
+    path = workspace.journal.rows(first - 1, until=first)[0].path
+    await until(
+        lambda: f"{session.path}/{session.state.step_count}" > path and session.state.asked is not None
+    )
+    return await asked_in(workspace, session)
+
+
+async def test_a_flush_writes_what_the_person_saw_or_asks_again(workspace: Workspace, alice: Toolbox) -> None:
+    ok(alice, "open_buffer", source="collab", path="plan.md")
+    ok(alice, "plan_append", text="approved\n")
+    agent = writer(alice, calling(call("plan_flush", "c1")), SAYS)
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        first = await asked_in(workspace, session)
+        ok(workspace.tools("alice"), "plan_append", text="never shown\n")
+        say(workspace, "answer_request", request=first, approved=True)
+        second = await asked_again(workspace, session, first)
+        assert text_of(workspace) is None
+        assert "since it was asked" not in as_read(workspace, second)
+        ok(workspace.tools("alice"), "plan_append", text="later\n")
+        assert "since it was asked" in as_read(workspace, second)
+        ok(workspace.tools("alice"), "plan_replace", old_text="later\n", new_text="")
+        request = workspace.requests.find(second)
+        assert "plan_flush" in request.prompt
+        assert request.calls[0].checksum != workspace.requests.find(first).calls[0].checksum
+        say(workspace, "answer_request", request=second, approved=True)
+        state = await ends
+    assert text_of(workspace) == "approved\nnever shown\n"
+    told = results(state)["c1"]
+    assert "approved" in told["notice"]
+    assert told["result"]["success"] is True
+    refused = [row for row in workspace.journal.rows(limit=1000) if row.error == "approval_outdated"]
+    assert [row.tool for row in refused] == ["plan_flush"]
+
+
+async def test_a_write_over_what_was_not_shown_is_asked_about_again(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    given: dict[str, Json] = {"filepath": "plan.md", "content": "mine\n", "message": "m"}
+    wants = call("collab_write", "c1", **given, expected_version=UNCHECKED)
+    agent = writer(alice, calling(wants), SAYS)
+    ok(bob, "collab_write", filepath="plan.md", content="shown\n", message="m", expected_version=0)
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        first = await asked_in(workspace, session)
+        ok(bob, "collab_write", filepath="plan.md", content="not shown\n", message="m", expected_version=1)
+        say(workspace, "answer_request", request=first, approved=True)
+        second = await asked_again(workspace, session, first)
+        assert text_of(workspace) == "not shown\n"
+        say(workspace, "answer_request", request=second, approved=False, reason="leave it")
+        state = await ends
+    assert text_of(workspace) == "not shown\n"
+    assert "leave it" in results(state)["c1"]["message"]
+
+
+async def test_a_call_that_comes_too_late_is_a_conflict_and_needs_nobody(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    given: dict[str, Json] = {"filepath": "plan.md", "content": "mine\n", "message": "m"}
+    agent = writer(alice, calling(call("collab_write", "c1", **given, expected_version=0)), SAYS)
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        first = await asked_in(workspace, session)
+        ok(bob, "collab_write", filepath="plan.md", content="theirs\n", message="m", expected_version=0)
+        say(workspace, "answer_request", request=first, approved=True)
+        state = await ends
+    assert results(state)["c1"]["error"] == "version_conflict"
+
+
+async def test_what_a_person_changed_is_made_where_nothing_else_has_changed(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    given: dict[str, Json] = {"filepath": "plan.md", "content": "mine\n", "message": "m"}
+    agent = writer(alice, calling(call("collab_write", "c1", **given)), SAYS)
+    edited = json.dumps({**given, "content": "by dana\n"})
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        first = await asked_in(workspace, session)
+        decision = {"call_id": "c1", "approved": True, "arguments": edited}
+        say(workspace, "answer_request", request=first, decisions=[decision])
+        await ends
+    assert text_of(workspace) == "by dana\n"
+
+
+async def test_nothing_slips_in_between_the_check_and_the_write(workspace: Workspace, alice: Toolbox) -> None:
+    arguments: dict[str, Json] = {
+        "filepath": "plan.md",
+        "content": "mine\n",
+        "message": "m",
+        "expected_version": UNCHECKED,
+    }
+    shown = alice.approval_checksum("collab_write", arguments)
+    committer = workspace._committer
+
+    def writes() -> dict[str, Json]:
+        return alice.dispatch_tool_call("collab_write", arguments, approved=shown)
+
+    with committer.exclusively() as commit:
+        writing = asyncio.create_task(asyncio.to_thread(writes))
+        await until(lambda: bool(committer._waiting))
+        commit(Write("bob", "collab_write", "collab", "plan.md", "theirs\n"))
+    assert (await writing)["error"] == "approval_outdated"
+    assert text_of(workspace) == "theirs\n"
+
+
+def test_a_call_that_was_made_is_told_again_whatever_its_approval_was_for(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    arguments: dict[str, Json] = {"filepath": "plan.md", "content": "mine\n", "message": "m"}
+    shown = alice.approval_checksum("collab_write", arguments)
+    for again in (False, True):
+        made = alice.dispatch_tool_call("collab_write", arguments, call="k", again=again, approved=shown)
+        assert made["version"] == 1, made
+
+
+@pytest.mark.parametrize("tool", ["collab_write", "whiteboard_write", "read_board", "", "no_such_flush"])
+def test_whatever_is_asked_about_has_a_checksum_of_its_arguments(alice: Toolbox, tool: str) -> None:
+    one: dict[str, Json] = {"filepath": 1, "content": "a"}
+    other: dict[str, Json] = {"filepath": 1, "content": "b"}
+    assert alice.approval_checksum(tool, one) == alice.approval_checksum(tool, dict(one))
+    assert alice.approval_checksum(tool, one) != alice.approval_checksum(tool, other)
+
+
+class Release:
+    """A tool of somebody's own, which publishes whatever stands in ``draft``."""
+
+    def __init__(self) -> None:
+        self.draft = "1.0"
+        self.released: list[str] = []
+
+    def run(self, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+        self.released.append(self.draft)
+        return self.draft
+
+    def checksum(self, arguments: Mapping[str, Json]) -> str:
+        return self.draft
+
+
+async def test_a_tool_of_ones_own_may_say_what_its_approval_depends_on(workspace: Workspace) -> None:
+    release = Release()
+    tool = AgentTool("release", release.run, checksum=release.checksum)
+    model = Model(calling(call("release", "c1")), SAYS)
+    agent = ChatAgent({"release": tool}, model_runtime=model, policies=Policies(default="ask"))
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        first = await asked_in(workspace, session)
+        release.draft = "2.0"
+        say(workspace, "answer_request", request=first, approved=True)
+        second = await asked_again(workspace, session, first)
+        assert release.released == []
+        say(workspace, "answer_request", request=second, approved=True)
+        state = await ends
+    assert release.released == ["2.0"]
+    assert results(state)["c1"]["result"] == "2.0"
+    assert arguments_of(workspace.requests.find(second).calls[0].arguments) == {}
