@@ -32,10 +32,11 @@ def _version_gaps(reader: sqlite3.Connection) -> list[Damage]:
 
 def _wrong_contents(reader: sqlite3.Connection) -> Iterator[Damage]:
     for seq, zone, path, version, expected, content in reader.execute(
-        # As bytes: a text that is broken may be no UTF-8 any more.
-        "SELECT seq, zone, path, version, rows.sha256,"
-        " CAST(ifnull(rows.content, contents.content) AS BLOB) FROM rows"
-        " LEFT JOIN contents ON contents.sha256 = rows.sha256 WHERE rows.sha256 IS NOT NULL"
+        # As bytes: a text that is broken may be no UTF-8 any more. Not a join: that would look up the large
+        # contents for every row.
+        "SELECT seq, zone, path, version, sha256, CAST(ifnull(content,"
+        " (SELECT contents.content FROM contents WHERE contents.sha256 = rows.sha256)) AS BLOB)"
+        " FROM rows WHERE sha256 IS NOT NULL"
     ):
         of = f"row {seq}" if version is None else f"v{version} (row {seq})"
         if content is None:

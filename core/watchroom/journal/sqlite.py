@@ -45,8 +45,10 @@ _SELECT: Final = f"SELECT {_COLUMNS} FROM rows "
 _HEAD: Final = _SELECT + "WHERE zone=? AND path=? AND version IS NOT NULL ORDER BY version DESC LIMIT 1"
 _VERSION: Final = _SELECT + "WHERE zone=? AND path=? AND version=?"
 _VERSIONS: Final = (
-    f"SELECT {','.join(f'rows.{name}' for name in _COLUMNS.split(','))},ifnull(rows.content,contents.content)"
-    " FROM rows LEFT JOIN contents ON rows.content IS NULL AND contents.sha256=rows.sha256"
+    # Not a join: that would look up the large contents for rows that have theirs, and SQLite compares a key
+    # with all of the record that it passes, however large.
+    f"SELECT {_COLUMNS}, ifnull(content, (SELECT contents.content FROM contents"
+    " WHERE contents.sha256=rows.sha256)) FROM rows"
     " WHERE zone=? AND path=? AND version>? AND version<=? ORDER BY version LIMIT ?"
 )
 _INSERT: Final = f"INSERT INTO rows ({_COLUMNS},content) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
