@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from watchroom.crdt import checks
@@ -33,15 +34,24 @@ class Checkpoint(NamedTuple):
 def render(checkpoint: Checkpoint, updated: str, by: str) -> bytes:
     """The checkpoint as a file: one JSON object, a line for each of its parts. ``updated`` (ISO 8601) and
     ``by`` tell of its newest version."""
-    state = checkpoint.document.state()
-    head: dict[str, Json] = {
+    return encode(capture(checkpoint, updated, by))
+
+
+def capture(checkpoint: Checkpoint, updated: str, by: str) -> Mapping[str, Json]:
+    """What `encode` makes a file of: it holds nothing of the document that a later edit changes."""
+    return {
         "document": checkpoint.name,
         "version": checkpoint.version,
         "updated": updated,
         "by": by,
-        "schema": state["schema"],
         "replicas": sorted(checkpoint.replicas),
+        **checkpoint.document.state(),
     }
+
+
+def encode(state: Mapping[str, Json]) -> bytes:
+    """The file of what was captured."""
+    head = {key: state[key] for key in ("document", "version", "updated", "by", "schema", "replicas")}
     lines = [f'"{key}": {_line(value)}' for key, value in head.items()]
     lines.append('"values": ' + json.dumps(state["values"], ensure_ascii=False, indent=1))
     lines.append(f'"fields": {_line(state["fields"])}')

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from watchroom.crdt import Document, check_schema
-from watchroom.crdt.checkpoint import Checkpoint, render
+from watchroom.crdt.checkpoint import Checkpoint, capture, encode
 from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState, JournalError
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
@@ -80,8 +80,12 @@ class Tail:
 
     def checkpoint(self) -> bytes:
         """The document's file."""
+        return encode(self.capture())
+
+    def capture(self) -> Mapping[str, Json]:
+        """The document as it is now, for `encode` to make its file of."""
         checkpoint = Checkpoint(self.name, self.version, self.replicas, self.document)
-        return render(checkpoint, self.newest.timestamp, self.newest.actor)
+        return capture(checkpoint, self.newest.timestamp, self.newest.actor)
 
 
 def object_in(row: Row, content: str | None) -> Mapping[str, Json]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from threading import Condition, Lock, Thread
 from typing import Final
 
 from watchroom import names
 from watchroom.committer import Committer
-from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, is_of, parse, version_of
+from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, encode, is_of, parse, version_of
 from watchroom.disk import Folder
 from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
@@ -23,6 +24,8 @@ SMALL: Final = 16 * 1024
 """Bytes up to which a checkpoint is written with its commit."""
 EDIT_TOOL: Final = "outside_edit"
 _PAUSE: Final = 0.2
+_PAUSES: Final = 4
+"""How many times as long as the large ones took last they wait for the next time."""
 _log = logging.getLogger("watchroom")
 
 
@@ -76,6 +79,7 @@ class Checkpoints:
 
     def keep(self, live: Live) -> None:
         """Bring the file up to the document, now while it is small, else soon. The caller holds its lock."""
+        live.kept += live.newest.size or 0
         if live.kept <= SMALL:
             self._write(live)
             return
@@ -111,24 +115,29 @@ class Checkpoints:
         return self._opened
 
     def _run(self) -> None:
+        took = 0.0
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closing or self._behind)
                 if self._closing and not self._behind:
                     return
-                self._changed.wait_for(lambda: self._closing, timeout=_PAUSE)
+                self._changed.wait_for(lambda: self._closing, timeout=max(_PAUSE, _PAUSES * took))
                 behind, self._behind = self._behind, {}
+            began = time.monotonic()
             for live in behind.values():
-                with live.lock:
-                    self._write(live)
+                self._write(live)
+            took = time.monotonic() - began
 
     def _write(self, live: Live) -> None:
         """A checkpoint is a view: where it cannot be written, the document stands in the journal all the
         same, and `verify` tells."""
         place = checkpoint_place(live.name)
         try:
-            live.catch_up()
-            data = live.checkpoint()
+            # The lock of the document is held for as long as its state takes to be told, not for the file.
+            with live.lock:
+                live.catch_up()
+                state, version = live.capture(), live.version
+            data = encode(state)
             live.kept = len(data)
             with self._turn:
                 folder, lock = self._open()
@@ -139,7 +148,7 @@ class Checkpoints:
                         # Before it goes: what somebody wrote must not depend on this process living on.
                         self._keep_edit(live.name, before, "state_checkpoint")
                         before = None
-                    if before is None or version_of(before[:HEADER_BYTES]) < live.version:
+                    if before is None or version_of(before[:HEADER_BYTES]) < version:
                         folder.write(place, data)
                 finally:
                     lock.release()

@@ -20,7 +20,7 @@ class Live(Tail):
     def __init__(self, name: str, journal: Journal, start: Checkpoint | None) -> None:
         self.lock = RLock()
         self.kept = 0
-        """Bytes of the checkpoint as it was last kept."""
+        """Bytes of the checkpoint as it was last kept, and of the edits since."""
         self._looked_at = 0
         self._ahead: dict[str, set[str]] = {}
         super().__init__(name, journal, start)

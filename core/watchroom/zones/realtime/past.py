@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from watchroom.crdt import Document, LWWMap, ORSet, Text
@@ -29,12 +30,14 @@ def seen_before(journal: Journal, live: Live, actor: str, field: str) -> Text | 
     if version is None or not _others_wrote(journal, live, actor, field, version):
         return None
     document = Document({field: live.document.schema[field]})
-    for row, content in _versions(journal, live, 1, live.version):
-        if (row.version or 0) > version and row.actor != actor:
-            continue
-        delta = object_in(row, content)
-        if field in delta:
-            document.merge({field: delta[field]})
+    deltas = (
+        object_in(row, content)
+        for row, content in _versions(journal, live, 1, live.version)
+        if (row.version or 0) <= version or row.actor == actor
+    )
+    of_field = ({field: delta[field]} for delta in deltas if field in delta)
+    while batch := [*islice(of_field, _CHUNK)]:
+        document.merge_all(batch)
     past = document.field(field)
     # What it wrote may build on what it had seen without a row to tell: then it knows all.
     if isinstance(past, Text) and not past.is_whole:
