@@ -31,6 +31,8 @@ OPENINGS: Final = 50
 JUMPS: Final = (0.5, 0.1, 0.9, 0.0, 0.95, 0.3, 0.31, 0.7, 0.2, 1.0)
 """Shares of the history."""
 LENGTHS: Final = {"10 KB": 10_000, "10 MB": 10_000_000}
+PASTES: Final = {"5 MB": 5_000_000, "10 MB": 9_900_000}
+EDITS: Final = 3000
 LINE: Final = "a line of a long text, about as long as a line of text mostly is\n"
 
 
@@ -73,6 +75,7 @@ def measure() -> list[Measure]:
         *_sizes(len(checkpoint), len(snapshot), len(other.checkpoint())),
         *_opened(checkpoint, snapshot),
         _lengths(),
+        *_pasted(),
         _jumped(ours.jumps()),
     ]
 
@@ -255,6 +258,42 @@ def _lengths() -> Measure:
         2,
         remark=", ".join(f"{name}: {middle(each) * 1e6:.3g} µs" for name, each in rounds.items()),
     )
+
+
+def _pasted() -> list[Measure]:
+    """What a paste and thousands of small edits cost whoever takes them in next: linear in the text."""
+    pastes = {name: _pasted_and_edited(length) for name, length in PASTES.items()}
+    from_rows = {name: partial(_take_in, deltas) for name, (deltas, _) in pastes.items()}
+    from_file = {name: partial(_edit_from, file) for name, (_, file) in pastes.items()}
+    return [
+        Measure(f"{name}, 10 MB against 5 MB", ratio(each["10 MB"], each["5 MB"]), "×", 3, remark=_both(each))
+        for name, each in (
+            (f"document: a paste and {EDITS:,} edits made apart, from rows", interleaved(from_rows, 10, 1)),
+            ("document: the same from its file, up to the first edit", interleaved(from_file, 10, 1)),
+        )
+    ]
+
+
+def _pasted_and_edited(length: int) -> tuple[list[Json], bytes]:
+    """The deltas of two writers who edit a paste at once, and the file."""
+    one, other = Document(SCHEMA), Document(SCHEMA)
+    text = (LINE * (length // len(LINE) + 1))[:length]
+    deltas: list[Json] = [{"body": one.text("body").insert(0, text, REPLICA).delta}]
+    other.merge(deltas[0])
+    for number in range(EDITS):
+        document, replica = ((one, REPLICA), (other, "editor#b2"))[number % 2]
+        position = number * 7919 % length
+        deltas.append({"body": document.text("body").insert(position, "edit ", replica).delta})
+    one.merge_all(deltas)
+    return deltas, render(Checkpoint("paste", 1, frozenset({REPLICA}), one), "2026-01-01T00:00Z", "a")
+
+
+def _take_in(deltas: list[Json], n: int) -> None:
+    Document(SCHEMA).merge_all(deltas)
+
+
+def _edit_from(file: bytes, n: int) -> None:
+    WatchroomText(file).edit(Edit(5, 0, "x"))
 
 
 def _text_of(length: int) -> Text:

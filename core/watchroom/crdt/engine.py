@@ -12,9 +12,15 @@ from watchroom.crdt.checks import refuse
 from watchroom.errors import InvalidState
 
 _NAME: Final = "text"
+_PIECE: Final = 2048
+"""Characters of an insertion that go in at once."""
+_SHORT: Final = 64
+"""Characters up to which an insertion goes in whole, and may continue the one before it."""
 _COMMIT_CHARACTERS: Final = 64 * 1024
 """Loro wants pastes in commits of at most 256 KB; a character has at most 4 bytes."""
-_PIECE: Final = 500
+_LARGE: Final = 64 * 1024
+"""Bytes from which an update is imported alone."""
+_LOOKED_UP: Final = 500
 _KIND: Final = slice(20, 22)
 _UPDATES: Final = b"\0\4"
 """What stands in a blob's header where it says of which kind it is, if it is updates. Snapshots may lack
@@ -79,11 +85,19 @@ class Engine:
         return document.export(ExportMode.Updates(before))
 
     def _insert(self, position: int, inserted: str) -> None:
+        """Loro keeps what is inserted from left to right as one run, whichever operations it came in, and
+        where it merges concurrent edits that costs the square of the run's length. Pieces that go in from
+        the last to the first make no run, and stay together all the same."""
         text, document = self._text, self._document
-        for start in range(0, len(inserted), _COMMIT_CHARACTERS):
-            if start:
+        length = len(inserted)
+        piece = length if length <= _SHORT else min(_PIECE, (length + 1) // 2)
+        uncommitted = 0
+        for start in reversed(range(0, length, piece)):
+            if uncommitted >= _COMMIT_CHARACTERS:
                 document.commit()
-            text.insert(position + start, inserted[start : start + _COMMIT_CHARACTERS])
+                uncommitted = 0
+            text.insert(position, inserted[start : start + piece])
+            uncommitted += piece
 
     def take(self, update: bytes) -> None:
         """Merge another replica's update. Raises `InvalidState`; then nothing has changed."""
@@ -96,11 +110,17 @@ class Engine:
             raise _refusal(error) from error
 
     def take_all(self, updates: Sequence[bytes]) -> None:
-        """Merge many updates at once. Raises `InvalidState`."""
+        """Merge many updates, in order. Raises `InvalidState`; then some of them may have been merged.
+
+        Of those written concurrently each alone costs a walk through the history, so they are merged at once;
+        but a long run that comes with others costs the square of its length, so one that builds on all
+        that came before it is merged alone.
+        """
         if any(update[_KIND] != _UPDATES for update in updates):
             raise refuse("text")
         with _translated():
-            self._document.import_batch(updates)
+            for batch in _batches(updates, self._document.oplog_frontiers):
+                self._document.import_batch(batch)
 
     def history(self) -> bytes:
         """Everything ever written, as one update."""
@@ -114,8 +134,8 @@ class Engine:
         """The peers that wrote the characters there. About 1 µs each."""
         found: list[int | None] = []
         # A piece at a time: within one, no other thread has its turn.
-        for start in range(0, len(positions), _PIECE):
-            found.extend(map(self._text.get_editor_at_unicode_pos, positions[start : start + _PIECE]))
+        for start in range(0, len(positions), _LOOKED_UP):
+            found.extend(map(self._text.get_editor_at_unicode_pos, positions[start : start + _LOOKED_UP]))
         return found
 
     def operation_at(self, position: int) -> int:
@@ -147,7 +167,8 @@ class Engine:
         """A document of its own with the same text and what waits, or with the text of that moment. Raises
         `InvalidState` where there was no such moment."""
         if moment is None or moment == self.moment():
-            twin = Engine(self._document.fork())
+            # Not Loro's own fork: the first edit of a text that came with a snapshot takes a second at 10 MB.
+            twin = self.then(self.known())
             waiting = self.waiting()
             if waiting:
                 twin.take(waiting)
@@ -180,6 +201,27 @@ def ends_of(update: bytes) -> dict[int, int]:
     with _translated():
         end = LoroDoc.decode_import_blob_meta(update, check_checksum=True).partial_end_vv
     return {peer: last for peer, (_, last) in end.to_spans().inner().items()}
+
+
+def _batches(updates: Sequence[bytes], newest: Frontiers) -> Iterator[Sequence[bytes]]:
+    """The updates in order, as they are best merged into a document that has come to ``newest``."""
+    if not any(len(update) >= _LARGE for update in updates):
+        yield updates
+        return
+    ends = set(_ends(newest.encode()).items())
+    batch: list[bytes] = []
+    for update in updates:
+        found = LoroDoc.decode_import_blob_meta(update, check_checksum=False)
+        begins = set(_ends(found.start_frontiers.encode()).items())
+        if len(update) >= _LARGE and begins == ends:
+            yield from filter(None, (batch, [update]))
+            batch = []
+        else:
+            batch.append(update)
+        spans = found.partial_end_vv.to_spans().inner().items()
+        ends = (ends - begins) | {(peer, end - 1) for peer, (_, end) in spans}
+    if batch:
+        yield batch
 
 
 def _ends(moment: bytes) -> dict[int, int]:
