@@ -36,8 +36,22 @@ def waker(control: str | None) -> Waker:
     """A waker for the workspace whose control folder is ``control``; None: only `wake` wakes it."""
     if control is None:
         return _CalledWaker()
+    if not _make_lock_file(os.path.join(control, LOCK_NAME)):
+        # Nobody can commit here either: looking now and then is enough.
+        return _CalledWaker()
     on_linux = sys.platform.startswith("linux")
     return _KernelWaker(os.path.join(control, LOCK_NAME)) if on_linux else _WatchingWaker(control)
+
+
+def _make_lock_file(path: str) -> bool:
+    """Whether the file is there: as soon as anybody opened the workspace it is, but a journal that is only
+    read may lack it, and its medium may be read-only or full."""
+    if not os.path.exists(path):
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        except OSError:
+            return False
+    return True
 
 
 class _CalledWaker:
@@ -62,8 +76,6 @@ class _KernelWaker:
         from inotify_simple import INotify, flags
 
         self._inotify = INotify(nonblocking=True)
-        # The file is there as soon as anybody opened the workspace; a journal that is only read may lack it.
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         self._inotify.add_watch(path, flags.MODIFY)
         self._open = Lock()
         self._is_open = True

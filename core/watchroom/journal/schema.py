@@ -73,6 +73,13 @@ def migrate(connection: sqlite3.Connection) -> None:
                 connection.execute("ROLLBACK")
 
 
+def check_version(connection: sqlite3.Connection) -> None:
+    """See that the journal can be read as it is: an older one lacks indexes. Raises `JournalTooNew`."""
+    found = _version(connection)
+    if found > len(STEPS):
+        raise JournalTooNew(found=found, supported=len(STEPS))
+
+
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 

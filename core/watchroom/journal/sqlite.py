@@ -70,13 +70,20 @@ class SqliteJournal:
         self._path = os.fspath(path)
         self._lock = Lock()
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        self._synchronous = ""
         with _translated():
             self._writer = self._connect()
-            self._use_wal()
-            self._writer.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
-            self._synchronous = ""
-            self._synchronise("FULL")
-            migrate(self._writer)
+            try:
+                self._prepare()
+            except BaseException:
+                self._writer.close()
+                raise
+
+    def _prepare(self) -> None:
+        self._use_wal()
+        self._writer.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+        self._synchronise("FULL")
+        migrate(self._writer)
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from watchroom.errors import WorkspaceNotFound
-from watchroom.journal import Journal, SqliteJournal
+from watchroom.journal import Journal, SqliteJournal, open_to_read
 from watchroom.texts import Catalogue
 from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 
@@ -23,7 +23,7 @@ def open_journal(root: str) -> SqliteJournal:
     path = os.path.join(root, CONTROL, JOURNAL_NAME)
     if not os.path.exists(path):
         raise WorkspaceNotFound(root=root)
-    return SqliteJournal(path)
+    return open_to_read(path)
 
 
 def moment(journal: Journal, text: str | None, words: Catalogue) -> int:

@@ -1,0 +1,75 @@
+"""A journal that can only be read: its medium is read-only or full, and SQLite's own files are missing.
+
+SQLite in WAL mode makes two files beside the journal even to read it. Where it cannot, the journal is opened
+as one that nobody writes, unless there are rows in the log that this would pass over.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import quote
+
+from watchroom.errors import JournalError
+from watchroom.journal.schema import check_version
+from watchroom.journal.sqlite import SqliteJournal
+from watchroom.model import Appended, Draft
+
+_UNWRITABLE: Final = frozenset(
+    {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+)
+
+
+class ReadOnlyJournal(SqliteJournal):
+    """`Journal` on the SQLite file at ``path``, which nothing is written to; nor beside it.
+
+    Where the files of the log cannot be made, rows that come later are not seen. Raises `JournalTooNew` if a
+    newer Watchroom wrote the file, `JournalError` if it cannot be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._mode = "mode=ro"
+        super().__init__(path)
+
+    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+        """Raises `JournalError`, always."""
+        raise JournalError(reason="the journal was opened to be read only")
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"file:{quote(os.fsencode(os.path.abspath(self._path)))}?{self._mode}"
+        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+
+    def _prepare(self) -> None:
+        try:
+            check_version(self._writer)
+        except sqlite3.Error as error:
+            if not _is_unwritable(error) or self._has_log():
+                raise
+            self._writer.close()
+            self._mode = "immutable=1"
+            self._writer = self._connect()
+            check_version(self._writer)
+
+    def _has_log(self) -> bool:
+        log = f"{self._path}-wal"
+        return os.path.exists(log) and os.path.getsize(log) > 0
+
+
+def open_to_read(path: str | os.PathLike[str]) -> SqliteJournal:
+    """The journal at ``path``, to read: as always where the medium can be written, else by what it has.
+
+    Raises `JournalTooNew`, `JournalBusy`, and `JournalError` if it cannot be read.
+    """
+    try:
+        return SqliteJournal(path)
+    except JournalError as error:
+        if not isinstance(error.__cause__, sqlite3.Error) or not _is_unwritable(error.__cause__):
+            raise
+        return ReadOnlyJournal(path)
+
+
+def _is_unwritable(error: sqlite3.Error) -> bool:
+    # The lower byte says what kind of error it is, the others where it came from.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNWRITABLE
