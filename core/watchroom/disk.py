@@ -18,10 +18,11 @@ from typing import Final, Literal, NamedTuple
 
 from watchroom.files import (
     FILE_FLAGS,
-    Digest,
-    digest,
+    NotAFile,
+    has_holes,
     opened,
     read_file,
+    read_opened,
     replace,
     replace_by_name,
     rewrite_spare,
@@ -32,6 +33,8 @@ _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 _HAS_DIR_FDS: Final = os.open in os.supports_dir_fd
 _MOST_SPARES: Final = 8
+_BLOCK: Final = 512
+"""Bytes, by which a file's place on disk is counted."""
 MAX_DEPTH: Final = 512
 """No deeper than this are folders looked into. No path of ours has so many parts."""
 
@@ -46,15 +49,32 @@ class Entry(NamedTuple):
     kind: EntryKind
 
 
+class Stamp(NamedTuple):
+    """What is another one after each change of a file. ``changed`` is its ctime, in ns since the epoch."""
+
+    inode: int
+    changed: int
+    size: int
+
+
+class Inspected(NamedTuple):
+    """A regular file as it is. ``data`` is None where it was not read; ``modified`` its mtime in ns."""
+
+    stamp: Stamp
+    modified: int
+    data: bytes | None
+
+
 class Found(NamedTuple):
     """What stands in a folder: ``size`` in bytes (0 of what is no file), ``changed`` its mtime in ns.
-    ``stamp`` is another one after each change: inode, and ctime in ns."""
+    ``allocated`` is what it takes on disk, in bytes."""
 
     name: str
     kind: EntryKind
     size: int
     changed: int
-    stamp: tuple[int, int]
+    stamp: Stamp
+    allocated: int
 
 
 class Folder:
@@ -92,14 +112,28 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def digest(self, parts: Parts) -> Digest | None:
-        """What tells the file from others, however large it is; None where there is none.
-        Raises `NotAFile`."""
+    def inspect(self, parts: Parts, most: int) -> Inspected | None:
+        """A regular file with its bytes, but of one that has more than ``most``, or holes, which may be as
+        large as anyone likes; None where there is no regular file."""
         try:
             with self._place(parts) as (fd, name), opened(fd, name) as file:
-                return digest(file)
+                known = os.fstat(file)
+                data = None
+                if known.st_size <= most and not has_holes(file, known.st_size):
+                    data = read_opened(file, most)
+                    data = data if len(data) <= most else None
+                return Inspected(_stamp(known), known.st_mtime_ns, data)
+        except (FileNotFoundError, NotADirectoryError, NotAFile):
+            return None
+
+    def stamp(self, parts: Parts) -> Stamp | None:
+        """That of a regular file, which is not opened; None where there is none."""
+        try:
+            with self._place(parts) as (fd, name):
+                known = os.stat(name, dir_fd=fd, follow_symlinks=False)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        return _stamp(known) if stat.S_ISREG(known.st_mode) else None
 
     def is_blocked(self, parts: Parts) -> bool:
         """Whether something other than a folder stands where a folder above ``parts`` should be."""
@@ -217,12 +251,13 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def entries(self, parts: Parts = ()) -> list[Found] | None:
-        """What stands in the folder ``parts``, in order of name; None where there is no folder, or only a
-        symlink to one."""
+    def entries(self, parts: Parts = (), limit: int | None = None) -> list[Found] | None:
+        """What stands in the folder ``parts``, or ``limit`` of it, in order of name; None where there is no
+        folder, or only a symlink to one."""
         try:
             with self._place((*parts, ".")) as (fd, name), os.scandir(name if fd is None else fd) as found:
-                return sorted(each for entry in found if (each := _found(entry)))
+                known = (each for entry in found if (each := _found(entry)))
+                return sorted(itertools.islice(known, limit))
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -287,7 +322,13 @@ def _found(entry: os.DirEntry[str]) -> Found | None:
         return None
     kind = _kind(entry)
     size = known.st_size if kind == "file" else 0
-    return Found(entry.name, kind, size, known.st_mtime_ns, (known.st_ino, known.st_ctime_ns))
+    # Windows does not say how much a file takes on disk.
+    allocated = getattr(known, "st_blocks", -(-size // _BLOCK)) * _BLOCK
+    return Found(entry.name, kind, size, known.st_mtime_ns, _stamp(known), allocated)
+
+
+def _stamp(known: os.stat_result) -> Stamp:
+    return Stamp(known.st_ino, known.st_ctime_ns, known.st_size)
 
 
 def _kind(entry: os.DirEntry[str]) -> EntryKind:

@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 if sys.platform != "win32":
     import fcntl
@@ -20,13 +20,6 @@ _NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _RENAME_EXCHANGE: Final = 2
 _LARGEST_SPARE: Final = 64 * 1024
 _log = logging.getLogger("watchroom")
-
-
-class Digest(NamedTuple):
-    """The SHA-256 of a file's bytes, and how many there are."""
-
-    sha256: str
-    size: int
 
 
 class NotAFile(OSError):
@@ -100,12 +93,32 @@ def replace_by_name(source: str, target: str) -> bytes | None:
 def read_file(fd: int | None, name: str, limit: int | None = None) -> bytes:
     """The bytes of a regular file, at most ``limit`` + 1. Raises `NotAFile` for anything else."""
     with opened(fd, name) as file:
-        most = sys.maxsize if limit is None else limit + 1
-        data = os.read(file, min(os.fstat(file).st_size + 1, most))
-        # Usually everything has come; a file that grows, or a large one, comes in several pieces.
-        while len(data) < most and (more := os.read(file, min(1 << 20, most - len(data)))):
-            data += more
-        return data
+        return read_opened(file, limit)
+
+
+def read_opened(file: int, limit: int | None = None) -> bytes:
+    """The bytes of an open file, at most ``limit`` + 1."""
+    most = sys.maxsize if limit is None else limit + 1
+    data = os.read(file, min(os.fstat(file).st_size + 1, most))
+    # Usually everything has come; a file that grows, or a large one, comes in several pieces.
+    while len(data) < most and (more := os.read(file, min(1 << 20, most - len(data)))):
+        data += more
+    return data
+
+
+def has_holes(file: int, size: int) -> bool:
+    """Whether a part of an open file of that size was never written, where the file system says so."""
+    if not size or not hasattr(os, "SEEK_HOLE"):
+        return False
+    try:
+        hole = os.lseek(file, 0, os.SEEK_HOLE)
+        os.lseek(file, 0, os.SEEK_SET)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENXIO):
+            # It cannot tell, or the file was shortened a moment ago.
+            return False
+        raise
+    return hole < size
 
 
 @contextlib.contextmanager
@@ -141,16 +154,6 @@ def make_private(folder: str) -> None:
             continue
         except OSError as error:
             _log.warning("%s is open to other users: %s", path, error.strerror)
-
-
-def digest(file: int) -> Digest:
-    import hashlib
-
-    found, size = hashlib.sha256(), 0
-    while data := os.read(file, 1 << 20):
-        found.update(data)
-        size += len(data)
-    return Digest(found.hexdigest(), size)
 
 
 @cache

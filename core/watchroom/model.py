@@ -86,6 +86,8 @@ CONTROLS: Final = (PAUSE, RESUME, CANCEL, MESSAGE)
 """The tools by which people steer an agent's sessions."""
 
 MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
+_FIRST_SECOND: Final = -62_135_596_800
+_LAST_SECOND: Final = 253_402_300_799
 
 
 class Row(NamedTuple):
@@ -210,8 +212,9 @@ def is_step(row: Row) -> bool:
 
 
 def timestamp(time_ns: int) -> str:
-    """``time_ns`` (nanoseconds since the epoch) as ISO 8601 in UTC, to the millisecond."""
-    moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
+    """``time_ns`` (nanoseconds since the epoch) as ISO 8601 in UTC, to the millisecond. What lies beyond the
+    years 1 to 9999, as a file's time may, is the nearest second within."""
+    moment = datetime.fromtimestamp(min(max(time_ns / 1e9, _FIRST_SECOND), _LAST_SECOND), UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -24,6 +24,9 @@ LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
 Unfenced: TypeAlias = Literal["refuse", "ask"]
 """What becomes of a command on a machine without a sandbox: it is refused, or a person is asked."""
 UNFENCED: Final[tuple[Unfenced, ...]] = get_args(Unfenced)
+MAX_TASK_FILES: Final = 100_000
+MAX_TASK_BYTES: Final = 4_000_000_000
+_LARGEST_BOUND: Final = 2**62
 
 
 class Agent(NamedTuple):
@@ -45,6 +48,10 @@ class Config(NamedTuple):
     unfenced_commands: Unfenced = "refuse"
     allowed_hosts: tuple[str, ...] = ()
     """The hosts that commands may reach: names, or ``*.`` and a name for all beneath it."""
+    max_task_files: int = MAX_TASK_FILES
+    """So many files, folders and links a task's folder may hold."""
+    max_task_bytes: int = MAX_TASK_BYTES
+    """So many bytes they may take on disk."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         return self._replace(agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
@@ -96,10 +103,20 @@ def parse(text: str) -> Config:
         language=cast("Language", language),
         unfenced_commands=cast("Unfenced", unfenced),
         allowed_hosts=tuple(hosts),
+        max_task_files=_bound(table, "max_task_files", MAX_TASK_FILES),
+        max_task_bytes=_bound(table, "max_task_bytes", MAX_TASK_BYTES),
     )
     config = settings.with_agents(_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
     return config
+
+
+def _bound(table: Mapping[str, object], name: str, default: int) -> int:
+    found = table.get(name, default)
+    # True is an int, too.
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 < found <= _LARGEST_BOUND:
+        raise ConfigInvalid(problem=f"{name} = {found!r} (1 … {_LARGEST_BOUND})")
+    return found
 
 
 def _agent(name: str, fields: object) -> Agent:
@@ -152,6 +169,10 @@ def render(config: Config) -> str:
         settings["unfenced_commands"] = config.unfenced_commands
     if config.allowed_hosts:
         settings["allowed_hosts"] = list(config.allowed_hosts)
+    if config.max_task_files != MAX_TASK_FILES:
+        settings["max_task_files"] = config.max_task_files
+    if config.max_task_bytes != MAX_TASK_BYTES:
+        settings["max_task_bytes"] = config.max_task_bytes
     return tomli_w.dumps({**settings, "agents": agents})
 
 

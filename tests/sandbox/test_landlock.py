@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hostile.leftovers import deep_tree
 from sandbox.machine import token
 from watchroom.sandbox.fences import Fence, python_prefix
 from watchroom.sandbox.ladder import Ladder
@@ -144,7 +145,8 @@ def test_where_a_history_is_nothing_is_put_beside_it(landlocked: Fence, folder: 
 
 
 def test_its_temporary_folder_is_gone_afterwards(landlocked: Fence, folder: Path) -> None:
-    finished = closed(landlocked, folder, 'mkdir -p "$TMPDIR/a/b"; chmod 0 "$TMPDIR/a"; echo "$TMPDIR"')
+    command = f'echo "$TMPDIR"; cd "$TMPDIR"; mkdir -p a/b; {deep_tree()}; chmod 0 a d .'
+    finished = closed(landlocked, folder, command)
     path = finished.stdout.strip()
     assert os.path.basename(path).startswith("watchroom-")
     assert not os.path.exists(path)

@@ -49,7 +49,7 @@ def _notice(said: str) -> list[Line]:
 
 def _is_kept(row: Row) -> bool:
     """Whether the journal has the text: of what is no text it has only the checksum."""
-    return not (row.zone == "file" and "sha256" in row.detail)
+    return not (row.zone == "file" and "size" in row.detail)
 
 
 def _read(journal: Journal, head: Row) -> _Texts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, cast
+from typing import ClassVar, Final, cast
 
 from watchroom.errors import InvalidPath, PermissionDenied, WatchroomError
 from watchroom.model import Json, Outcome
@@ -20,6 +20,26 @@ class FolderDenied(PermissionDenied):
     """The system lets this process not touch a file. Values: path, reason."""
 
     texts = "folder_denied"
+
+
+class LeftOut(WatchroomError):
+    """Files of a task that no path can name: they lie too deep, or their names are too long. Never raised: a
+    row says so. Values: count."""
+
+    code = "left_out"
+
+
+class TaskQuotaExceeded(WatchroomError):
+    """A task's folder holds more than it may. Values: files, most_files, megabytes, most_megabytes; where
+    a command was run, exit_code and what is told of it."""
+
+    code = "task_quota_exceeded"
+    outcome: ClassVar[Outcome] = "denied"
+
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        if "exit_code" not in self.values:
+            return {}
+        return {"exitCode": cast("int", self.values["exit_code"]), **_told(self.values)}
 
 
 class WorkspaceNotBound(WatchroomError):
@@ -53,8 +73,8 @@ class CommandBlocked(WatchroomError):
 
 
 class CommandTimeout(WatchroomError):
-    """The command was ended because it took too long. Values: seconds; stdout, stderr (what it had printed),
-    changed (the paths of files)."""
+    """The command was ended because it took too long. Values: seconds, and what is told of a command
+    that was run."""
 
     code = "command_timeout"
 
@@ -70,8 +90,8 @@ class CommandInterrupted(WatchroomError):
 
 
 class CommandStopped(WatchroomError):
-    """The command was ended because its agent was. Values: stdout, stderr (what it had printed), changed (the
-    paths of files)."""
+    """The command was ended because its agent was. Values: what is told of a command that was
+    run."""
 
     code = "command_stopped"
 
@@ -80,8 +100,8 @@ class CommandStopped(WatchroomError):
 
 
 class CommandFailed(WatchroomError):
-    """The command ended with another exit code than 0. Values: exit_code; stdout, stderr, changed (the paths
-    of files)."""
+    """The command ended with another exit code than 0. Values: exit_code, and what is told of a
+    command that was run."""
 
     code = "command_failed"
 
@@ -144,6 +164,17 @@ class FolderTooWide(WatchroomError):
     outcome: ClassVar[Outcome] = "denied"
 
 
+_NAMES: Final = {
+    "stdout": "stdout",
+    "stderr": "stderr",
+    "changed": "changed",
+    "more_changed": "moreChanged",
+    "pending": "pending",
+    "left_out": "leftOut",
+    "notice": "notice",
+}
+"""What is told of a command that was run, whatever became of it: as values of an error, and in a result."""
+
+
 def _told(values: Mapping[str, object]) -> Mapping[str, Json]:
-    names = ("stdout", "stderr", "changed")
-    return {name: cast("Json", values[name]) for name in names if values.get(name) is not None}
+    return {name: cast("Json", values[key]) for key, name in _NAMES.items() if values.get(key) is not None}

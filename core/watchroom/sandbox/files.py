@@ -6,15 +6,18 @@ import contextlib
 import errno
 import os
 import re
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from watchroom import names
-from watchroom.disk import Folder, Found, Parts
+from watchroom.disk import MAX_DEPTH, Folder, Found, Inspected, Parts, Stamp
 from watchroom.errors import NotFound, NotText
-from watchroom.files import Digest, NotAFile
+from watchroom.files import NotAFile
 from watchroom.model import MAX_TEXT_BYTES
 from watchroom.sandbox.errors import FolderDenied, PathTraversalBlocked
+from watchroom.sandbox.kept import is_git_name
 
 OWN: Final = ".watchroom"
 """The folder in a task's folder where half-written files live; it is no part of the workspace."""
@@ -23,20 +26,35 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 
 
 class Info(NamedTuple):
-    """What there is in all. ``changed``: when the newest file was, nanoseconds since the epoch."""
+    """What there is in all. ``changed``: when the newest file was, nanoseconds since the epoch. ``is_whole``:
+    whether all of it was counted; there may be more, or it may lie deeper, than anybody looks."""
 
     files: int
     folders: int
     size: int
     changed: int
+    is_whole: bool
 
 
-class Seen(NamedTuple):
-    """All regular files, by their parts, but what git keeps for itself; and the folders that nobody here may
-    look into."""
+class Usage(NamedTuple):
+    """Files, folders and links, and the bytes that they take on disk."""
+
+    files: int
+    bytes: int
+
+
+class Scan(NamedTuple):
+    """The regular files in a task's folder, by their parts, but what git keeps for itself.
+
+    ``closed`` are folders that nobody here may look into; ``beyond`` what no path can name, because it lies
+    too deep or its name is too long. ``is_whole``: whether all was looked at, and not only as much as wanted.
+    """
 
     files: list[tuple[Parts, Found]]
     closed: list[Parts]
+    beyond: list[Parts]
+    usage: Usage
+    is_whole: bool
 
 
 def task_path(given: str) -> str:
@@ -86,19 +104,17 @@ class TaskFolder:
             self._check_steps(path, parts)
         return found
 
-    def seen(self, parts: Parts, limit: int) -> bytes:
-        """The bytes of a file that `look` has found, at most ``limit`` + 1: whatever it is called."""
+    def inspect(self, parts: Parts) -> Inspected | None:
+        """A regular file of any name, with its bytes if there are at most 10 MB and no holes; None where
+        there is none. Raises `FolderDenied`."""
         with self._refusals("/".join(parts)):
-            return self._folder.read(parts, limit) or b""
+            return self._folder.inspect(parts, MAX_TEXT_BYTES)
 
-    def digest(self, parts: Parts) -> Digest | None:
-        """What tells a regular file of any size and name from others, None where there is none. Raises
+    def stamp(self, parts: Parts) -> Stamp | None:
+        """What tells a regular file from what it was and will be; None where there is none. Raises
         `FolderDenied`."""
-        try:
-            with self._refusals("/".join(parts)):
-                return self._folder.digest(parts)
-        except NotAFile:
-            return None
+        with self._refusals("/".join(parts)):
+            return self._folder.stamp(parts)
 
     def read(self, path: str) -> str:
         """The text of a file. Raises `NotFound`, `NotText`, `TooLarge`, and what `data` raises."""
@@ -139,11 +155,13 @@ class TaskFolder:
             raise NotFound(path=path, zone=self.path)
         return [each for each in found if parts or each.name != OWN]
 
-    def info(self) -> Info:
-        """Raises `FolderDenied` where a folder cannot be looked into."""
+    def info(self, most: int) -> Info:
+        """What there is, counted up to ``most`` files and folders. Raises `FolderDenied` where a folder
+        cannot be looked into."""
         files = folders = size = changed = 0
         closed: list[Parts] = []
-        for _, entry in self._walk((), closed):
+        deeper: list[Parts] = []
+        for _, entry in islice(self._walk(closed, deeper, most, MAX_DEPTH), most):
             if entry.kind == "folder":
                 folders += 1
             else:
@@ -154,29 +172,51 @@ class TaskFolder:
             raise FolderDenied(
                 path=names.storable("/".join(closed[0]), 200), reason=os.strerror(errno.EACCES)
             )
-        return Info(files, folders, size, changed)
+        return Info(files, folders, size, changed, not deeper and files + folders < most)
 
-    def look(self) -> Seen:
-        """What there is now."""
+    def scan(self, most: int) -> Scan:
+        """What there is now, at most so many files and folders, those nearest to the top first."""
         closed: list[Parts] = []
-        walked = self._walk((), closed)
-        files = [(parts, each) for parts, each in walked if each.kind == "file" and parts[0] != ".git"]
-        return Seen(files, closed)
+        beyond: list[Parts] = []
+        files: list[tuple[Parts, Found]] = []
+        count = allocated = 0
+        walked = self._walk(closed, beyond, most, names.MAX_PATH_PARTS, histories=False)
+        for parts, entry in islice(walked, most):
+            count += 1
+            allocated += entry.allocated
+            if len(os.fsencode("/".join(parts))) > names.MAX_PATH_BYTES:
+                beyond.append(parts)
+            elif entry.kind == "file":
+                files.append((parts, entry))
+        return Scan(files, closed, beyond, Usage(count, allocated), count < most)
 
-    def _walk(self, above: Parts, closed: list[Parts]) -> Iterator[tuple[Parts, Found]]:
-        """Everything beneath a folder; ``closed`` is told which of them cannot be looked into."""
-        try:
-            entries = self._folder.entries(above) or ()
-        except PermissionError:
-            closed.append(above)
-            return
-        for entry in entries:
-            parts = (*above, entry.name)
-            if parts == (OWN,):
+    def _walk(
+        self,
+        closed: list[Parts],
+        deeper: list[Parts],
+        most: int,
+        most_parts: int,
+        *,
+        histories: bool = True,
+    ) -> Iterator[tuple[Parts, Found]]:
+        """Everything but what is ours and, unless wanted, what git keeps for itself, the nearest to the top
+        first; of a single folder at most ``most``. ``closed`` is told which folders cannot be looked into,
+        ``deeper`` which were not, because they are ``most_parts`` deep."""
+        waiting = deque[Parts]([()])
+        while waiting:
+            above = waiting.popleft()
+            try:
+                entries = self._folder.entries(above, most) or ()
+            except PermissionError:
+                closed.append(above)
                 continue
-            yield parts, entry
-            if entry.kind == "folder":
-                yield from self._walk(parts, closed)
+            for entry in entries:
+                parts = (*above, entry.name)
+                if parts == (OWN,) or (is_git_name(entry.name) and not histories):
+                    continue
+                yield parts, entry
+                if entry.kind == "folder":
+                    (waiting if len(parts) < most_parts else deeper).append(parts)
 
     def _check_steps(self, path: str, parts: Parts) -> None:
         """Raise `PathTraversalBlocked` if a symlink is among the steps to ``parts``."""

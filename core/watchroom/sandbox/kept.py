@@ -7,19 +7,24 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from watchroom.disk import MAX_DEPTH, Parts
+
 READ_ONLY: Final = ".git"
 HIDDEN: Final = ".watchroom"
-
-Parts = tuple[str, ...]
 
 _MOST_FOLDERS: Final = 2000
 _STEP: Final = getattr(os, "O_PATH", os.O_RDONLY)
 
 
+def is_git_name(name: str) -> bool:
+    """Whether git looks for a repository there, on a file system that folds case, too."""
+    return name.casefold() == READ_ONLY
+
+
 def histories(folder: int) -> list[Parts]:
     """Where git keeps histories beneath ``folder``, a descriptor: its own first, then those of what was
     cloned into it, and the files by which submodules name theirs. Only the 2,000 folders nearest to the top
-    are looked into, so that a command does not wait long for its start."""
+    are looked into, so that a command does not wait long for its start, and none that is 512 deep."""
     found: list[Parts] = []
     waiting = deque[Parts]([()])
     looked = 0
@@ -30,7 +35,7 @@ def histories(folder: int) -> list[Parts]:
             parts = (*above, entry.name)
             if entry.name == READ_ONLY and not entry.is_symlink():
                 found.append(parts)
-            elif entry.is_dir(follow_symlinks=False) and parts != (HIDDEN,):
+            elif len(parts) < MAX_DEPTH and entry.is_dir(follow_symlinks=False) and parts != (HIDDEN,):
                 waiting.append(parts)
     return found
 

@@ -23,6 +23,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from watchroom.disk import Parts
 from watchroom.sandbox.errors import CommandNotStarted
 from watchroom.sandbox.fences import (
     NETWORK_SETTINGS,
@@ -35,7 +36,7 @@ from watchroom.sandbox.fences import (
     python_prefix,
 )
 from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.kept import HIDDEN, Parts, beneath, entries, histories
+from watchroom.sandbox.kept import HIDDEN, beneath, entries, histories
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.seccomp import INTERNET, asking, program
 from watchroom.sandbox.supervised import Behind, is_possible, launch, temporary_folder, why_not_started

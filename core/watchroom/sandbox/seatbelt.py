@@ -18,9 +18,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from watchroom.disk import Parts
 from watchroom.sandbox.fences import Ends, Launch, Network, checked_folder, environment, python_prefix, shell
 from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.kept import HIDDEN, Parts, histories
+from watchroom.sandbox.kept import HIDDEN, histories
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.supervised import temporary_folder
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import marshal
 import os
-import shutil
 import sys
 import tempfile
 from typing import Final, NamedTuple
 
+from watchroom.disk import Parts
 from watchroom.sandbox import supervisor
 from watchroom.sandbox.fences import Ends, Launch, environment
-from watchroom.sandbox.kept import Parts
 from watchroom.sandbox.supervisor import Call, Job
 
 _WHY: Final = b'"why": "'
@@ -42,7 +41,7 @@ def is_possible() -> bool:
 def temporary_folder(ends: Ends) -> str:
     """A folder for what a command needs only while it runs; it goes with it."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="watchroom-"))
-    ends.afterwards(lambda: _remove(folder))
+    ends.afterwards(lambda: supervisor.remove_tree(folder))
     return folder
 
 
@@ -87,13 +86,3 @@ def why_not_started(told: bytes, exit_code: int, stderr: str) -> str | None:
     if b'"exit-code"' in told or exit_code != _CRASHED:
         return None
     return stderr.strip().rpartition("\n")[2] or str(exit_code)
-
-
-def _remove(folder: str) -> None:
-    """Take it away, whatever its command forbade."""
-    for place, folders, _ in os.walk(folder):
-        for name in folders:
-            path = os.path.join(place, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-    shutil.rmtree(folder)

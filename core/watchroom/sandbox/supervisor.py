@@ -17,6 +17,7 @@ import marshal
 import os
 import select
 import signal
+import stat
 import struct
 import sys
 import time
@@ -377,9 +378,48 @@ def _checked(result: int) -> int:
 
 def _clear(folder: str) -> None:
     """Take away what nobody else will."""
-    import shutil
+    try:
+        remove_tree(folder)
+    except OSError:
+        # Nobody is there any more who could be told.
+        pass
 
-    shutil.rmtree(folder, ignore_errors=True)
+
+def remove_tree(path: str) -> None:
+    """Remove a folder and all in it, however deep that is and whatever its modes forbid. Nobody else may be
+    at work there. A folder in a folder is moved to the top before it is emptied, so that no path gets long
+    and nothing recurses. Raises OSError."""
+    os.chmod(path, 0o700)
+    top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        mark, moved = os.urandom(8).hex(), 0
+        while names := os.listdir(top):
+            for name in names:
+                if not _is_folder(top, name):
+                    os.unlink(name, dir_fd=top)
+                    continue
+                folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+                try:
+                    for inner in os.listdir(folder):
+                        if _is_folder(folder, inner):
+                            moved += 1
+                            os.rename(inner, f"{mark}-{moved}", src_dir_fd=folder, dst_dir_fd=top)
+                        else:
+                            os.unlink(inner, dir_fd=folder)
+                finally:
+                    os.close(folder)
+                os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+    os.rmdir(path)
+
+
+def _is_folder(above: int, name: str) -> bool:
+    """Whether that is a folder, which then can be opened, emptied and moved."""
+    if not stat.S_ISDIR(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
+        return False
+    os.chmod(name, 0o700, dir_fd=above)
+    return True
 
 
 def main(given: int) -> int:

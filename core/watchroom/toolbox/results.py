@@ -372,6 +372,8 @@ class WorkspaceInfo(Result):
     dir_count: Annotated[int, Field(serialization_alias="dirCount")]
     total_size: Annotated[int, Field(serialization_alias="totalSize")]
     last_modified: Annotated[str | None, Field(serialization_alias="lastModified")] = None
+    truncated: bool | None = None
+    """True where there is more than is counted."""
 
 
 class CommandRan(Result):
@@ -381,6 +383,14 @@ class CommandRan(Result):
     stderr: str
     exit_code: Annotated[int, Field(serialization_alias="exitCode")]
     changed: list[str] | None = None
-    """The files that it made, changed or removed, by their paths."""
+    """The files that it made, changed or removed, by their paths: the first hundred."""
+    more_changed: Annotated[int | None, Field(serialization_alias="moreChanged")] = None
+    """How many more there are."""
+    pending: int | None = None
+    """How many changes there was no time to look at: the next call does."""
+    left_out: Annotated[int | None, Field(serialization_alias="leftOut")] = None
+    """How much lies too deep to be named, or may not be looked into."""
+    notice: str | None = None
+    """The same in words."""
     cut: bool | None = None
     """True where it printed more than is kept."""

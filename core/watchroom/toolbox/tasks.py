@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from watchroom import names
 from watchroom.model import Row, timestamp
-from watchroom.sandbox.errors import CommandFailed, CommandStopped, CommandTimeout
+from watchroom.sandbox.errors import CommandFailed, CommandStopped, CommandTimeout, TaskQuotaExceeded
 from watchroom.sandbox.limits import Limits
+from watchroom.texts import Catalogue
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 
 if TYPE_CHECKING:
-    from watchroom.zones.commands import Ran
+    from watchroom.zones.commands import Left, Ran
 
 
 def read(caller: Caller, args: take.ReadFile) -> give.FileRead:
@@ -51,41 +52,47 @@ def info(caller: Caller, args: take.NoArguments) -> give.WorkspaceInfo:
         dir_count=found.folders,
         total_size=found.size,
         last_modified=timestamp(found.changed) if found.changed else None,
+        truncated=None if found.is_whole else True,
     )
 
 
 def run(caller: Caller, args: take.RunCommand) -> give.CommandRan:
     limits = Limits(seconds=args.timeout_ms / 1000)
-    return _told(caller.commands.run(caller.actor, args.command, limits), args)
+    return _told(caller.commands.run(caller.actor, args.command, limits), args, caller.texts)
 
 
 def ran(caller: Caller, args: take.RunCommand, row: Row) -> give.CommandRan:
-    return _told(caller.commands.outcome(row), args)
+    return _told(caller.commands.outcome(row), args, caller.texts)
 
 
-def _told(outcome: Ran, args: take.RunCommand) -> give.CommandRan:
-    finished, _, rows = outcome
-    changed = [row.path.partition("/")[2] for row in rows]
+def _told(outcome: Ran, args: take.RunCommand, texts: Catalogue) -> give.CommandRan:
+    finished, _, left = outcome
+    values: dict[str, object] = {
+        "stdout": finished.stdout,
+        "stderr": finished.stderr,
+        "changed": list(left.changed) or None,
+        "more_changed": left.more_changed or None,
+        "pending": left.pending or None,
+        "left_out": left.left_out or None,
+        "notice": _notice(left, texts) or None,
+    }
     if finished.timed_out:
-        raise CommandTimeout(
-            stdout=finished.stdout,
-            stderr=finished.stderr,
-            seconds=args.timeout_ms / 1000,
-            changed=changed or None,
-        )
+        raise CommandTimeout(seconds=args.timeout_ms / 1000, **values)
     if finished.stopped:
-        raise CommandStopped(stdout=finished.stdout, stderr=finished.stderr, changed=changed or None)
+        raise CommandStopped(**values)
+    values["exit_code"] = finished.exit_code
+    if left.over_quota:
+        raise TaskQuotaExceeded(**left.over_quota, **values)
     if finished.exit_code:
-        raise CommandFailed(
-            stdout=finished.stdout,
-            stderr=finished.stderr,
-            exit_code=finished.exit_code,
-            changed=changed or None,
-        )
-    return give.CommandRan(
-        stdout=finished.stdout,
-        stderr=finished.stderr,
-        exit_code=finished.exit_code,
-        changed=changed or None,
-        cut=finished.cut or None,
-    )
+        raise CommandFailed(**values)
+    return give.CommandRan.model_validate({**values, "cut": finished.cut or None})
+
+
+def _notice(left: Left, texts: Catalogue) -> str:
+    """In words what else is to be known of what a command left; empty if nothing is."""
+    said = []
+    if left.pending:
+        said.append(texts("command.pending", count=left.pending))
+    if left.left_out:
+        said.append(texts("command.left_out", count=left.left_out))
+    return " ".join(said)

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Condition, Event, Lock
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from watchroom import names
-from watchroom.errors import WatchroomError
-from watchroom.journal import RowFilter
+from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.locks import is_alive, this_process
 from watchroom.model import PRINTED, SYSTEM, Json, Note, Row, Write
 from watchroom.sandbox.blocklist import blocked_by
@@ -21,6 +22,7 @@ from watchroom.sandbox.errors import (
     CommandInterrupted,
     CommandNotStarted,
     NoSandbox,
+    TaskQuotaExceeded,
     WorkspaceNotBound,
 )
 from watchroom.sandbox.fences import Fence, Network, Proxied
@@ -35,20 +37,39 @@ from watchroom.zones.approvals import Approvals, Stop
 from watchroom.zones.printing import Printing
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded
-from watchroom.zones.task_files import Author, TaskFiles
+from watchroom.zones.task_files import Author, Recorded, TaskFiles
 
 ZONE: Final = "command"
 RUN: Final = "run_command"
 END: Final = "end_command"
-_MOST: Final = 2**31
+_MOST_CHANGED: Final = 100
+_MOST_CHARACTERS: Final = 20_000
+"""So many paths of changed files, of so many characters in all, are told."""
+_SHORT_FILE: Final = 8192
+"""Bytes of a file that even a command may write that is to make room: the sandbox needs some as well."""
+_LEAST_SECONDS: Final = 1.0
+"""So long its changes are looked for, even if a command used up its time."""
+
+
+class Left(NamedTuple):
+    """What a command left in its folder: the paths of files that it made, changed or removed, but no more
+    than anybody reads, and how many more there are. ``pending`` changes are looked at with the next call;
+    what is ``left_out`` no path can name, or nobody may look into. ``over_quota`` are the values of the
+    refusal where the folder holds more than it may."""
+
+    changed: tuple[str, ...] = ()
+    more_changed: int = 0
+    pending: int = 0
+    left_out: int = 0
+    over_quota: Mapping[str, int] = MappingProxyType({})
 
 
 class Ran(NamedTuple):
-    """How a command ended, its last row, and the rows of the files that it changed."""
+    """How a command ended, its last row, and what it left."""
 
     finished: Finished
     row: Row
-    changed: tuple[Row, ...]
+    left: Left
 
 
 class Commands:
@@ -88,9 +109,9 @@ class Commands:
 
     def run(self, actor: str, command: str, limits: Limits) -> Ran:
         """Run a command in the folder of the actor's task, to its end or the end of its time. Raises
-        `WorkspaceNotBound`, `CommandBlocked`, `NoSandbox`, where a person was asked `CommandRejected`,
-        `CommandUnanswered` and `CommandStopped`, and what keeps it from starting: `CommandNotStarted`,
-        `InvalidCommand`, `FolderNotFound`, `FolderTooWide`."""
+        `WorkspaceNotBound`, `CommandBlocked`, `TaskQuotaExceeded`, `NoSandbox`, where a person was asked
+        `CommandRejected`, `CommandUnanswered` and `CommandStopped`, and what keeps it from starting:
+        `CommandNotStarted`, `InvalidCommand`, `FolderNotFound`, `FolderTooWide`."""
         folder = self._files.folder(actor)
         _check(command)
         fence = self.ladder.best
@@ -149,11 +170,7 @@ class Commands:
             seconds=told["seconds"],
             cut=told["cut"],
         )
-        rows = self._store.journal.rows_before(
-            end.seq, limit=_MOST, only=RowFilter(actor=begun.actor, zone="file", tool=RUN, after=begun.seq)
-        )
-        changed = [row for row in rows if row.detail.get("command") == begun.path]
-        return Ran(finished, end, tuple(reversed(changed)))
+        return Ran(finished, end, Left(**told.get("left", {})))
 
     @contextlib.contextmanager
     def _running(self, path: str) -> Iterator[set[str]]:
@@ -186,12 +203,14 @@ class Commands:
         task = self._files.task_of(actor)
         self._end_interrupted(task)
         path = f"{task}/{uuid.uuid4().hex[:12]}"
-        self._files.take_in(actor)
+        before = self._files.take_in(actor, until=time.monotonic() + limits.seconds)
+        limits = self._within_quota(before, limits)
         message = names.storable(command.strip().replace("\n", " "), 200)
         self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, {"process": this_process()}))
         printing = Printing(lambda stream, text: self._note(actor, path, stream, text))
         hosts = self._store.registry.current().allowed_hosts
         reached: dict[str, Json] = {}
+        until = time.monotonic() + limits.seconds
         try:
             with self._running(path) as beside, self._network(hosts, fence, reached) as network:
                 finished = run(
@@ -215,12 +234,14 @@ class Commands:
             # What they changed in the same folder cannot be told apart.
             about["beside"] = sorted(beside)
         author = Author(actor, RUN, message, about)
-        changed: tuple[Row, ...] = ()
+        left, count = Left(), 0
         try:
-            changed = tuple(self._files.take_in_of(task, author))
-        except WatchroomError as error:
+            until = max(until, time.monotonic() + _LEAST_SECONDS)
+            recorded = self._files.take_in_of(task, author, until=until)
+            left, count = self._left(recorded), len(recorded.changed)
+        except (WatchroomError, OSError) as error:
             # How the command ended is told all the same, and that nobody knows what it changed.
-            reached["unrecorded"] = error.code
+            reached["unrecorded"] = error.code if isinstance(error, WatchroomError) else DiskFailed.code
         told: dict[str, Json] = {
             "stdout": finished.stdout,
             "stderr": finished.stderr,
@@ -229,15 +250,43 @@ class Commands:
             "stopped": finished.stopped,
             "seconds": round(finished.seconds, 3),
             "cut": finished.cut,
+            "left": {name: value for name, value in left._asdict().items() if value},
         }
         detail: dict[str, Json] = {
             "exit_code": finished.exit_code,
             "timed_out": finished.timed_out,
             "stopped": finished.stopped,
-            "changed": len(changed),
+            "changed": count,
             **reached,
         }
-        return Ran(finished, self._end(actor, path, message, told, detail), changed)
+        return Ran(finished, self._end(actor, path, message, told, detail), left)
+
+    def _within_quota(self, recorded: Recorded, limits: Limits) -> Limits:
+        """What a command may use in a folder that is as it was just recorded: in one that holds more than it
+        may, it can remove files and write only short ones. Raises `TaskQuotaExceeded` where it holds twice as
+        much."""
+        quota, usage = self._files.quota, recorded.usage
+        if usage.files >= quota.most_files or usage.bytes >= 2 * quota.bytes:
+            raise TaskQuotaExceeded(**quota.told(usage))
+        return limits._replace(file_bytes=_SHORT_FILE) if quota.is_exceeded_by(usage) else limits
+
+    def _left(self, recorded: Recorded) -> Left:
+        paths = recorded.changed
+        shown: list[str] = []
+        room = _MOST_CHARACTERS
+        for path in paths[:_MOST_CHANGED]:
+            room -= len(path)
+            if room < 0:
+                break
+            shown.append(path)
+        quota = self._files.quota
+        return Left(
+            tuple(shown),
+            len(paths) - len(shown),
+            recorded.pending,
+            recorded.left_out,
+            quota.told(recorded.usage) if quota.is_exceeded_by(recorded.usage) else {},
+        )
 
     def _end_interrupted(self, task: str) -> None:
         """Give each command of a task its last row that ended with the process that ran it."""

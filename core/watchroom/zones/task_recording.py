@@ -1,0 +1,358 @@
+"""What changed in a task's folder, made rows, whoever changed it.
+
+Files are compared by their stamps, and read only where those differ. Rows are committed in batches, between
+which others can write: no writer waits for more than one of them, whatever a command left behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from watchroom import names
+from watchroom.disk import Inspected, Parts, Stamp
+from watchroom.errors import NotText, TooLarge
+from watchroom.model import OUTSIDE, Appended, Draft, Json, Note, Row, Write, timestamp
+from watchroom.sandbox.errors import FolderDenied, LeftOut
+from watchroom.sandbox.files import Scan, TaskFolder, Usage
+from watchroom.zones.outside import EDIT_TOOL
+from watchroom.zones.store import Store
+
+ZONE: Final = "file"
+POINTER: Final = "not kept: no text of at most 10 MB\nsha256 {sha256}\nsize {size}\n"
+"""The content of a row whose file is not kept in the journal; its detail has both, too."""
+UNREAD: Final = "not read: larger than 10 MB, or with holes\nsize {size}\nmodified {modified}\n"
+"""The content of a row whose file is known by its size and times alone, which its detail has, too."""
+BATCH_ROWS: Final = 200
+BATCH_BYTES: Final = 1024 * 1024
+"""At most so many rows, or a text and what follows up to so many bytes, are committed at once."""
+_LEAST_READ: Final = 16 * 1024 * 1024
+"""However little time there is, so many bytes or one batch are looked at, so that it ends some day."""
+_MOST_TOLD: Final = 100
+"""Of so many closed folders there are rows."""
+_SETTLED_AFTER: Final = 1_000_000_000
+"""A file that was changed less than so many nanoseconds ago is looked into again."""
+
+
+class Author(NamedTuple):
+    """Whose changes they are, and the tool by which they were made."""
+
+    actor: str
+    tool: str
+    message: str = ""
+    detail: dict[str, Json] | None = None
+
+
+OUTSIDERS: Final = Author(OUTSIDE, EDIT_TOOL)
+
+
+class Recorded(NamedTuple):
+    """The rows that were made. ``pending``: how many changes may be left for the next time, because there was
+    no more time, or they were going on. ``left_out``: how much no path can name, or may not be looked into;
+    0 where that was told before."""
+
+    rows: list[Row]
+    pending: int
+    left_out: int
+    usage: Usage
+
+    @property
+    def changed(self) -> list[str]:
+        """The paths in the task's folder of the files that have a new version."""
+        return changed_paths(self.rows)
+
+
+def changed_paths(rows: Sequence[Row]) -> list[str]:
+    """Where in their task's folder the files are of which these rows are versions."""
+    return [row.path.partition("/")[2] for row in rows if row.version is not None]
+
+
+class _Content(NamedTuple):
+    """What a row tells of a file: its text or what stands for it; ``checksum`` is empty of one not read."""
+
+    stamp: Stamp
+    text: str
+    checksum: str
+    detail: dict[str, Json]
+
+
+class _Suspect(NamedTuple):
+    """A file that may have changed: its stamp, None where it is gone."""
+
+    path: str
+    parts: Parts
+    stamp: Stamp | None
+    head: Row | None
+
+
+class _Change(NamedTuple):
+    """What is to become a row; ``content`` is None of what is gone."""
+
+    suspect: _Suspect
+    content: _Content | None
+    author: Author
+
+
+class _Known(NamedTuple):
+    """A file that was as its newest row said. Until it is ``settled`` its next change may bear the same time,
+    so it is looked into again."""
+
+    stamp: Stamp
+    seq: int
+    settled: bool
+
+
+class TaskRecorder:
+    """Records one task's folder. May be used from any thread."""
+
+    def __init__(self, store: Store, task: str, folder: TaskFolder) -> None:
+        self.folder = folder
+        self._store = store
+        self.task = task
+        self._known: dict[Parts, _Known] = {}
+        """Of each file what it was when it was last looked into."""
+        self._authors: dict[Parts, tuple[Stamp | None, Author]] = {}
+        """Of what there was no time for: how it was then, and who had changed it."""
+        self._told: set[Parts] = set()
+        """The closed folders of which there are rows."""
+
+    def path(self, parts: Parts) -> str:
+        """Where a file has its rows."""
+        return f"{self.task}/{names.storable('/'.join(parts), names.MAX_PATH_BYTES)}"
+
+    def record(self, author: Author, most: int, until: float | None = None) -> Recorded:
+        """Make rows of all that changed, as made by ``author``; of what cannot be told, rows that say so
+        once. At most ``most`` files are looked at. ``until`` is when to end, by `time.monotonic`: None is
+        never."""
+        scan = self.folder.scan(most)
+        closed = list(scan.closed)
+        left: list[_Suspect] = []
+        changes = self._changes(self._suspects(scan), author, _Budget(until), closed, left)
+        rows: list[Row] = []
+        stale = 0
+        for batch in _batches(changes):
+            made = self._commit(batch)
+            rows += made
+            stale += len(batch) - len(made)
+        self._authors = {each.parts: (each.stamp, self._author_of(each, author)) for each in left}
+        told = self._tell(closed, scan.beyond, author)
+        left_out = len(closed) + len(scan.beyond) if told else 0
+        return Recorded([*rows, *told], len(left) + stale, left_out, scan.usage)
+
+    def record_file(self, parts: Parts, author: Author, commit: Callable[[Draft], Appended]) -> Row | None:
+        """The row of a file as it is on disk, made if there is none yet; None where there never was one. Call
+        it while everyone else is held off. Raises `FolderDenied`."""
+        path = self.path(parts)
+        suspect = _Suspect(path, parts, self.folder.stamp(parts), self._store.journal.head(ZONE, path))
+        if suspect.head is not None and self._is_known(suspect):
+            return suspect.head
+        content = self._content(suspect)
+        if _is_current(suspect.head, content):
+            return suspect.head
+        return commit(_draft(_Change(suspect, content, self._author_of(suspect, author)))).row
+
+    def differing(self, most: int) -> list[str]:
+        """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
+        suspects = self._suspects(self.folder.scan(most))
+        return [each.suspect.path for each in self._changes(suspects, OUTSIDERS, _Budget(None), [], [])]
+
+    def close(self) -> None:
+        self.folder.close()
+
+    def _suspects(self, scan: Scan) -> list[_Suspect]:
+        """What may not be as its newest row says. What is gone comes first: where a folder took a file's
+        place, the file has to go before."""
+        heads = {head.path: head for head in self._store.journal.heads(ZONE, f"{self.task}/")}
+        there: dict[str, _Suspect] = {}
+        for parts, entry in scan.files:
+            path = self.path(parts)
+            if path in there:
+                # A name that is not Unicode, and one that looks as its row would.
+                scan.beyond.append(parts)
+            else:
+                there[path] = _Suspect(path, parts, entry.stamp, heads.pop(path, None))
+        hidden = tuple(self.path(parts) + "/" for parts in scan.closed)
+        gone = [
+            _Suspect(path, tuple(path.split("/")[1:]), None, head)
+            for path, head in heads.items()
+            if not head.deleted and not path.startswith(hidden)
+        ]
+        waiting = [each for each in there.values() if not self._is_known(each)]
+        # What was just looked into comes last, so that each call goes on where there was no time.
+        return [*gone, *sorted(waiting, key=self._was_seen)]
+
+    def _is_known(self, suspect: _Suspect) -> bool:
+        """Whether the file is known, without reading it, to be as its newest row says."""
+        head, stamp = suspect.head, suspect.stamp
+        if head is None or stamp is None:
+            return False
+        is_settled = self._was_seen(suspect) and self._known[suspect.parts].settled
+        return is_settled or _is_of_stamp(head, stamp)
+
+    def _was_seen(self, suspect: _Suspect) -> bool:
+        """Whether the file was as its newest row says when it was last looked into, and has that stamp."""
+        known, head = self._known.get(suspect.parts), suspect.head
+        return known is not None and head is not None and known[:2] == (suspect.stamp, head.seq)
+
+    def _changes(
+        self,
+        suspects: Sequence[_Suspect],
+        author: Author,
+        budget: _Budget,
+        closed: list[Parts],
+        left: list[_Suspect],
+    ) -> Iterator[_Change]:
+        """Those of the suspects that changed, each looked into when it is asked for. ``closed`` is told what
+        could not be, ``left`` what there was no time for."""
+        for number, suspect in enumerate(suspects):
+            if budget.is_spent():
+                left.extend(each for each in suspects[number:] if not self._was_seen(each))
+                return
+            try:
+                if suspect.stamp is None and self.folder.stamp(suspect.parts) is not None:
+                    # It is there, only not where anybody looks.
+                    continue
+                content = self._content(suspect)
+            except FolderDenied:
+                closed.append(suspect.parts)
+                continue
+            budget.count(content)
+            if not _is_current(suspect.head, content):
+                yield _Change(suspect, content, self._author_of(suspect, author))
+            elif content is not None and suspect.head is not None:
+                self._remember(suspect.parts, content.stamp, suspect.head)
+
+    def _content(self, suspect: _Suspect) -> _Content | None:
+        """What a row would tell of the file, None where it is gone. Raises `FolderDenied`."""
+        if suspect.stamp is None:
+            return None
+        found = self.folder.inspect(suspect.parts)
+        return None if found is None else _content(found)
+
+    def _commit(self, batch: Sequence[_Change]) -> list[Row]:
+        """Make rows of the changes that still are as they were found."""
+        current: list[_Change] = []
+
+        def prepare() -> list[Draft]:
+            current.extend(each for each in batch if self._is_as_found(each))
+            return [_draft(each) for each in current]
+
+        rows = [each.row for each in self._store.committer.commit_all(prepare)]
+        for change, row in zip(current, rows, strict=True):
+            if change.content is None:
+                self._known.pop(change.suspect.parts, None)
+            else:
+                self._remember(change.suspect.parts, change.content.stamp, row)
+        return rows
+
+    def _is_as_found(self, change: _Change) -> bool:
+        suspect = change.suspect
+        head = self._store.journal.head(ZONE, suspect.path)
+        if (head and head.seq) != (suspect.head and suspect.head.seq):
+            return False
+        try:
+            return self.folder.stamp(suspect.parts) == (change.content and change.content.stamp)
+        except FolderDenied:
+            return False
+
+    def _remember(self, parts: Parts, stamp: Stamp, row: Row) -> None:
+        if row.version is not None:
+            is_settled = time.time_ns() - stamp.changed > _SETTLED_AFTER
+            self._known[parts] = _Known(stamp, row.seq, is_settled)
+
+    def _author_of(self, suspect: _Suspect, author: Author) -> Author:
+        """Who changed it: of what there was no time for before, whoever had done so then."""
+        stamp, before = self._authors.get(suspect.parts, (None, author))
+        return before if stamp == suspect.stamp else author
+
+    def _tell(self, closed: Sequence[Parts], beyond: Sequence[Parts], author: Author) -> list[Row]:
+        """Say of folders that nobody may look into, and of the first of what no path can name, that they are
+        left out, once."""
+        self._told.intersection_update(closed)
+        new = [parts for parts in closed if parts not in self._told][: _MOST_TOLD - len(self._told)]
+        self._told.update(new)
+        notes = [_note(author, FolderDenied.code, self.path(parts)) for parts in new]
+        if beyond:
+            path = self.path(beyond[0])
+            last = self._store.journal.refused(ZONE, path, limit=1)
+            if not last or last[0].error != LeftOut.code:
+                notes.append(_note(author, LeftOut.code, path, {"count": len(beyond)}))
+        return [each.row for each in self._store.committer.commit_all(lambda: notes)] if notes else []
+
+
+class _Budget:
+    """How long to go on: until a time, but never without having looked at something."""
+
+    def __init__(self, until: float | None) -> None:
+        self._until = until
+        self._files = 0
+        self._bytes = 0
+
+    def count(self, content: _Content | None) -> None:
+        self._files += 1
+        self._bytes += content.stamp.size if content is not None and content.checksum else 0
+
+    def is_spent(self) -> bool:
+        has_begun = self._files >= BATCH_ROWS or self._bytes >= _LEAST_READ
+        return has_begun and self._until is not None and time.monotonic() >= self._until
+
+
+def _batches(changes: Iterator[_Change]) -> Iterator[list[_Change]]:
+    batch: list[_Change] = []
+    size = 0
+    for change in changes:
+        batch.append(change)
+        size += len(change.content.text) if change.content is not None else 0
+        if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _content(found: Inspected) -> _Content:
+    stamp = found.stamp
+    if found.data is None:
+        text = UNREAD.format(size=stamp.size, modified=timestamp(found.modified))
+        times: dict[str, Json] = {"modified": found.modified, "changed": stamp.changed}
+        return _Content(stamp, text, "", {"size": stamp.size, **times})
+    checksum = names.sha256(found.data)
+    try:
+        return _Content(stamp, names.decoded(found.data), checksum, {})
+    except (NotText, TooLarge):
+        pointer: dict[str, Json] = {"sha256": checksum, "size": len(found.data)}
+        return _Content(stamp, POINTER.format(sha256=checksum, size=len(found.data)), checksum, pointer)
+
+
+def _is_current(head: Row | None, content: _Content | None) -> bool:
+    """Whether the file is as its newest row says; both are None where there is none and never was."""
+    if head is None or head.deleted:
+        return content is None
+    if content is None:
+        return False
+    if not content.checksum:
+        return _is_of_stamp(head, content.stamp)
+    detail = head.detail
+    return "changed" not in detail and (detail.get("sha256") or head.sha256) == content.checksum
+
+
+def _is_of_stamp(head: Row, stamp: Stamp) -> bool:
+    """Whether the row is of a file that was not read, of that very size and time."""
+    if '"changed"' not in head.detail_json:
+        return False
+    detail = head.detail
+    return (detail.get("changed"), detail.get("size")) == (stamp.changed, stamp.size)
+
+
+def _draft(change: _Change) -> Write:
+    suspect, content, author = change
+    version = (suspect.head.version or 0) if suspect.head else 0
+    text = None if content is None else content.text
+    detail = {**(author.detail or {}), **(content.detail if content is not None else {})}
+    return Write(author.actor, author.tool, ZONE, suspect.path, text, author.message, version, detail)
+
+
+def _note(author: Author, error: str, path: str, more: dict[str, Json] | None = None) -> Note:
+    detail = {**(author.detail or {}), **(more or {})}
+    return Note(author.actor, author.tool, ZONE, path, "failed", error, author.message, detail=detail)
