@@ -195,6 +195,11 @@ def settles(version: Row, conflict: Row) -> bool:
     return section is None or section == conflict.detail.get("section")
 
 
+def is_same_text(refused: Row, version: Row) -> bool:
+    """Whether a version has the very text that was refused: then nobody has to choose between the two."""
+    return refused.sha256 is not None and refused.sha256 == version.sha256
+
+
 def actor_kind(actor: str) -> ActorKind:
     if actor.startswith(HUMAN_PREFIX):
         return "human"

@@ -48,7 +48,7 @@ def test_show_handoffs(capsys: Captured, team: str) -> None:
 
 def test_show_files(capsys: Captured, team: str) -> None:
     (file,) = printed_json(capsys, "show", team, "files", "--json")
-    assert (file["path"], file["version"], file["author"], file["refused"]) == ("plan.md", 2, "alice", 1)
+    assert (file["path"], file["version"], file["author"], file["conflicts"]) == ("plan.md", 2, "alice", 1)
 
 
 def test_show_documents(capsys: Captured, team: str) -> None:
@@ -80,7 +80,7 @@ def test_show_boards(capsys: Captured, team: str) -> None:
 def test_show_at_an_earlier_row_or_time_shows_that_moment(capsys: Captured, team: str) -> None:
     first = row_of(capsys, team, "collab_write")
     (file,) = printed_json(capsys, "show", team, "files", "--json", "--at", str(first["seq"]))
-    assert (file["version"], file["refused"]) == (1, 0)
+    assert (file["version"], file["conflicts"]) == (1, 0)
     assert printed_json(capsys, "show", team, "needs", "--json", "--at", str(first["seq"])) == []
     assert printed_json(capsys, "show", team, "agents", "--json", "--at", "1999-12-31T00:00:00Z") == []
     (now,) = printed_json(capsys, "show", team, "files", "--json", "--at", "2999-01-01T00:00:00+00:00")

@@ -79,11 +79,25 @@ class ConflictsMachine(RuleBasedStateMachine):
         of_its_agent = {each.number for each in self.refusals() if each.actor == refusal.actor}
         return any(number >= refusal.number for number in of_its_agent & set(later.named))
 
+    def stood(self, at: int) -> bool:
+        """Whether the text refused there was current then, or became so."""
+        refusal = self.done[at]
+        before = [each for each in self.done[:at] if (each.what, each.path) == ("version", refusal.path)]
+        after = [each for each in self.done[at:] if (each.what, each.path) == ("version", refusal.path)]
+        return any(version.text == refusal.text for version in [*before[-1:], *after])
+
     def open(self) -> list[Done]:
+        stood = {
+            (each.actor, each.path): at
+            for at, each in enumerate(self.done)
+            if each.what == "refusal" and self.stood(at)
+        }
         return [
             each
             for at, each in enumerate(self.done)
-            if each.what == "refusal" and not any(self.closes(later, each) for later in self.done[at:])
+            if each.what == "refusal"
+            and at > stood.get((each.actor, each.path), -1)
+            and not any(self.closes(later, each) for later in self.done[at:])
         ]
 
     def versions_since(self, refusal: Done) -> int:

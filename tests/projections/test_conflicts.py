@@ -78,6 +78,27 @@ def test_who_wrote_what_its_refused_text_collides_with_collides_with_itself(
     assert need_text(need, catalogue("en", "watchroom_tui.texts")) == "alice ↔ a newer version of its own"
 
 
+def test_a_refused_text_that_is_current_needs_nobody(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
+) -> None:
+    write(alice, "late", 2)
+    assert conflicts(workspace) == (), "the version that came says the very same"
+    write(alice, "three", 3)
+    ok(bob, "collab_read", filepath=PLAN)
+    refused(bob, "collab_write", filepath=PLAN, content="three", message="m", expected_version=1)
+    assert conflicts(workspace) == (), "it says what stands already"
+    error = refused(workspace.tools_for_human("dana"), "dismiss_conflict", conflict=conflict)["error"]
+    assert error == "conflict_settled"
+
+
+def test_what_an_agent_tried_before_the_text_that_stands_needs_nobody_either(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, charlie: Toolbox, conflict: int
+) -> None:
+    theirs = stale_write(charlie, 1)
+    refused(bob, "collab_write", filepath=PLAN, content="two", message="m", expected_version=1)
+    assert [each.id for each in conflicts(workspace)] == [theirs]
+
+
 def test_agents_collide_apart_and_the_newest_stands_first(
     workspace: Workspace, bob: Toolbox, charlie: Toolbox, conflict: int
 ) -> None:

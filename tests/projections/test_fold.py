@@ -115,14 +115,33 @@ def test_acknowledging_without_reading_first_counts_as_read(
     assert (delivery.sender, delivery.receiver, delivery.filename) == ("alice", "bob", "raw.md")
 
 
-def test_a_file_counts_the_writes_that_were_refused_and_keeps_the_count_over_new_versions(
-    workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
+def test_a_file_counts_its_open_conflicts(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, charlie: Toolbox, conflict: int
 ) -> None:
     stale_write(bob, 1)
+    stale_write(charlie, 1)
     write(alice, "three", 2)
     write(alice, "one", 0, "b.md")
-    files = folded(workspace.journal).files
-    assert [(file.path, file.head.version, file.refused) for file in files] == [("b.md", 1, 0), (PLAN, 3, 2)]
+    fold = Fold(workspace.journal.content)
+    fold.apply(workspace.journal.rows())
+    before = fold.model().files
+    assert [(file.path, file.head.version, file.conflicts) for file in before] == [
+        ("b.md", 1, 0),
+        (PLAN, 3, 2),
+    ]
+    ok(
+        workspace.tools_for_human("dana"),
+        "dismiss_conflict",
+        conflict=folded(workspace.journal).conflicts[0].id,
+    )
+    write(bob, "four", 3)
+    fold.apply(workspace.journal.rows(fold.seq))
+    after = fold.model().files
+    assert [(file.path, file.head.version, file.conflicts) for file in after] == [
+        ("b.md", 1, 0),
+        (PLAN, 4, 0),
+    ]
+    assert after[0] is before[0]
 
 
 def test_a_refused_first_write_makes_no_file(workspace: Workspace, alice: Toolbox) -> None:

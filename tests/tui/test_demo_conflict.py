@@ -41,7 +41,7 @@ def check(workspace: Workspace, root: Path) -> None:
     assert head is not None
     assert (head.version, head.actor, head.tool) == (3, "human:dana", "resolve_conflict")
     assert head.message == (
-        "Two nights, and half the fare for nurses (writer)"
+        "2 from writer, 2 from analyst: Two nights, and half the fare for nurses (writer)"
         " + Earlier, and cheaper at first. A person should decide (analyst)"
     )
     text = workspace.journal.content(head.seq) or ""

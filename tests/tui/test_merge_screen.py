@@ -9,7 +9,7 @@ from textual.widgets import OptionList
 from tui.driving import MIDDLE, NARROW, Desk, dashboard
 from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.merge import joined
+from watchroom.merge import joined, unresolved_text
 from watchroom_tui.widgets.editor import Editor
 
 
@@ -77,6 +77,47 @@ async def test_keys_decide_region_by_region_or_for_the_whole_file(
             ]
         )
         assert joined(hand.merging.regions) == wanted
+
+
+async def test_the_mode_for_the_whole_file_shows_and_ends(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace, size=NARROW) as desk:
+        hand = await opens_merge(desk)
+        result = desk.app.screen.query_one("#result")
+        for key in ("a", "escape"):
+            await desk.press("a")
+            await desk.sees("FOR THE WHOLE FILE")
+            await desk.sees("the next choice goes for the whole file")
+            assert result.has_class("-armed")
+            await desk.press(key)
+            await desk.sees_no("FOR THE WHOLE FILE")
+            assert not result.has_class("-armed")
+        await desk.press("c")
+        assert hand.left == 1, "one region was decided, not the whole file"
+
+
+async def test_the_whole_file_asks_before_it_replaces_what_was_decided(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    collide(alice, bob)
+    async with dashboard(workspace) as desk:
+        hand = await opens_merge(desk)
+        await desk.press("c", "a", "i")
+        await desk.sees("1 of 2 conflicts are decided already")
+        await desk.press("n")
+        await desk.until(lambda: desk.place == "merge", "the merge")
+        assert hand.left == 1
+        assert "first, said alice\n" in unresolved_text(hand.merging.regions)
+        await desk.press("a", "c")
+        await desk.sees("all decided")
+        await desk.press("a", "i")
+        await desk.sees("2 of 2 conflicts are decided already")
+        await desk.press("y")
+        await desk.until(lambda: "said alice" not in joined(hand.merging.regions), "all of bob's")
+        await desk.press("u")
+        await desk.until(lambda: "said bob" not in joined(hand.merging.regions), "as it was before")
 
 
 async def test_the_base_is_hidden_and_shown(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merge.triples import triple
 from watchroom.merge import CHOICES, Choice, joined, merge, moved_on
-from watchroom_tui.merging import Layout, Merging, below, beside
+from watchroom_tui.merging import Layout, Merging, below, beside, count_taken
 
 BASE = "a\nb\nc\nd\ne\nf\ng\n"
 CURRENT = "a\nB\nc\nD current\ne\nF current\ng\n"
@@ -23,6 +23,14 @@ def merging() -> Merging:
 def test_a_merge_begins_at_its_first_conflict(merging: Merging) -> None:
     assert merging.regions[merging.at].current == ("D current\n",)
     assert len(merging.open) == 2
+
+
+def test_what_was_taken_is_counted_from_each_side(merging: Merging) -> None:
+    assert count_taken(merging.regions) == {"current": 1}
+    merging.take("both_incoming_first")
+    merging.take("incoming")
+    assert count_taken(merging.regions) == {"current": 1, "both": 1, "incoming": 1}
+    assert (merging.conflicts, merging.overwritten_by("incoming")) == (2, 1)
 
 
 def test_a_choice_leads_to_the_next_conflict_and_the_last_one_stays(merging: Merging) -> None:

@@ -23,16 +23,19 @@ async def test_a_conflict_with_two_regions_is_resolved_in_five_key_presses(
         await is_asked_for_a_message(desk)
         await desk.sees("+ last, said bob")
         await desk.press("enter")
-        await desk.is_told("plan.md is version 3 now. The conflict with bob is settled.")
+        await desk.is_told(
+            "plan.md is version 3 now: 1 from alice, 2 from bob. The conflict with bob is settled."
+        )
         head = workspace.journal.head("collab", PLAN)
         assert head is not None
         assert (head.version, head.base, head.actor, head.tool) == (3, 2, "human:dana", "resolve_conflict")
-        assert head.message == "alice's words (alice) + bob's words (bob)"
+        assert head.message == "1 from alice, 2 from bob: alice's words (alice) + bob's words (bob)"
         assert head.detail == {"resolves": [refused]}
         assert workspace.journal.content(head.seq) == on_disk(root) == DECIDED
         await desk.has_taken_in(workspace)
         assert desk.model.needs == ()
         assert desk.place == "files"
+        await desk.until(lambda: desk.cursor("versions").seq == head.seq, "the version that was committed")
         assert workspace.verify() == []
 
 
@@ -209,6 +212,34 @@ async def test_an_agent_that_recovers_by_itself_leaves_the_person_nothing_to_set
         await desk.settle()
         assert desk.place == "merge"
         assert workspace.journal.last_seq() == rows
+
+
+async def test_a_version_with_the_very_text_that_was_refused_leaves_nothing_to_settle(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    write(alice, "one\n", 0)
+    write(alice, "two\n", 1)
+    stale_write(bob, "late\n", 1)
+    async with dashboard(workspace) as desk:
+        await opens_merge(desk)
+        write(alice, "late\n", 2)
+        await desk.is_told("version 3 has the very text of bob")
+        await desk.press("escape")
+        await desk.until(lambda: desk.place == "files", "the files")
+        await desk.until(lambda: not desk.model.needs, "nothing that waits")
+        await desk.sees("same text as v3")
+        await desk.sees_no("⚔")
+
+
+async def test_a_conflict_that_was_settled_is_not_counted_in_the_list_of_files(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    conflict = stale_write_of_one_line(alice, bob)
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("4", "files")
+        await desk.sees("⚔1")
+        ok(workspace.tools_for_human("dana"), "dismiss_conflict", conflict=conflict)
+        await desk.sees_no("⚔")
 
 
 async def test_what_an_agent_wrote_after_the_merge_began_is_not_settled_with_it(

@@ -306,6 +306,8 @@ class WatchroomApp(App[None]):
         focused = self.focused
         if isinstance(focused, LineList) and focused.clear_filter():
             return
+        if isinstance(self.screen, Room) and self.screen.end_mode():
+            return
         if len(self.screen_stack) > 1:
             await self._leave_screen()
         elif self.room and self.room.step_back():

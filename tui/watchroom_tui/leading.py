@@ -74,6 +74,13 @@ class Guide:
         else:
             app.tell(app.words("files.in_the_past"), "warning")
 
+    def to_version(self, path: str, version: int) -> None:
+        """To this version of a shared file, as soon as it is shown; only where the files are shown."""
+        from watchroom_tui.screens.files import FilesRoom
+
+        if isinstance(self._app.room, FilesRoom):
+            self._app.room.go_to_version(path, version)
+
     async def to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
         """Go to the room of the agents, and to this one or its rows."""
         from watchroom_tui.screens.agents import AgentsRoom

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 from watchroom.merge import Choice, Region, Regions, choose, choose_everywhere, left_open
+
+Taken: TypeAlias = Literal["current", "incoming", "both", "neither", "edited"]
+TAKEN: Final[tuple[Taken, ...]] = get_args(Taken)
 
 MOST_STEPS: Final = 200
 """So many steps can be undone."""
@@ -53,6 +57,18 @@ class Merging:
         if self.at < len(self._regions) and self._regions[self.at].kind != "unchanged":
             self.do(choose(self._regions, self.at, choice))
             self._go_on()
+
+    def overwritten_by(self, choice: Choice) -> int:
+        """How many decided conflicts `take_everywhere` would decide otherwise."""
+        conflicts = [each for each in self._regions if each.kind == "conflict"]
+        return sum(
+            each.choice not in (None, choice) or bool(each.is_open and each.text) for each in conflicts
+        )
+
+    @property
+    def conflicts(self) -> int:
+        """How many conflicts there are, decided or not."""
+        return sum(each.kind == "conflict" for each in self._regions)
 
     def take_everywhere(self, choice: Choice) -> None:
         """Choose for every conflict of the file."""
@@ -133,6 +149,18 @@ class Merging:
         waiting = self.open
         if waiting and self.at not in waiting:
             self.at = next((index for index in waiting if index > self.at), waiting[0])
+
+
+def count_taken(regions: Regions) -> Mapping[Taken, int]:
+    """How many of the changes in ``regions`` were taken from each side, from both, from neither, or written
+    by hand. What both sides changed alike is not counted: there was nothing to choose."""
+    counts: Counter[Taken] = Counter()
+    for each in regions:
+        if each.choice is not None:
+            counts["both" if each.choice == "both_incoming_first" else each.choice] += 1
+        elif each.kind == "current" or each.kind == "incoming":
+            counts[each.kind] += 1
+    return counts
 
 
 def _size(region: Region) -> int:

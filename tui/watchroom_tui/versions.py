@@ -61,6 +61,25 @@ def read_pair(journal: Journal, row: Row, other: Row | None) -> Pair:
     return Pair(journal.version(row.zone, row.path, base) if base else None, row)
 
 
+def same_texts(timeline: Iterable[Row]) -> dict[int, int]:
+    """The refused rows of a timeline, newest first, whose very text a version has: by their numbers, the
+    newest such version that they met or that came after them."""
+    newest: dict[str, int] = {}
+    found: dict[int, int] = {}
+    waiting: list[Row] = []
+    for row in timeline:
+        if row.version is None:
+            waiting.append(row)
+        elif row.sha256 is not None:
+            newest.setdefault(row.sha256, row.version)
+    for row in waiting:
+        version = newest.get(row.sha256 or "", 0)
+        met = row.detail.get("current", row.base)
+        if version and isinstance(met, int) and version >= met:
+            found[row.seq] = version
+    return found
+
+
 def read_texts(journal: Journal, pair: Pair) -> Texts:
     """The texts of both, whole and as lines. Raises `Unreadable`."""
     old = read_text(journal, pair.old) if pair.old is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
-from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, Json, Row, Zone, settles
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, Json, Row, Zone, is_same_text, settles
 
 ConflictKind: TypeAlias = Literal["write", "outside"]
 
@@ -62,10 +62,11 @@ class Conflicts:
     """The open conflicts of the shared files and boards, at most one for each agent and file.
 
     A refused write of an agent opens one, as does an edit made by hand. It closes by the agent's own next
-    version of the file, by a person's version, or by a person's dismissal or revert, and by nothing else. A
-    person's version that names what it resolves closes only that; what the same agent wrote after the named
-    row stays open, for the person has not seen it. A person whose write is refused sees it at once, so that
-    opens nothing.
+    version of the file, by a person's version, dismissal or revert, or by anybody's version with the very
+    text that was refused, and by nothing else. A refused text that is current already opens none. A person's
+    version that names what it resolves closes only that; what the same agent wrote after the named row stays
+    open, for the person has not seen it. A person whose write is refused sees it at once, so that opens
+    nothing.
     """
 
     def __init__(self) -> None:
@@ -96,6 +97,10 @@ class Conflicts:
 
     def _refuse(self, row: Row, head: Row | None) -> None:
         place = _place(row)
+        if head is not None and is_same_text(row, head):
+            if (place, row.actor) in self._open:
+                self._close(place, [row.actor])
+            return
         refusals = self._refusals.setdefault(place, {}).setdefault(row.actor, [])
         refusals.append(_Refusal(row, _version(head)))
         self._open.pop((place, row.actor), None)
@@ -110,6 +115,10 @@ class Conflicts:
             self._settle(place, named, row)
         else:
             self._close(place, [who for who, each in waiting.items() if settles(row, each[-1].row)])
+        of_file = self._refusals.get(place, {}).values()
+        alike = [each.row.seq for refusals in of_file for each in refusals if is_same_text(each.row, row)]
+        if alike:
+            self._settle(place, alike, row)
         for actor, refusals in self._refusals.get(place, {}).items():
             self._open[place, actor] = _conflict(refusals, row)
             self._changed = True

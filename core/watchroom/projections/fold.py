@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from watchroom.errors import ConfigInvalid
 from watchroom.model import OUTSIDE, Outcome, Row, is_step
 from watchroom.projections.buffers import Buffers
-from watchroom.projections.conflicts import Conflicts
+from watchroom.projections.conflicts import Conflict, Conflicts
 from watchroom.projections.model import (
     BUCKETS,
     AgentView,
@@ -126,8 +126,8 @@ class Fold:
             deliveries=tuple(reversed(self._deliveries.values()))
             if "deliveries" in self._changed
             else before.deliveries,
-            files=tuple(file for _, file in sorted(self._files.items()))
-            if "files" in self._changed
+            files=self._files_with(conflicts)
+            if "files" in self._changed or conflicts is not before.conflicts
             else before.files,
             documents=tuple(document for _, document in sorted(self._documents.items()))
             if "documents" in self._changed
@@ -145,6 +145,14 @@ class Fold:
         )
         self._changed.clear()
         return self._model
+
+    def _files_with(self, conflicts: tuple[Conflict, ...]) -> tuple[SharedFile, ...]:
+        """The shared files by path, each with the number of its open conflicts."""
+        counts = Counter(each.path for each in conflicts if each.zone == "collab")
+        for path, file in self._files.items():
+            if file.conflicts != counts[path]:
+                self._files[path] = file._replace(conflicts=counts[path])
+        return tuple(file for _, file in sorted(self._files.items()))
 
     def _apply_to_agent(self, row: Row) -> None:
         view = self._agents.get(row.actor)
@@ -197,27 +205,18 @@ class Fold:
         self._society.register(config.agents.values())
 
     def _apply_to_file(self, row: Row) -> None:
-        known = self._files.get(row.path)
         if row.version is not None:
-            self._files[row.path] = SharedFile(row.path, row, known.refused if known else 0)
-        elif known is not None and row.outcome == "conflict":
-            self._files[row.path] = known._replace(refused=known.refused + 1)
-        else:
-            return
-        self._changed.add("files")
+            self._files[row.path] = SharedFile(row.path, row)
+            self._changed.add("files")
 
     def _apply_to_board(self, row: Row) -> None:
-        known = self._boards.get(row.path)
-        if row.version is not None:
-            before = known or BoardView(row.path, row)
-            writers = before.writers
-            if not writers or writers[0] != row.actor:
-                writers = (row.actor, *(each for each in writers if each != row.actor))
-            self._boards[row.path] = before._replace(head=row, writers=writers)
-        elif known is not None and row.outcome == "conflict":
-            self._boards[row.path] = known._replace(refused=known.refused + 1)
-        else:
+        if row.version is None:
             return
+        known = self._boards.get(row.path) or BoardView(row.path, row)
+        writers = known.writers
+        if not writers or writers[0] != row.actor:
+            writers = (row.actor, *(each for each in writers if each != row.actor))
+        self._boards[row.path] = known._replace(head=row, writers=writers)
         self._changed.add("boards")
 
     def _apply_to_lease(self, row: Row) -> None:

@@ -111,20 +111,18 @@ class Delivery(NamedTuple):
 
 
 class SharedFile(NamedTuple):
-    """A collaborative file: its current version, and how many writes to it were refused."""
+    """A collaborative file: its current version, and how many open conflicts it has."""
 
     path: str
     head: Row
-    refused: int = 0
+    conflicts: int = 0
 
 
 class BoardView(NamedTuple):
-    """A whiteboard that was written: its current version, how many writes were refused, and who wrote it, the
-    last coming first."""
+    """A whiteboard that was written: its current version, and who wrote it, the last coming first."""
 
     name: str
     head: Row
-    refused: int = 0
     writers: tuple[str, ...] = ()
 
 

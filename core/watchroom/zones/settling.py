@@ -5,7 +5,7 @@ Each is a row that names the conflicts by their numbers, so an agent can be told
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from watchroom import names
@@ -21,6 +21,7 @@ from watchroom.model import (
     Row,
     Write,
     Zone,
+    is_same_text,
     settles,
 )
 from watchroom.zones import boards, collab
@@ -33,6 +34,7 @@ _READ_TOOLS: Final[Mapping[Zone, tuple[str, str]]] = {
     "collab": (collab.READ_TOOL, collab.READ_OLD_TOOL),
     "board": (boards.READ_TOOL, boards.READ_OLD_TOOL),
 }
+_PAGE: Final = 100
 
 
 class Settling:
@@ -129,19 +131,38 @@ class Settling:
 
     def _is_settled(self, conflict: Row) -> bool:
         """Whether the conflict is closed, by the rules of `projections.conflicts`."""
+        if any(self._stands(row) for row in self._refused_since(conflict)):
+            return True
         for settling in self._store.journal.settled(conflict.zone, conflict.path, after=conflict.seq):
             named = [number for number in _named(settling) if number >= conflict.seq]
             if any(self._conflict(number).actor == conflict.actor for number in named):
                 return True
-        current = conflict.detail.get("current", conflict.base)
-        versions = self._store.journal.history(
-            conflict.zone, conflict.path, after_version=current if isinstance(current, int) else 0
-        )
         return any(
             "resolves" not in version.detail and settles(version, conflict)
-            for version in versions
+            for version in self._versions_from(conflict)
             if version.seq > conflict.seq
         )
+
+    def _versions_from(self, refused: Row) -> list[Row]:
+        """The version that a refused text met, and those after it."""
+        met = refused.detail.get("current", refused.base)
+        after = max(0, met - 1) if isinstance(met, int) else 0
+        return self._store.journal.history(refused.zone, refused.path, after_version=after)
+
+    def _stands(self, refused: Row) -> bool:
+        """Whether the very text that was refused was current then, or became so."""
+        return any(is_same_text(refused, version) for version in self._versions_from(refused))
+
+    def _refused_since(self, conflict: Row) -> Iterator[Row]:
+        """The refused texts of the conflict's actor from the conflict on, newest first: the newest counts."""
+        before = None
+        while rows := self._store.journal.refused(conflict.zone, conflict.path, before=before, limit=_PAGE):
+            for row in rows:
+                if row.seq < conflict.seq:
+                    return
+                if row.outcome == "conflict" and row.actor == conflict.actor:
+                    yield row
+            before = rows[-1].seq
 
 
 def _named(settling: Row) -> list[int]:

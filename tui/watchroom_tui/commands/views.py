@@ -75,7 +75,7 @@ def _files(model: Model, words: Catalogue, time: FormatTime) -> Table:
             "path": each.path,
             "version": each.head.version,
             "author": each.head.actor,
-            "refused": each.refused,
+            "conflicts": each.conflicts,
             "time": time(each.head.time),
         }
         for each in model.files

@@ -71,6 +71,7 @@ class FilesRoom(Room):
         self._pair: Pair | None = None
         self._compared: Compared | None = None
         self._wanted_seq: int | None = None
+        self._wanted_version: tuple[str, int] | None = None
         self._checked: dict[int, str] = {}
         self._checked_files = False
 
@@ -88,6 +89,7 @@ class FilesRoom(Room):
 
     def show_model(self, model: Model) -> None:
         self.shared.show(model.files)
+        self._seek_version()
         self._show_versions()
         if self.watchroom.workspace is not None and not self._checked_files and self.timeline.items:
             self.check_versions(anew=True)
@@ -103,6 +105,20 @@ class FilesRoom(Room):
         self._shown_file = None
         self._show_versions()
         self.front(self.timeline)
+
+    def go_to_version(self, path: str, version: int) -> None:
+        """To a version that was committed just now: it may come only with the next model."""
+        self._wanted_version = path, version
+        self.front(self.timeline)
+        self.show_model(self.watchroom.model)
+
+    def _seek_version(self) -> None:
+        if self._wanted_version is None:
+            return
+        path, version = self._wanted_version
+        head = next((each.head for each in self.shared.items if each.path == path), None)
+        if head is not None and (head.version or 0) >= version and self.shared.move_to(path):
+            self._shown_file = None
 
     @property
     def need_at_hand(self) -> Need | None:
@@ -177,6 +193,12 @@ class FilesRoom(Room):
     async def load_versions(self, file: SharedFile) -> None:
         journal, as_of = self.watchroom.journal, self.watchroom.model.seq
         self.timeline.show(await asyncio.to_thread(read_timeline, journal, file.head, as_of))
+        if self._wanted_version is not None:
+            path, version = self._wanted_version
+            mine = [row for row in self.timeline.items if row.path == path and row.version == version]
+            if mine:
+                self.timeline.move_to(mine[0].seq)
+                self._wanted_version = None
         if self._wanted_seq is not None:
             self.timeline.move_to(self._wanted_seq)
             self._wanted_seq = None

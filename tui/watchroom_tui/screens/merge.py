@@ -11,11 +11,12 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widget import Widget
 from watchroom.merge import Choice, edited, unresolved_text
-from watchroom.model import Row
+from watchroom.model import Row, is_same_text
 from watchroom.projections import BoardView, Conflict, Model, SharedFile
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.merge_in_hand import MergeInHand, take_up
+from watchroom_tui.screens.question import QuestionScreen
 from watchroom_tui.screens.room import Room
 from watchroom_tui.screens.settling import Settling
 from watchroom_tui.widgets.drawn import content
@@ -101,7 +102,7 @@ class MergeScreen(Room):
             return
         if model.conflicts is not self._conflicts:
             self._conflicts = model.conflicts
-            self._see_whether_it_waits(model.conflicts)
+            self._see_whether_it_waits(model)
         heads = model.files if self._row.zone == "collab" else model.boards
         if heads is self._heads:
             return
@@ -110,21 +111,29 @@ class MergeScreen(Room):
         if head is not None and head != self._hand.sides.current:
             self.catch_up()
 
-    def _see_whether_it_waits(self, conflicts: tuple[Conflict, ...]) -> None:
+    def _see_whether_it_waits(self, model: Model) -> None:
         """Others may settle the conflict, or add to it, while the person decides."""
         hand, app = self._hand, self.watchroom
         if hand is None:
             return
         row = self._row
-        mine = hand.conflict_among(conflicts)
+        mine = hand.conflict_among(model.conflicts)
         if mine is None and not hand.is_settled and not hand.sides.is_own:
             hand.is_settled = True
-            app.tell(app.words("merge.settled", path=row.path, author=row.actor))
+            same = self._version_with_its_text(model)
+            key = "merge.settled" if same is None else "merge.alike"
+            app.tell(app.words(key, path=row.path, author=row.actor, version=same))
         elif mine is not None and mine.id > hand.newest:
             hand.newest = mine.id
             key = "merge.again_outside" if hand.sides.is_outside else "merge.again"
             app.tell(app.words(key, author=row.actor), "warning")
         self.query_one(MergeTitle).show(hand, for_all=self._for_all)
+
+    def _version_with_its_text(self, model: Model) -> int | None:
+        """The current version, if it has the very text that is to be merged."""
+        shared = model.files if self._row.zone == "collab" else model.boards
+        head = next((each.head for each in shared if each.head.path == self._row.path), None)
+        return head.version if head is not None and is_same_text(self._row, head) else None
 
     @work(group="merge")
     async def catch_up(self) -> None:
@@ -173,6 +182,14 @@ class MergeScreen(Room):
             pane.entitle(titles[pane.id or "result"])
         self._show_regions()
 
+    def _arm(self, for_all: bool) -> None:
+        """Let the next choice go for the whole file, or for one region again, and show which."""
+        self._for_all = for_all
+        result = self.query_one(ResultPane)
+        result.set_class(for_all, "-armed")
+        result.entitle(self.watchroom.words("merge.whole_file_result" if for_all else "merge.result"))
+        self._show_regions()
+
     def _show_regions(self) -> None:
         if self._hand is None:
             return
@@ -208,17 +225,45 @@ class MergeScreen(Room):
     def action_take(self, choice: Choice) -> None:
         if self._hand is None:
             return
-        if self._for_all:
-            self._for_all = False
-            self._hand.merging.take_everywhere(choice)
-        else:
+        if not self._for_all:
             self._hand.merging.take(choice)
+        elif self._hand.merging.overwritten_by(choice):
+            self._take_everywhere(choice)
+            return
+        else:
+            self._hand.merging.take_everywhere(choice)
+            self._arm(False)
         self._show_regions()
         self._reveal()
 
+    @work(group="settle")
+    async def _take_everywhere(self, choice: Choice) -> None:
+        """Ask first: some conflicts are decided otherwise."""
+        hand, words = self._hand, self.watchroom.words
+        if hand is None or self._is_settling:
+            return
+        self._is_settling = True
+        try:
+            merging = hand.merging
+            question = words(
+                "merge.whole_file_question", count=merging.overwritten_by(choice), all=merging.conflicts
+            )
+            title = words("merge.whole_file_title")
+            if await self.app.push_screen_wait(QuestionScreen(title, question)):
+                hand.merging.take_everywhere(choice)
+            self._arm(False)
+            self._reveal()
+        finally:
+            self._is_settling = False
+
     def action_whole_file(self) -> None:
-        self._for_all = not self._for_all
-        self._show_regions()
+        self._arm(not self._for_all)
+
+    def end_mode(self) -> bool:
+        was_armed = self._for_all
+        if was_armed:
+            self._arm(False)
+        return was_armed
 
     def action_step(self, by: int) -> None:
         if self._hand is not None:

@@ -153,6 +153,10 @@ class Room(AtWork[None]):
         pane.focus()
         return True
 
+    def end_mode(self) -> bool:
+        """End what the last key began and the next would finish; False if there is no such thing."""
+        return False
+
     def _put_in_front(self, pane: Widget) -> None:
         for each in self.query(".pane, .group"):
             each.set_class(each in pane.ancestors_with_self, "-front")

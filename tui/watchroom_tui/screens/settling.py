@@ -12,6 +12,7 @@ from watchroom.model import Json
 
 from watchroom_tui.comparing import Compared, Comparison
 from watchroom_tui.merge_in_hand import MergeInHand
+from watchroom_tui.merging import TAKEN, Taken, count_taken
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.commit import CommitScreen, PreviewScreen
 from watchroom_tui.screens.question import QuestionScreen
@@ -52,7 +53,7 @@ class Settling:
         if not self._can_act():
             return
         sides, regions = hand.sides, hand.merging.regions
-        result, is_current = await asyncio.to_thread(_decided, regions)
+        result, is_current, taken = await asyncio.to_thread(_decided, regions)
         if not has_text and not result:
             self._tell_of_no_text()
             return
@@ -60,14 +61,16 @@ class Settling:
             await (self.revert() if sides.is_outside else self.dismiss())
             return
         message = await app.push_screen_wait(
-            CommitScreen(await self._changes(), self._title(), self.proposed_message())
+            CommitScreen(await self._changes(), self._title(), self._proposed_message(taken))
         )
         if message is None:
             return
+        said = self._taken_text(taken)
         if sides.is_own:
             self._end(
                 "whiteboard_write",
                 "merge.committed",
+                said,
                 board=sides.incoming.path,
                 content=result,
                 message=message,
@@ -77,6 +80,7 @@ class Settling:
         self._end(
             "resolve_conflict",
             "merge.committed",
+            said,
             filepath=sides.incoming.path,
             content=result,
             message=message,
@@ -95,7 +99,7 @@ class Settling:
                 self._app.merges.pop(row.seq, None)
                 self._app.show_model()
         elif self._waits() and self._can_act() and await self._asks("dismiss"):
-            self._end("dismiss_conflict", "merge.dismissed", conflict=row.seq)
+            self._end("dismiss_conflict", "merge.dismissed", "", conflict=row.seq)
 
     async def revert(self) -> None:
         """Put the file back as the journal has it, where it was changed by hand."""
@@ -103,17 +107,29 @@ class Settling:
         if not self._hand.sides.is_outside:
             self._tell("merge.nothing_to_revert")
         elif self._waits() and self._can_act() and await self._asks("revert"):
-            self._end("revert_outside_edit", "merge.reverted", filepath=row.path, conflict=row.seq)
+            self._end("revert_outside_edit", "merge.reverted", "", filepath=row.path, conflict=row.seq)
 
-    def proposed_message(self) -> str:
-        """What both sides meant, each with who meant it."""
+    def _proposed_message(self, taken: Mapping[Taken, int]) -> str:
+        """What was taken, and what both sides meant, each with who meant it."""
         sides = self._hand.sides
         parts = [
             f"{row.message} ({row.actor})" if row.message else row.actor
             for row in (sides.current, sides.incoming)
             if row is not None
         ]
-        return safe(" + ".join(parts))[:MOST_MESSAGE]
+        meant = " + ".join(parts)
+        return safe(self._words("merge.proposed", taken=self._taken_text(taken), meant=meant))[:MOST_MESSAGE]
+
+    def _taken_text(self, taken: Mapping[Taken, int]) -> str:
+        """How many changes were taken from whom. Not safe yet."""
+        sides, words = self._hand.sides, self._words
+        current = sides.current.actor if sides.current else ""
+        named = [
+            words(f"merge.taken.{which}", count=taken[which], current=current, incoming=sides.incoming.actor)
+            for which in TAKEN
+            if taken.get(which)
+        ]
+        return words("merge.taken.separator").join(named) or words("merge.taken.none")
 
     async def _changes(self) -> Comparison:
         """From the version that stands to the result so far."""
@@ -157,9 +173,10 @@ class Settling:
         title = words(f"merge.{what}_title")
         return await self._screen.app.push_screen_wait(QuestionScreen(title, question))
 
-    def _end(self, tool: str, key: str, **arguments: Json) -> None:
-        """Call ``tool``, and say ``key`` when it has done. Goes on though the screen or the dashboard is left
-        meanwhile: so it begins here and not in a worker, which might be ended before its first step."""
+    def _end(self, tool: str, key: str, taken: str, **arguments: Json) -> None:
+        """Call ``tool``, and say ``key`` when it has done, with what was ``taken``. Goes on though the screen
+        or the dashboard is left meanwhile: so it begins here and not in a worker, which might be ended before
+        its first step."""
         app = self._app
         if app.workspace is None:
             raise RuntimeError("there is no workspace to act on")
@@ -167,17 +184,21 @@ class Settling:
         tools = app.workspace.tools_for_human(app.person)
         call = partial(tools.dispatch_tool_call, tool, arguments)
         answer = asyncio.get_running_loop().run_in_executor(None, call)
-        app.run_worker(self._tell_the_end(answer, key), group="ending")
+        app.run_worker(self._tell_the_end(answer, key, taken), group="ending")
 
-    async def _tell_the_end(self, coming: Awaitable[Mapping[str, Json]], key: str) -> None:
+    async def _tell_the_end(self, coming: Awaitable[Mapping[str, Json]], key: str, taken: str) -> None:
         hand, app = self._hand, self._app
         answer = await asyncio.shield(coming)
         hand.is_ending, hand.is_over = False, bool(answer["success"])
         if hand.is_over:
             row = hand.sides.incoming
             app.merges.pop(row.seq, None)
-            version = str(answer.get("version"))
-            app.tell(self._words(key, path=row.path, author=row.actor, version=version))
+            version = answer.get("version")
+            app.tell(self._words(key, path=row.path, author=row.actor, version=version, taken=taken))
+            if isinstance(version, int) and row.zone == "collab" and app.screen is self._screen:
+                app.show_model()
+                app.guide.to_version(row.path, version)
+                return
         elif answer.get("is_conflict"):
             self._tell("merge.not_committed")
         else:
@@ -189,7 +210,7 @@ class Settling:
         self._app.tell(self._words(key, **values), "warning")
 
 
-def _decided(regions: Regions) -> tuple[str, bool]:
-    """The text that was decided on, and whether it is what stands."""
+def _decided(regions: Regions) -> tuple[str, bool, Mapping[Taken, int]]:
+    """The text that was decided on, whether it is what stands, and how many changes were taken from whom."""
     result = joined(regions)
-    return result, result == current_text(regions)
+    return result, result == current_text(regions), count_taken(regions)

@@ -217,14 +217,14 @@ class SharedFileList(LineList[SharedFile]):
         return item.path
 
     def look_of(self, item: SharedFile) -> Hashable:
-        return (item.head.seq, item.refused, self.age_of(item.head))
+        return (item.head.seq, item.conflicts, self.age_of(item.head))
 
     def line(self, item: SharedFile, width: int) -> Line:
         rest = max(8, width - 31)
         return [
             Span(" " + fit_path(safe(item.path), rest)),
             Span(fit(f"v{item.head.version}", 6, "right"), "ok"),
-            Span(fit(f"⚔{item.refused}" if item.refused else "", 4, "right"), "error"),
+            Span(fit(f"⚔{item.conflicts}" if item.conflicts else "", 4, "right"), "error"),
             Span(" " + fit(safe(item.head.actor), 12), agent_class(item.head.actor)),
             Span(fit(age(item.head.time, now_of(self)), 6, "right"), "dim"),
         ]

@@ -36,7 +36,7 @@ class MergeTitle(Drawn):
             key = "merge.deleted_title" if sides.is_deletion else "merge.no_text_title"
             self._right = Span(f"✎ {words(key)} ", "warning")
         elif for_all:
-            self._right = Span(f"{words('merge.whole_file')} ", "accent")
+            self._right = Span(f"{words('merge.whole_file')} ", "warning")
         elif hand.left:
             number = stops.index(merging.at) + 1 if merging.at in stops else 0
             at = words("merge.region", number=number, count=len(stops))

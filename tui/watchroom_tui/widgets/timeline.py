@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
 from watchroom.model import Row
@@ -13,6 +13,7 @@ from watchroom_tui.columns import age, fit, size
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span, width_of
 from watchroom_tui.theme import agent_class
+from watchroom_tui.versions import same_texts
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.wording import now_of, words_of
 
@@ -34,6 +35,7 @@ class Timeline(LineList[Row]):
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._marked: Row | None = None
         self._broken: Mapping[int, str] = {}
+        self._same: Mapping[int, int] = {}
 
     @property
     def marked(self) -> Row | None:
@@ -45,6 +47,11 @@ class Timeline(LineList[Row]):
         self._retitle()
         self._redraw_changed()
 
+    def show(self, items: Sequence[Row]) -> None:
+        if items is not self.items:
+            self._same = same_texts(items)
+        super().show(items)
+
     def show_broken(self, broken: Mapping[int, str]) -> None:
         """Say of these rows, by their numbers, what is wrong with them."""
         self._broken = broken
@@ -55,7 +62,7 @@ class Timeline(LineList[Row]):
 
     def look_of(self, item: Row) -> Hashable:
         is_marked = self._marked is not None and item.seq == self._marked.seq
-        return (item.seq, self.age_of(item), is_marked, self._broken.get(item.seq))
+        return (item.seq, self.age_of(item), is_marked, self._broken.get(item.seq), self._same.get(item.seq))
 
     def title_text(self, title: str) -> str:
         return title if self._marked is None else f"{title}  ◆ {version_name(self._marked)}"
@@ -83,6 +90,8 @@ class Timeline(LineList[Row]):
             Span(fit(size(item.size), 9, "right") + "  " if width >= SIZED_FROM else "", "dim"),
         ]
         said = safe(item.message) or describe.outcome(item, words).text
+        if item.seq in self._same:
+            spans.append(Span(words("files.same_text", version=self._same[item.seq]) + "  ", "ok"))
         rest = width - width_of(spans)
         spans.append(Span(fit(said, rest).rstrip(), "" if item.version is not None else "dim"))
         return spans
