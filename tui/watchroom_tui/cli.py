@@ -14,6 +14,7 @@ from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.texts import LANGUAGES, Language
 
 from watchroom_tui.commands import COMMANDS, WrongUsage
+from watchroom_tui.escaping import escaping_terminals
 from watchroom_tui.wording import wording
 
 OK: Final = 0
@@ -27,12 +28,18 @@ LANGUAGE_VARIABLE: Final = "WATCHROOM_LANGUAGE"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 for success, 1 for a refusal, 2 for wrong usage."""
     _never_refuse_to_print()
+    with escaping_terminals():
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _run(typed: list[str]) -> int:
     language = _language()
     words = wording(language)
     parser = argparse.ArgumentParser(prog="watchroom", description=words("cli.description"))
     parser.add_argument("--version", action="version", version=f"watchroom {__version__}")
+    # Newer Pythons would colour the help, in escapes.
+    parser.color = False  # type: ignore[attr-defined]
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    typed = list(sys.argv[1:] if arguments is None else arguments)
     # Only the command that was typed has to be loaded; all of them, where help may be wanted.
     named = [command for command in COMMANDS if typed[:1] == [command.name]]
     for command in named or COMMANDS:

@@ -133,8 +133,8 @@ def declare_verify(parser: ArgumentParser, words: Catalogue) -> None:
 
 
 def run_verify(given: Namespace, words: Catalogue) -> int:
-
-    console = Console(stderr=True)
+    # Its spinner is drawn with escapes.
+    console = Console(file=sys.__stderr__)
     with (
         console.status(Text(words("cli.verify.comparing", root=safe(given.dir)))),
         Workspace.open(given.dir, create=False, scan=given.repair) as workspace,
