@@ -333,6 +333,18 @@ class RequestClosed(WatchroomError):
     code = "request_closed"
 
 
+class RequestCancelled(RequestClosed):
+    """A request whose session a person ended before it was answered. Values: request, by."""
+
+    texts = "request_cancelled"
+
+
+class RequestWithdrawn(RequestClosed):
+    """A request that its agent needs no answer to any more. Values: request."""
+
+    texts = "request_withdrawn"
+
+
 class RequestExpired(WatchroomError):
     """An answer that came too late. Values: request."""
 

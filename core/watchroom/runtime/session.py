@@ -249,7 +249,7 @@ class Session:
 
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None:
-            await finished(self._threads, self._requests.withdraw, await self._asked())
+            await finished(self._threads, self._requests.withdraw, await self._asked(), row.actor)
         language = self._runtime.config.language
         await self._keep(answering.cancelled(self._state, row.actor, reason, language), row)
 

@@ -6,12 +6,19 @@ So exactly one answer counts, however many people answer at once: the journal ta
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from watchroom import names
-from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
-from watchroom.model import ANSWER, ASK, SYSTEM, WITHDRAW, Json, Note, Row, Write
+from watchroom.errors import (
+    RequestCancelled,
+    RequestClosed,
+    RequestExpired,
+    RequestNotFound,
+    RequestWithdrawn,
+    WatchroomError,
+)
+from watchroom.journal import RowFilter
+from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Note, Row, Write
 from watchroom.requests import (
     Answer,
     Request,
@@ -27,6 +34,8 @@ from watchroom.requests import (
 from watchroom.zones.store import Store
 
 ZONE: Final = "request"
+_SESSION: Final = "session"
+_MOST_CANCELS: Final = 1000
 _MOST_SUMMARY: Final = 200
 """Characters."""
 
@@ -67,41 +76,60 @@ class Requests:
 
     def answer(self, actor: str, number: int, answer: Answer, message: str = "") -> Row:
         """Answer the request whose row is ``number``. Raises `RequestNotFound`, `InvalidAnswer`, `NotText`;
-        `RequestExpired` where it comes too late, `RequestClosed` where another was first; then this one is
-        kept as a refused row."""
+        `RequestExpired` where it comes too late, `RequestClosed` where another was first, or a person has
+        cancelled the session; then this one is kept as a refused row."""
         asked = self._row(number)
         request = self.read(asked)
         check_answer(request, answer)
         names.text(answer_text(answer))
+        cancelled = self._cancelled(asked)
+        if cancelled is not None and self.ended(asked.path) is None:
+            # Its session may run nowhere just now, or not have heeded that yet.
+            raise self._refused(
+                actor, asked, answer, message, RequestCancelled(request=number, by=cancelled.actor)
+            )
         if request.expires is not None and time.time_ns() > request.expires:
-            self._keep_late(actor, asked, answer, message)
-            raise RequestExpired(request=number)
+            raise self._refused(actor, asked, answer, message, RequestExpired(request=number))
         return self._close(actor, ANSWER, asked, answer, message, outcome_of(request, answer))
 
-    def _keep_late(self, actor: str, asked: Row, answer: Answer, message: str) -> None:
-        """What a person wrote is kept, although it came too late to count."""
+    def _cancelled(self, asked: Row) -> Row | None:
+        """The row by which the session that asked was cancelled since, None if it was not."""
+        session = asked.path.rpartition("/")[0]
+        journal = self._store.journal
+        if journal.head(_SESSION, session) is None:
+            return None
+        agent = session.partition("/")[0]
+        only = RowFilter(zone=_SESSION, tool=CANCEL, path=agent, after=asked.seq)
+        found = journal.rows_before(journal.last_seq() + 1, limit=_MOST_CANCELS, only=only)
+        return next((row for row in reversed(found) if row.path in (agent, session)), None)
+
+    def _refused(
+        self, actor: str, asked: Row, answer: Answer, message: str, error: WatchroomError
+    ) -> WatchroomError:
+        """The error, of which a row keeps what the person wrote, although it does not count."""
         refused = Note(
             actor,
             ANSWER,
             ZONE,
             asked.path,
-            RequestExpired.outcome,
-            RequestExpired.code,
+            error.outcome,
+            error.code,
             message,
             answer_text(answer),
             detail={"request": asked.seq},
         )
         self._store.committer.commit(refused)
+        return error
 
     def expire(self, path: str) -> Answered:
         """End a request that nobody answered in time; gives the answer that was first, if one was. Raises
         `RequestNotFound`."""
         return self._end(path, Answer(expired=True), "expired")
 
-    def withdraw(self, path: str) -> Answered:
-        """End a request that nobody needs to answer any more; gives what `expire` gives, and raises as it
-        does."""
-        return self._end(path, None, "withdrawn")
+    def withdraw(self, path: str, by: str = "") -> Answered:
+        """End a request that nobody needs to answer any more, as ``by`` has cancelled the session that asked;
+        gives what `expire` gives, and raises as it does."""
+        return self._end(path, None, "withdrawn", by)
 
     def ended(self, path: str) -> Answered | None:
         """How the request at ``path`` ended, None while it is open."""
@@ -125,23 +153,42 @@ class Requests:
             raise RequestNotFound(request=number)
         return row
 
-    def _end(self, path: str, answer: Answer | None, outcome: str) -> Answered:
+    def _end(self, path: str, answer: Answer | None, outcome: str, by: str = "") -> Answered:
         asked = self._store.journal.version(ZONE, path, 1)
         if asked is None:
             raise RequestNotFound(request=path)
         try:
-            row = self._close(SYSTEM, WITHDRAW, asked, answer, "", outcome)
-        except RequestClosed:
-            return self.ended(path) or self._end(path, answer, outcome)
+            row = self._close(SYSTEM, WITHDRAW, asked, answer, "", outcome, by)
+        except (RequestClosed, RequestExpired):
+            return self.ended(path) or self._end(path, answer, outcome, by)
         return Answered(answer, row)
 
     def _close(
-        self, actor: str, tool: str, asked: Row, answer: Answer | None, message: str, outcome: str
+        self,
+        actor: str,
+        tool: str,
+        asked: Row,
+        answer: Answer | None,
+        message: str,
+        outcome: str,
+        by: str = "",
     ) -> Row:
-        detail: Mapping[str, Json] = {"request": asked.seq, "outcome": outcome}
+        detail: dict[str, Json] = {"request": asked.seq, "outcome": outcome}
+        if by:
+            detail["by"] = by
         text = answer_text(answer) if answer else ""
         draft = Write(actor, tool, ZONE, asked.path, text, message, 1, detail)
         row, head = self._store.write(draft)
         if row.outcome != "ok":
-            raise RequestClosed(request=asked.seq, by=head.actor if head else "-")
+            raise _closed(asked.seq, head)
         return row
+
+
+def _closed(number: int, ended: Row | None) -> WatchroomError:
+    """What to tell who answers the request of that number, which ``ended`` has closed."""
+    if ended is None or ended.tool == ANSWER:
+        return RequestClosed(request=number, by=ended.actor if ended else "-")
+    if ended.detail.get("outcome") == "expired":
+        return RequestExpired(request=number)
+    by = ended.detail.get("by")
+    return RequestCancelled(request=number, by=by) if by else RequestWithdrawn(request=number)

@@ -1,0 +1,48 @@
+"""What is said in both languages: no bracket or quotation mark stands without its other half."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from watchroom.errors import ToolNotFound
+
+ROOT = Path(__file__).parents[1]
+CATALOGUES = sorted(
+    path for place in ("core", "tui", "whiteboards") for path in ROOT.glob(f"{place}/**/texts/*.toml")
+)
+PAIRS = {pair[0]: pair[1] for pair in ("()", "（）", "{}", "[]", "【】", "「」", "『』", "《》", "“”")}
+KEYS = {"session.earlier"}
+"""Texts that name a bracket as the key to press."""
+
+
+def texts(table: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from texts(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", str(value)
+
+
+def is_balanced(text: str) -> bool:
+    wanted: list[str] = []
+    for character in text:
+        if character in PAIRS:
+            wanted.append(PAIRS[character])
+        elif character in PAIRS.values() and (not wanted or wanted.pop() != character):
+            return False
+    return not wanted and text.count('"') % 2 == 0 and text.count("`") % 2 == 0
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_brackets_and_quotation_marks_have_both_halves(path: Path) -> None:
+    found = dict(texts(tomllib.loads(path.read_text(encoding="utf-8"))))
+    assert {name: text for name, text in found.items() if not is_balanced(text)}.keys() <= KEYS
+
+
+def test_a_tool_that_is_not_found_is_told_whole_in_chinese() -> None:
+    message = ToolNotFound(tool="get_time").message("zh")
+    assert "Tool not found: get_time" in message
+    assert is_balanced(message)
