@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -45,6 +46,7 @@ from watchroom.zones.buffers.record import CLOSE
 
 ToolResult = dict[str, Json]
 
+_log = logging.getLogger("watchroom")
 _PAGE: Final = 200
 """An agent's last call is mostly among so many of its newest rows of a tool."""
 _OF_TASKS: Final = frozenset({"file", "agent"})
@@ -168,8 +170,14 @@ class Toolbox:
         the `approval_checksum` of the call as a person approved of it: where it would write something else by
         now it is not made, and the error is ``approval_outdated``.
         """
+        # What comes from outside keeps to no type.
+        name = tool_name if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
         with on_behalf_of(call):
-            return self._dispatch(tool_name, arguments, call if again else "", approved)
+            try:
+                return self._dispatch(name, arguments, call if again else "", approved)
+            except Exception:  # noqa: BLE001  # a defect of ours ends one call, not its caller; the log names it
+                _log.exception("%s called %s", self.actor, names.storable(name, 100))
+                return self._refusal(name, {}, WatchroomError())
 
     def approval_checksum(self, tool_name: str, arguments: Mapping[str, Json]) -> str:
         """A checksum of a call and of what it would write as things stand: the same as long as a person who
