@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 import boards
+import conversations
 import dashboard
 import joining
 import merging
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "merging": merging.measure,
     "models": models.measure,
     "sessions": sessions.measure,
+    "conversations": conversations.measure,
     "realtime": realtime.measure,
     "documents": writing_together.measure,
     "boards": boards.measure,

@@ -80,6 +80,12 @@ class LiveTools(Protocol):
         """The tool of that name, offered just now or not; None where it can be none of these. Quick."""
         ...
 
+    def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
+        """How the ``content`` of a `ToolMessage` that ``tool`` gave goes to the model beside what `look`
+        shows; ``is_newest``: the model has not answered since. The same for the same arguments, and as it
+        is where the tool is none of these. Quick."""
+        ...
+
 
 class Agent(Protocol):
     """Decides what to do next. It may also have ``executors`` (by kind of instruction) and a

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from watchroom.model import Json
 from watchroom.requests import Option, arguments_of
 from watchroom.runtime.agent import ANY_TOOL, AgentTool, CallOrigin, LiveTools, Policies, Tool
+from watchroom.runtime.condensing import MessageCondenser
 from watchroom.runtime.instructions import (
     CallLlm,
     CallTool,
@@ -35,7 +36,8 @@ class ChatAgent:
     Calls whose policy is ``ask`` wait for a person, all of one turn together, after those that may run.
     With ``asks`` the model has the tool `ASK_PERSON` as well. ``system`` is said before the session's
     messages, and is not one of them. ``model`` and ``options`` go along as in `ModelPayload`. What ``live``
-    shows is said after the messages, and is none of them either; its tools go before others of their name.
+    shows is said after the messages, and is none of them either; its tools go before others of their name,
+    and what they gave earlier is said in its short form.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class ChatAgent:
         fixed = {**given, **own}
         self.tools: Mapping[str, Tool] = fixed if live is None else _WithLive(fixed, live)
         self._live = live
+        self._condenser = None if live is None else MessageCondenser(live)
         self.model_runtime = model_runtime
         self.policies = policies
         self._system = (SystemMessage(content=system),) if system else ()
@@ -84,10 +87,11 @@ class ChatAgent:
         self, state: AgentState, tools: tuple[Mapping[str, Json], ...] = (), shown: str = ""
     ) -> Instruction:
         view = (UserMessage(content=shown),) if shown else ()
+        said = state.messages if self._condenser is None else self._condenser.messages(state)
         return CallLlm.model_construct(
             type="call_llm",
             payload=ModelPayload.model_construct(
-                messages=(*self._system, *state.messages, *view),
+                messages=(*self._system, *said, *view),
                 tools=(*self._definitions, *tools),
                 model=self._model,
                 options=self._options,

@@ -240,6 +240,9 @@ class _Counted:
         found = self._live.find(name)
         return None if found is None else self._counted(found)
 
+    def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
+        return self._live.condense(tool, content, is_newest=is_newest)
+
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

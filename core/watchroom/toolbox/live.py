@@ -3,15 +3,23 @@ each question, with the tools that their states allow."""
 
 from __future__ import annotations
 
+import json
 from functools import partial
+from typing import Final, cast
 
 from watchroom.editing import tool_of
+from watchroom.model import Json
+from watchroom.requests import parsed
 from watchroom.runtime.agent import AgentTool, Look
 from watchroom.toolbox.agent_tools import agent_tools, call_of, writes_as
 from watchroom.toolbox.offered import tools
 from watchroom.toolbox.toolbox import Toolbox
+from watchroom.zones.buffers.record import OPEN
 
 _TOOLSET = "buffer"
+_OPENED: Final = ("success", "buffer", "source")
+_EDITED: Final = ("error", "status", "workflow_state", "summary", "guidance")
+"""What stays of an answer once the model has seen it: the basic level of detail of spec 4 §6.3."""
 
 
 class BufferTools:
@@ -40,3 +48,28 @@ class BufferTools:
             writes_as=writes_as(self._toolbox, name),
             checksum=partial(self._toolbox.approval_checksum, name),
         )
+
+    def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
+        """Of an answer that the model has seen stays what was done and what came of it (spec 4 §2.3). The
+        Markdown is left out of the newest, too: it says once more what the answer says, or `look` shows."""
+        if tool != OPEN and (tool_of(tool) is None or tool in tools()):
+            return content
+        given = _parsed(content)
+        # Where a person changed the arguments, the result stands beside them.
+        inner = given.get("result")
+        result = cast("dict[str, Json]", inner) if isinstance(inner, dict) else given
+        if "markdown" not in result:
+            return content
+        kept = result.keys() - {"markdown"} if is_newest else _OPENED if tool == OPEN else _EDITED
+        short: dict[str, Json] = {name: value for name, value in result.items() if name in kept}
+        whole = {**given, "result": short} if result is inner else short
+        return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+
+
+def _parsed(content: str) -> dict[str, Json]:
+    """The object that a text says, empty where it says none."""
+    try:
+        given = parsed(content)
+    except (ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}

@@ -1,0 +1,39 @@
+"""The messages of a session as its model is sent them: what live tools gave earlier, in its short form."""
+
+from __future__ import annotations
+
+from watchroom.runtime.agent import LiveTools
+from watchroom.runtime.messages import AssistantMessage, Message, ToolMessage
+from watchroom.runtime.state import AgentState
+
+
+class MessageCondenser:
+    """Condenses results of the tools of ``live``; the state keeps them whole. Of the session that it was
+    asked about last it looks at new messages alone, so that a turn costs no more in a long session."""
+
+    def __init__(self, live: LiveTools) -> None:
+        self._live = live
+        self._seen: tuple[Message, ...] = ()
+        self._sent: list[Message] = []
+        self._tools: dict[str, str] = {}
+
+    def messages(self, state: AgentState) -> tuple[Message, ...]:
+        """All messages of ``state``. What followed the model's last answer is the newest that it knows."""
+        known = len(self._seen)
+        if state.messages[:known] != self._seen:
+            known, self._sent, self._tools = 0, [], {}
+        answers = (at for at, each in enumerate(state.messages) if isinstance(each, AssistantMessage))
+        newest = max(answers, default=-1) + 1
+        for message in state.messages[known:newest]:
+            self._sent.append(self._condensed(message, is_newest=False))
+        self._seen = state.messages[: max(known, newest)]
+        return (*self._sent, *(self._condensed(each, is_newest=True) for each in state.messages[newest:]))
+
+    def _condensed(self, message: Message, *, is_newest: bool) -> Message:
+        if isinstance(message, AssistantMessage):
+            self._tools.update((call.id, call.function.name) for call in message.tool_calls)
+        if not isinstance(message, ToolMessage):
+            return message
+        tool = self._tools.get(message.tool_call_id, "")
+        content = self._live.condense(tool, message.content, is_newest=is_newest)
+        return message if content == message.content else message.model_copy(update={"content": content})
