@@ -136,6 +136,17 @@ def _agent(name: str, fields: object) -> Agent:
     return Agent(name, role, cast("Layer", layer), supervisor, task)
 
 
+def with_checked_agents(config: Config, agents: Iterable[Agent]) -> Config:
+    """The config with these agents registered. Raises `InvalidAgentId`, and `ConfigInvalid` where they do not
+    fit together."""
+    new = list(agents)
+    for agent in new:
+        names.agent_id(agent.id)
+    changed = config.with_agents(new)
+    _check_supervisors(changed)
+    return changed
+
+
 def _check_supervisors(config: Config) -> None:
     for agent in config.agents.values():
         chain = [agent.id]
@@ -235,9 +246,18 @@ class Registry:
         version, config = self._newest()
         new = [agent for agent in agents if config.agents.get(agent.id) != agent]
         if new:
-            changed = config.with_agents(new)
-            _check_supervisors(changed)
-            write(render(changed), version)
+            write(render(with_checked_agents(config, new)), version)
 
 
-__all__ = ["LAYERS", "Agent", "Config", "Layer", "Registry", "agent_born", "downward", "parse", "render"]
+__all__ = [
+    "LAYERS",
+    "Agent",
+    "Config",
+    "Layer",
+    "Registry",
+    "agent_born",
+    "downward",
+    "parse",
+    "render",
+    "with_checked_agents",
+]

@@ -15,7 +15,7 @@ from watchroom.files import make_private
 from watchroom.journal import Journal, SqliteJournal
 from watchroom.mail import Mailroom
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
-from watchroom.registry import Agent, Config, Registry, render
+from watchroom.registry import Agent, Config, Registry, render, with_checked_agents
 from watchroom.texts import Language
 from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, document_at, place
 from watchroom.tree.tree import Tree, export
@@ -109,17 +109,21 @@ class Workspace:
         behind which commands run (default: those that this machine offers).
         """
         path = os.fspath(root)
-        if not create and not os.path.exists(os.path.join(path, CONTROL, JOURNAL_NAME)):
-            raise WorkspaceNotFound(root=path)
+        given = [Agent(each) if isinstance(each, str) else each for each in agents]
+        if not os.path.exists(os.path.join(path, CONTROL, JOURNAL_NAME)):
+            if not create:
+                raise WorkspaceNotFound(root=path)
+            # Before anything is made: a workspace that is refused leaves nothing behind.
+            with_checked_agents(Config(), given)
         workspace = cls(path, ladder)
         try:
-            workspace._prepare(agents, language, scan)
+            workspace._prepare(given, language, scan)
         except BaseException:
             workspace.close()
             raise
         return workspace
 
-    def _prepare(self, agents: Iterable[str | Agent], language: Language | None, scan: bool) -> None:
+    def _prepare(self, agents: Iterable[Agent], language: Language | None, scan: bool) -> None:
         restarted = self._committer.machine_restarted()
         self._committer.finish_dead_writer()
         self._tree.catch_up_after_crash()
@@ -131,7 +135,7 @@ class Workspace:
             self._outside.check("config", CONFIG_PATH)
         if scan or restarted:
             self._check_documents()
-        self.register(Agent(each) if isinstance(each, str) else each for each in agents)
+        self.register(agents)
 
     def register(self, agents: Iterable[Agent]) -> None:
         """Add agents, or change what is known of them. Raises `InvalidAgentId`, `ConfigInvalid`."""

@@ -39,7 +39,8 @@ def test_export_lays_out_the_files_as_of_a_time_and_as_of_now(
             pass
         ok(workspace.tools("alice"), "collab_write", filepath="plan.md", content="three", message="m")
     printed(capsys, "export", team, str(tmp_path / "then"), "--at", moment)
-    printed(capsys, "export", team, str(tmp_path / "now"))
+    text = printed(capsys, "export", team, str(tmp_path / "now"))
+    assert text.startswith("3 files as of row "), "versions and histories are not counted"
     assert exported(tmp_path / "then")["collaborative/current/plan.md"] == "two"
     assert exported(tmp_path / "now")["collaborative/current/plan.md"] == "three"
     assert exported(tmp_path / "now")["agents/bob/notes/a.md"] == "mine"

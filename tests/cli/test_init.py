@@ -39,6 +39,7 @@ def test_init_again_adds_agents_and_keeps_those_that_are_there(capsys: Captured,
 @pytest.mark.parametrize("given", ["Bad Name", "a_to_b", "../up", ""])
 def test_init_refuses_ids_that_are_none_with_the_rule(capsys: Captured, tmp_path: Path, given: str) -> None:
     assert "agent id" in refusal(capsys, "init", str(tmp_path / "new"), "--agent", given)
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
 
 
 def test_init_refuses_an_unknown_layer_and_an_unknown_supervisor(capsys: Captured, tmp_path: Path) -> None:
@@ -47,6 +48,7 @@ def test_init_refuses_an_unknown_layer_and_an_unknown_supervisor(capsys: Capture
     assert "top, mid, bottom" in message
     assert not os.path.exists(root)
     assert "supervisor" in refusal(capsys, "init", root, "--agent", "amy:mid:nobody")
+    assert not os.path.exists(root)
 
 
 def test_init_in_chinese_makes_a_workspace_whose_tools_speak_it(capsys: Captured, tmp_path: Path) -> None:

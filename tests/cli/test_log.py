@@ -11,7 +11,7 @@ from datetime import datetime
 
 import pytest
 from calls import ok, refused
-from cli.running import Captured, as_typed, misuse, printed, printed_rows
+from cli.running import Captured, as_typed, misuse, printed, printed_rows, refusal
 from watchroom import Workspace
 from watchroom_tui.cli import OK
 from watchroom_tui.wording import wording
@@ -60,6 +60,18 @@ def test_log_shows_what_agents_wrote_without_the_power_to_act(capsys: Captured, 
     line = printed(capsys, "log", team, "--limit", "1").removesuffix("\n")
     assert line.isprintable()
     assert "␛[31mb" in line
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--follow",)], ids=" ".join)
+def test_log_of_somebody_who_is_not_there_says_so(capsys: Captured, team: str, more: tuple[str, ...]) -> None:
+    message = refusal(capsys, "log", team, "--agent", "nobody", *more)
+    assert "no agent 'nobody'" in message
+    assert "alice, bob, charlie" in message
+
+
+def test_log_of_somebody_who_did_nothing_is_empty(capsys: Captured, team: str) -> None:
+    assert printed(capsys, "log", team, "--agent", "charlie") == ""
+    assert printed(capsys, "log", team, "--agent", "system", "--zone", "handoff") == ""
 
 
 @contextmanager

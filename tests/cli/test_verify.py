@@ -39,9 +39,15 @@ def test_verify_repair_lays_the_file_out_again_and_keeps_what_it_held(capsys: Ca
     file.write_text("by hand", encoding="utf-8")
     status, out, _ = run(capsys, "verify", team, "--repair")
     assert status == OK
-    assert out.startswith("clean: ")
     assert file.read_text(encoding="utf-8") == "two"
     kept = row_of(capsys, team, "outside_edit")
+    *done, last = out.splitlines()
+    assert done == [
+        "mended: collab plan.md (differs)",
+        f"row {kept['seq']}: collab plan.md, ✎ edited by hand",
+        "needs you: plan.md, changed by hand",
+    ]
+    assert last.startswith("clean: ")
     with Workspace.open(team, scan=False) as workspace:
         assert workspace.journal.content(kept["seq"]) == "by hand"
 
@@ -82,3 +88,27 @@ def test_verify_says_that_a_broken_content_of_the_journal_cannot_be_mended(
     assert "does not match its checksum; its file among the versions still is whole" in line
     assert "cannot be mended" in err
     assert "left as they are" not in err
+
+
+def test_verify_repair_tells_each_thing_that_it_did(capsys: Captured, team: str) -> None:
+    current = Path(team, "collaborative/current/plan.md")
+    current.unlink()
+    version_file(team, "plan.md", 1).write_text("x", encoding="utf-8")
+    Path(team, "agents/bob/notes/a.md").write_text("by hand", encoding="utf-8")
+    status, out, _ = run(capsys, "verify", team, "--repair", "--json")
+    told = json.loads(out)
+    assert (status, told["clean"], told["problems"]) == (OK, True, [])
+    assert {(each["zone"], each["path"], each["what"]) for each in told["mended"]} == {
+        ("collab", "plan.md", "differs"),
+        ("collab", "plan.md", "v1 differs"),
+        ("private", "bob/notes/a.md", "differs"),
+    }
+    assert {(row["zone"], row["path"]) for row in told["recorded"]} == {
+        ("collab", "plan.md"),
+        ("private", "bob/notes/a.md"),
+    }
+    (need,) = told["needs"]
+    assert (need["kind"], need["path"]) == ("outside", "plan.md")
+    assert need["row"] in [row["seq"] for row in told["recorded"]]
+    status, out, _ = run(capsys, "verify", team, "--repair")
+    assert (status, len(out.splitlines())) == (OK, 1), "what was told is not told again"

@@ -195,7 +195,8 @@ class Tree:
 
 
 def export(journal: Journal, as_of: int, target: str) -> int:
-    """Lay the tree out under ``target`` as it stood at row ``as_of``. Returns how many files that is."""
+    """Lay the tree out under ``target`` as it stood at row ``as_of``. Returns how many files agents
+    and people had then: versions, histories, metadata and the configuration are not counted."""
     # Documents need the engine, slow to load: whoever lays out only files does without.
     from watchroom.tree.tail import ZONE, Tail
 
@@ -208,11 +209,10 @@ def export(journal: Journal, as_of: int, target: str) -> int:
                     continue
                 for parts, data in _views(journal, head):
                     folder.write(parts, data)
-                    count += 1
+                    count += zone != "config" and parts == place(zone, head.path)
                 if zone == "collab":
                     rows = journal.history("collab", head.path, limit=head.version)
                     folder.write(history_place(head.path), history_text([history_line(row) for row in rows]))
-                    count += 1
         for head in journal.heads(ZONE, as_of=as_of):
             document = Tail(head.path, journal, until=head.version)
             folder.write(checkpoint_place(head.path), document.checkpoint())

@@ -22,7 +22,7 @@ COMMANDS: Final = (
     Command("prompt", "agents"),
     Command("log", "inspect"),
     Command("show", "inspect"),
-    Command("verify", "inspect"),
+    Command("verify", "verify"),
     Command("export", "inspect"),
     Command("keys", "dashboard"),
 )

@@ -1,21 +1,19 @@
-"""Commands that look: log, show, verify, export."""
+"""Commands that look: log, show, export."""
 
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict
 from time import time_ns
 from typing import get_args
 
-from rich.console import Console
-from rich.text import Text
+from watchroom.errors import UnknownAgent
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
 from watchroom.projections import Fold, Model
+from watchroom.registry import Registry
 from watchroom.texts import Catalogue
 from watchroom.tree.layout import CONTROL
 from watchroom.wake import BACKSTOP_SECONDS, waker
@@ -59,7 +57,10 @@ def run_log(given: Namespace, words: Catalogue) -> int:
             since=nanoseconds(given.since, words) if given.since else None,
         )
         last = journal.last_seq()
-        _print_rows(reversed(journal.rows_before(last + 1, limit=given.limit, only=only)), given.json, words)
+        rows = journal.rows_before(last + 1, limit=given.limit, only=only)
+        if not rows and given.agent is not None:
+            _check_known(journal, given.agent)
+        _print_rows(reversed(rows), given.json, words)
         if given.follow:
             _print_rows(
                 (row for row in _coming(journal, last, given.dir) if only.admits(row)), given.json, words
@@ -67,6 +68,16 @@ def run_log(given: Namespace, words: Catalogue) -> int:
     finally:
         journal.close()
     return 0
+
+
+def _check_known(journal: Journal, actor: str) -> None:
+    """Raises `UnknownAgent` for somebody who is not registered and never did anything."""
+    last = journal.last_seq()
+    if actor in Registry(journal).ever_known():
+        return
+    if not journal.rows_before(last + 1, limit=1, only=RowFilter(actor=actor, steps=True)):
+        known = ", ".join(Registry(journal).current().agents)
+        raise UnknownAgent(agent=safe(actor), known=known or "-")
 
 
 def _coming(journal: Journal, last: int, root: str) -> Iterator[Row]:
@@ -101,7 +112,7 @@ def declare_show(parser: ArgumentParser, words: Catalogue) -> None:
 def run_show(given: Namespace, words: Catalogue) -> int:
     journal = open_journal(given.dir)
     try:
-        model = _model(journal, moment(journal, given.at, words))
+        model = model_at(journal, moment(journal, given.at, words))
         if given.at is None:
             # As of now, as the dashboard shows it: things become urgent without a row.
             model = model._replace(time=time_ns())
@@ -116,7 +127,8 @@ def run_show(given: Namespace, words: Catalogue) -> int:
     return 0
 
 
-def _model(journal: Journal, until: int) -> Model:
+def model_at(journal: Journal, until: int) -> Model:
+    """What the dashboard shows as of row ``until``."""
     fold = Fold(journal.content)
     while fold.seq < until:
         rows = journal.rows(fold.seq, until=until, limit=5000)
@@ -124,39 +136,6 @@ def _model(journal: Journal, until: int) -> Model:
             break
         fold.apply(rows)
     return fold.model()
-
-
-def declare_verify(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", help=words("cli.argument.dir"))
-    parser.add_argument("--repair", action="store_true", help=words("cli.argument.repair"))
-    parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
-
-
-def run_verify(given: Namespace, words: Catalogue) -> int:
-    # Its spinner is drawn with escapes.
-    console = Console(file=sys.__stderr__)
-    with (
-        console.status(Text(words("cli.verify.comparing", root=safe(given.dir)))),
-        Workspace.open(given.dir, create=False, scan=given.repair) as workspace,
-    ):
-        problems = workspace.repair() if given.repair else workspace.verify()
-        rows = workspace.journal.last_seq()
-    if given.json:
-        found = [asdict(each) for each in problems]
-        print_json({"clean": not problems, "rows": rows, "problems": found}, indent=2)
-    elif not problems:
-        print(words("cli.verify.clean", rows=rows))
-    else:
-        for each in problems:
-            print(f"{each.kind}\t{each.zone}\t{safe(each.path)}\t{safe(each.what)}")
-        of_journal = sum(each.kind == "journal" for each in problems)
-        of_files = len(problems) - of_journal
-        if of_files:
-            closing = "cli.verify.remains" if given.repair else "cli.verify.found"
-            print(words(closing, count=of_files, root=given.dir), file=sys.stderr)
-        if of_journal:
-            print(words("cli.verify.journal", count=of_journal), file=sys.stderr)
-    return 0 if not problems else 1
 
 
 def declare_export(parser: ArgumentParser, words: Catalogue) -> None:

@@ -1,0 +1,122 @@
+"""The command that compares the files with the journal, and mends them: verify."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+from watchroom.journal import Journal
+from watchroom.model import OUTSIDE, SYSTEM, Row, row_as_json
+from watchroom.projections import Need
+from watchroom.texts import Catalogue
+from watchroom.verify import Problem
+from watchroom.workspace import Workspace
+
+from watchroom_tui import describe
+from watchroom_tui.commands.command import print_json
+from watchroom_tui.commands.inspect import model_at
+from watchroom_tui.commands.moments import open_journal
+from watchroom_tui.safe import safe
+
+
+class Repair(NamedTuple):
+    """What a repair did: what was wrong and is not any more, what it wrote into the journal, and what of that
+    a person has to look at."""
+
+    mended: Sequence[Problem] = ()
+    recorded: Sequence[Row] = ()
+    needs: Sequence[Need] = ()
+
+
+def declare_verify(parser: ArgumentParser, words: Catalogue) -> None:
+    parser.add_argument("dir", help=words("cli.argument.dir"))
+    parser.add_argument("--repair", action="store_true", help=words("cli.argument.repair"))
+    parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
+
+
+def run_verify(given: Namespace, words: Catalogue) -> int:
+    with closing(open_journal(given.dir)) as journal:
+        before = journal.last_seq()
+    # Its spinner is drawn with escapes.
+    console = Console(file=sys.__stderr__)
+    repair = Repair()
+    with (
+        console.status(Text(words("cli.verify.comparing", root=safe(given.dir)))),
+        Workspace.open(given.dir, create=False, scan=False) as workspace,
+    ):
+        problems = workspace.verify()
+        if given.repair:
+            remaining = workspace.repair()
+            repair = _repair(workspace.journal, before, problems, remaining)
+            problems = remaining
+        rows = workspace.journal.last_seq()
+    if given.json:
+        _print_as_json(problems, rows, repair if given.repair else None, words)
+    else:
+        _print_repair(repair, words)
+        _print_problems(problems, rows, given, words)
+    return 0 if not problems else 1
+
+
+def _repair(journal: Journal, before: int, found: list[Problem], remaining: list[Problem]) -> Repair:
+    """What became of the problems that were found, and what was written after row ``before``."""
+    recorded: list[Row] = []
+    seq = before
+    while rows := journal.rows(seq):
+        seq = rows[-1].seq
+        recorded += [row for row in rows if row.actor in (OUTSIDE, SYSTEM)]
+    numbers = {row.seq for row in recorded}
+    needs = [need for need in model_at(journal, seq).needs if need.row.seq in numbers] if recorded else []
+    return Repair([each for each in found if each not in remaining], recorded, needs)
+
+
+def _print_as_json(problems: list[Problem], rows: int, repair: Repair | None, words: Catalogue) -> None:
+    found: dict[str, object] = {
+        "clean": not problems,
+        "rows": rows,
+        "problems": [asdict(each) for each in problems],
+    }
+    if repair is not None:
+        found["mended"] = [asdict(each) for each in repair.mended]
+        found["recorded"] = [row_as_json(row) for row in repair.recorded]
+        found["needs"] = [
+            {"kind": each.kind, "path": each.row.path, "row": each.row.seq, "what": _what(each, words)}
+            for each in repair.needs
+        ]
+    print_json(found, indent=2)
+
+
+def _print_repair(repair: Repair, words: Catalogue) -> None:
+    for problem in repair.mended:
+        zone, path, what = problem.zone, safe(problem.path), safe(problem.what)
+        print(words("cli.verify.mended", zone=zone, path=path, what=what))
+    for row in repair.recorded:
+        what = describe.outcome(row, words).text
+        print(words("cli.verify.recorded", row=row.seq, zone=row.zone, path=safe(row.path), what=what))
+    for need in repair.needs:
+        print(words("cli.verify.need", path=safe(need.row.path), what=_what(need, words)))
+
+
+def _what(need: Need, words: Catalogue) -> str:
+    return describe.need_text(need, words)
+
+
+def _print_problems(problems: list[Problem], rows: int, given: Namespace, words: Catalogue) -> None:
+    if not problems:
+        print(words("cli.verify.clean", rows=rows))
+        return
+    for each in problems:
+        print(f"{each.kind}\t{each.zone}\t{safe(each.path)}\t{safe(each.what)}")
+    of_journal = sum(each.kind == "journal" for each in problems)
+    of_files = len(problems) - of_journal
+    if of_files:
+        closing_text = "cli.verify.remains" if given.repair else "cli.verify.found"
+        print(words(closing_text, count=of_files, root=given.dir), file=sys.stderr)
+    if of_journal:
+        print(words("cli.verify.journal", count=of_journal), file=sys.stderr)
