@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from watchroom.crdt import Text
+from watchroom import Json
+from watchroom.crdt import Document, Text
 from watchroom.errors import InvalidState
 
 ALICE = "alice#a1"
@@ -30,3 +31,15 @@ def test_a_state_with_broken_updates_that_wait_is_refused_whole() -> None:
     assert (here.state(), here.known()) == before
     here.merge(text.state())
     assert sorted(here.value) == sorted("onehere")
+
+
+def test_a_state_is_merged_after_the_deltas_before_it() -> None:
+    text, forged = Text(), Text()
+    delta = text.insert(0, "one", ALICE).delta
+    forged.insert(0, "two", ALICE)
+    apart, at_once = Document({"body": "rga"}), Document({"body": "rga"})
+    deltas: list[Json] = [{"body": delta}, {"body": forged.state()}]
+    for each in deltas:
+        apart.merge(each)
+    at_once.merge_all(deltas)
+    assert apart.values() == at_once.values() == {"body": "one"}

@@ -124,22 +124,26 @@ class Document:
                 self._clock.observe(field.latest)
 
     def merge_all(self, deltas: Sequence[Json]) -> None:
-        """`merge` of one after the other, and the deltas of texts all at once, which is far cheaper. Where it
-        raises, some of them may have been taken over."""
+        """`merge` of one after the other; the deltas of a text at once, up to a state of it, which is far
+        cheaper. Where it raises, some of them may have been taken over."""
         of_texts: dict[str, list[Json]] = {}
         for delta in deltas:
-            others: dict[str, Json] = {}
             for name, state in checks.mapping(delta, "shape").items():
                 if isinstance(self._fields.get(name), Text) and is_delta(state):
                     of_texts.setdefault(name, []).append(state)
-                else:
-                    others[name] = state
-            self.merge(others)
+                    continue
+                self._merge_text(name, of_texts.pop(name, []))
+                self.merge({name: state})
         for name, states in of_texts.items():
-            try:
-                self.text(name).merge_all(states)
-            except InvalidState as error:
-                raise InvalidState(rule=error.values["rule"], field=name) from error
+            self._merge_text(name, states)
+
+    def _merge_text(self, name: str, deltas: Sequence[Json]) -> None:
+        if not deltas:
+            return
+        try:
+            self.text(name).merge_all(deltas)
+        except InvalidState as error:
+            raise InvalidState(rule=error.values["rule"], field=name) from error
 
     def state(self) -> dict[str, Json]:
         """The whole replica as JSON: ``schema``, ``values`` (every field, to read) and ``fields`` (every

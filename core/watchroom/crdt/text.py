@@ -181,9 +181,22 @@ class Text:
         return {self._name_of(peer): (count,) for peer, count in known.items()}
 
     @property
+    def writers(self) -> frozenset[str]:
+        """The replicas that are named as writers of the text."""
+        return frozenset(self._replicas.values())
+
+    @property
     def is_whole(self) -> bool:
         """Whether every update that came could be taken in: none waits for what it builds on."""
         return not self._unpacked().waiting()
+
+    def shares_past(self, other: Text) -> bool:
+        """Whether both texts were the same when they held what both know."""
+        mine, theirs = self._unpacked(), other._unpacked()
+        known = theirs.known()
+        common = {peer: min(end, known.get(peer, 0)) for peer, end in mine.known().items()}
+        pasts = [engine.then(common) for engine in (mine, theirs)]
+        return pasts[0].text() == pasts[1].text() and not any(past.waiting() for past in pasts)
 
     def moment(self) -> bytes:
         """Which operations the text holds: two replicas at one moment have the same text."""

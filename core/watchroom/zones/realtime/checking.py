@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from watchroom.crdt.remote import Known, check_remote
+from watchroom.crdt.remote import Known, Writers, check_remote
 from watchroom.errors import InvalidState
 from watchroom.model import Json
 
@@ -19,13 +19,16 @@ _MEMORY: Final = 2 * 1024**3
 """Bytes."""
 
 
-def check_apart(schema: Mapping[str, str], fields: Json, ours: Json, here: Known) -> None:
+def check_apart(schema: Mapping[str, str], fields: Json, ours: Json, here: Known, writers: Writers) -> None:
     """`check_remote` in another process, with bounded time and memory. Raises `InvalidState`."""
     job = {
         "schema": dict(schema),
         "fields": fields,
         "ours": ours,
         "here": here,
+        "replicas": [*writers.replicas],
+        "agents": [*writers.agents],
+        "merger": writers.merger,
         "now": time.time_ns() // 1_000_000,
     }
     try:
@@ -49,7 +52,8 @@ def main() -> None:
     _bound_memory()
     job = json.load(sys.stdin)
     try:
-        check_remote(job["schema"], job["fields"], job["ours"], job["here"], job["now"])
+        writers = Writers(frozenset(job["replicas"]), frozenset(job["agents"]), job["merger"])
+        check_remote(job["schema"], job["fields"], job["ours"], job["here"], writers, job["now"])
     except InvalidState as error:
         json.dump({"rule": error.values["rule"], "field": error.values["field"]}, sys.stdout)
         return

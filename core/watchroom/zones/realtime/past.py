@@ -1,16 +1,20 @@
-"""What an agent had seen of a field when its process ended: told by the rows of its readings."""
+"""What the rows of a document tell of its past: what an agent had seen of a field when its process ended, and
+who wrote what."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
 from watchroom.crdt import Document, LWWMap, ORSet, Text
+from watchroom.crdt.remote import Claim, Writers, claims_of
+from watchroom.errors import InvalidState
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.tree.tail import ZONE, object_in
-from watchroom.zones.realtime.live import Live
+from watchroom.tree.tail import ZONE, damaged, object_in
+from watchroom.zones.realtime.live import Live, fields_of
 
 READ: Final = (
     "realtime_get_field",
@@ -63,3 +67,20 @@ def _versions(journal: Journal, live: Live, after: int, until: int) -> Iterator[
     while found := journal.versions(ZONE, live.name, after=after, until=until, limit=_CHUNK):
         yield from found
         after = found[-1][0].version or until
+
+
+def without_proven(claims: set[Claim], journal: Journal, live: Live, writers: Writers) -> set[Claim]:
+    """The claims of which no row tells: whoever they name never wrote that. Costs a pass over the document's
+    versions, where there are any claims. Raises `JournalError`."""
+    fields = {claim.field for claim in claims}
+    versions = _versions(journal, live, 1, sys.maxsize) if claims else ()
+    for row, content in versions:
+        if fields.isdisjoint(fields_of(row)):
+            continue
+        try:
+            claims = claims - claims_of(live.document.schema, object_in(row, content), writers)
+        except InvalidState as error:
+            raise damaged(row) from error
+        if not claims:
+            break
+    return claims

@@ -14,8 +14,8 @@ from threading import Lock
 from typing import Final
 
 from watchroom import names
-from watchroom.crdt import Document, Text, check_schema
-from watchroom.crdt.remote import fields_of, known_of
+from watchroom.crdt import Document, Text, agent_of, check_schema
+from watchroom.crdt.remote import Writers, claims_of, fields_of, known_of
 from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState, JournalError, WatchroomError
 from watchroom.model import UNCHECKED, Json, Row, Write
 from watchroom.tree.tail import ZONE, Tail
@@ -23,6 +23,7 @@ from watchroom.zones.realtime.checking import check_apart
 from watchroom.zones.realtime.checkpoints import EDIT_TOOL, Checkpoints
 from watchroom.zones.realtime.desk import Desk
 from watchroom.zones.realtime.live import Live
+from watchroom.zones.realtime.past import without_proven
 from watchroom.zones.realtime.view import View
 from watchroom.zones.store import Store
 
@@ -108,16 +109,24 @@ class RealtimeZone:
             live.catch_up()
             schema = live.document.schema
             fields = fields_of(state, schema)
-            here = known_of(live.document, live.replicas)
+            writers = Writers(live.replicas, self._agents_of(live), actor)
+            here = known_of(live.document, writers)
             ours = live.document.state()["fields"]
         text = _as_text({field: fields[field] for field in schema if field in fields})
-        check_apart(schema, fields, ours, here)
+        check_apart(schema, fields, ours, here, writers)
+        claims = claims_of(schema, fields, writers) - claims_of(schema, ours, writers)
+        for claim in without_proven(claims, self._store.journal, live, writers):
+            raise InvalidState(rule="state_forged", field=claim.field)
         detail: dict[str, Json] = {"fields": [*fields]}
         row = self._store.write(Write(actor, MERGE, ZONE, name, text, "", UNCHECKED, detail)).row
         with live.lock:
             live.catch_up()
             self._checkpoints.keep(live)
         return row
+
+    def _agents_of(self, live: Live) -> frozenset[str]:
+        """Those whose writes this workspace knows: all that are or were registered, or wrote the document."""
+        return self._store.registry.ever_known() | {agent_of(replica) for replica in live.replicas}
 
     def check_files(self, documents: Iterable[str] | None = None) -> list[Row]:
         """Bring the checkpoints of these documents, or of all, up to the journal: a process that died may not
