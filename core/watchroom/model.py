@@ -9,9 +9,55 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+
+def _refuse(self: object, *given: object, **named: object) -> NoReturn:
+    raise TypeError(f"{type(self).__name__} cannot be changed: it is part of a session's state")
+
+
+class FrozenDict(dict[str, Json]):
+    """A JSON object that cannot be changed: whoever tries gets TypeError."""
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __copy__(self) -> FrozenDict:
+        return self
+
+    def __deepcopy__(self, memo: object) -> FrozenDict:
+        return self
+
+    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Json]]]:
+        return FrozenDict, (dict(self),)
+
+
+class FrozenList(list[Json]):
+    """A JSON array that cannot be changed: whoever tries gets TypeError."""
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __copy__(self) -> FrozenList:
+        return self
+
+    def __deepcopy__(self, memo: object) -> FrozenList:
+        return self
+
+    def __reduce__(self) -> tuple[type[FrozenList], tuple[list[Json]]]:
+        return FrozenList, (list(self),)
+
+
+def frozen_json(value: Json) -> Json:
+    """A copy of ``value`` that cannot be changed at any depth; still a dict, a list or a plain value."""
+    if isinstance(value, Mapping):
+        return FrozenDict({key: frozen_json(each) for key, each in value.items()})
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return FrozenList(frozen_json(each) for each in value)
+    return value
+
 
 Zone: TypeAlias = Literal[
     "private",

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias, cast
 
 from watchroom import names
 from watchroom.errors import InvalidAnswer
-from watchroom.model import Json
+from watchroom.model import Json, frozen_json
 
 RequestKind: TypeAlias = Literal["approve", "prompt", "select"]
 Policy: TypeAlias = Literal["always", "never", "ask"]
@@ -59,6 +59,9 @@ class Request:
     multi: bool = False
     metadata: Mapping[str, object] = field(default_factory=dict)
     expires: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", frozen_json(cast("Json", self.metadata)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from watchroom.requests import Answer, Option
-from watchroom.runtime.messages import Frozen, ToolCall, UserMessage
+from watchroom.runtime.messages import EMPTY_OBJECT, Frozen, FrozenObject, FrozenValue, ToolCall, UserMessage
 from watchroom.runtime.models.protocol import ModelChunk, Usage
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class ToolResult(Frozen):
 
     type: Literal["tool_result"] = "tool_result"
     id: str
-    result: JsonValue
+    result: FrozenValue
 
 
 class HumanApproveRequired(Frozen):
@@ -74,7 +73,7 @@ class HumanApproveRequired(Frozen):
 class HumanPromptRequired(Frozen):
     type: Literal["human_prompt_required"] = "human_prompt_required"
     prompt: str
-    metadata: Mapping[str, JsonValue] = {}
+    metadata: FrozenObject = EMPTY_OBJECT
     session_id: str
 
 
@@ -83,7 +82,7 @@ class HumanSelectRequired(Frozen):
     prompt: str
     options: tuple[Option, ...]
     multi: bool = False
-    metadata: Mapping[str, JsonValue] = {}
+    metadata: FrozenObject = EMPTY_OBJECT
     session_id: str
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from watchroom.requests import Option
-from watchroom.runtime.messages import Frozen, ToolCall
+from watchroom.runtime.messages import EMPTY_OBJECT, Frozen, FrozenObject, ToolCall
 from watchroom.runtime.models.protocol import ModelPayload
 
 
@@ -47,7 +46,7 @@ class RequestHumanPrompt(Frozen):
 
     type: Literal["request_human_prompt"] = "request_human_prompt"
     prompt: str
-    metadata: Mapping[str, JsonValue] = {}
+    metadata: FrozenObject = EMPTY_OBJECT
     timeout: float | None = None
 
 
@@ -58,7 +57,7 @@ class RequestHumanSelect(Frozen):
     prompt: str = ""
     options: Annotated[tuple[Option, ...], Field(min_length=1)]
     multi: bool = False
-    metadata: Mapping[str, JsonValue] = {}
+    metadata: FrozenObject = EMPTY_OBJECT
     timeout: float | None = None
 
 

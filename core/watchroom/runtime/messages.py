@@ -5,9 +5,27 @@ Everything here is frozen, and its JSON is that of the chat completions API (spe
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+
+from watchroom.model import frozen_json
+
+
+def _frozen_object(value: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    return cast("Mapping[str, JsonValue]", frozen_json(value))
+
+
+def _frozen_value(value: JsonValue) -> JsonValue:
+    return cast("JsonValue", frozen_json(value))
+
+
+FrozenObject: TypeAlias = Annotated[Mapping[str, JsonValue], AfterValidator(_frozen_object)]
+"""A JSON object that nobody can change, at any depth."""
+FrozenValue: TypeAlias = Annotated[JsonValue, AfterValidator(_frozen_value)]
+"""A JSON value that nobody can change, at any depth."""
+EMPTY_OBJECT: Final = _frozen_object({})
 
 
 class Frozen(BaseModel):

@@ -11,7 +11,15 @@ from pydantic import JsonValue
 from watchroom.model import SessionStatus, timestamp
 from watchroom.requests import AskedCall, Request
 from watchroom.runtime.events import Done, ErrorInfo, Event
-from watchroom.runtime.messages import AssistantMessage, Frozen, Message, ToolCall, ToolMessage
+from watchroom.runtime.messages import (
+    EMPTY_OBJECT,
+    AssistantMessage,
+    Frozen,
+    FrozenObject,
+    Message,
+    ToolCall,
+    ToolMessage,
+)
 
 
 class Spent(Frozen):
@@ -29,7 +37,8 @@ class Spent(Frozen):
 
 
 class AgentState(Frozen):
-    """Everything that a session needs to go on, in any process. Times are ISO 8601, UTC.
+    """Everything that a session needs to go on, in any process. Times are ISO 8601, UTC. It is frozen to its
+    depth: whoever would change something in ``metadata`` gets TypeError.
 
     ``pending_tools_calling`` wait for a person, ``approved_tools_calling`` were agreed to and run next;
     ``approvals`` are these as they were asked about.
@@ -51,7 +60,7 @@ class AgentState(Frozen):
     error: ErrorInfo | None = None
     created_at: str
     last_modified: str
-    metadata: Mapping[str, JsonValue] = {}
+    metadata: FrozenObject = EMPTY_OBJECT
 
     def but(self, **changes: object) -> Self:
         """A copy with these fields changed, which are not validated again."""

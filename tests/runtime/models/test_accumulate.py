@@ -17,6 +17,7 @@ from watchroom.runtime.models import (
     Usage,
     chunk_of,
 )
+from watchroom.runtime.models.accumulate import SurrogateJoiner
 
 
 def call(index: int | None = None, id: str = "", name: str = "", arguments: str = "") -> ToolCallDelta:  # noqa: A002
@@ -229,8 +230,12 @@ def test_a_mapping_that_is_no_chunk_is_refused_by_the_rule_it_breaks(
 
 def test_halves_of_surrogate_pairs_are_shown_as_such() -> None:
     halves = {"content": "a\ud83d", "tool_calls": [{"function": {"name": "read", "arguments": "\ude00"}}]}
-    mended = ModelChunk(content="a\ufffd", tool_calls=(call(name="read", arguments="\ufffd"),))
-    assert chunk_of(halves) == chunk_of(ModelChunk.model_validate(halves)) == mended
+    mended = ModelChunk(content="a", tool_calls=(call(name="read", arguments="\ufffd"),))
+    for each in (halves, ModelChunk.model_validate(halves)):
+        joiner = SurrogateJoiner()
+        assert joiner.join(chunk_of(each)) == mended
+        assert joiner.rest() == ModelChunk(content="\ufffd")
+        assert joiner.rest() is None
 
 
 @pytest.mark.parametrize("garbage", [None, "text", 5, ["x"], {"\ud800": 1}])

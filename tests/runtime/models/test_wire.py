@@ -198,6 +198,24 @@ def test_half_an_emoji_is_shown_as_such(cut: str) -> None:
     assert read(text, DONE) == [ModelChunk(content=shown)]
 
 
+def test_an_emoji_that_comes_in_two_pieces_is_whole() -> None:
+    pieces = [r'{"content": "so \ud83d"}', r'{"content": "\ude00!"}', r'{"content": "\ud83d"}']
+    said = [b'data: {"choices": [{"delta": %s}]}\n\n' % piece.encode() for piece in pieces]
+    chunks = read(*said, DONE)
+    assert [chunk.content for chunk in chunks] == ["so ", "😀!", "\ufffd"]
+
+
+def test_an_emoji_of_a_calls_arguments_that_comes_in_two_pieces_is_whole() -> None:
+    pieces = [r"{\"a\": \"\ud83d", r"\ude00\"}"]
+    said = [
+        b'data: {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": "%s"}}]}}]}\n\n'
+        % piece.encode()
+        for piece in pieces
+    ]
+    parts = [piece.function.arguments for chunk in read(*said, DONE) for piece in chunk.tool_calls]
+    assert "".join(parts) == '{"a": "😀"}'
+
+
 PLAIN = {
     "object": "chat.completion",
     "choices": [

@@ -15,7 +15,7 @@ from watchroom.runtime.failures import failed
 from watchroom.runtime.instructions import CallLlm, Instruction
 from watchroom.runtime.listening import tell
 from watchroom.runtime.messages import AssistantMessage, Message
-from watchroom.runtime.models.accumulate import Answer, chunk_of
+from watchroom.runtime.models.accumulate import Answer, SurrogateJoiner, chunk_of
 from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime, Usage
 from watchroom.runtime.state import AgentState, StepResult
 from watchroom.runtime.threads import is_cancelling
@@ -47,14 +47,18 @@ class ModelAsker:
         self._streams(events, LlmStart(model=payload.model, messages=len(payload.messages)))
         whole = Answer(f"call_{state.step_count}", self._call_ids.of(state))
         used: Usage | None = None
+        joiner = SurrogateJoiner()
         stream: object = None
         try:
             stream = model(payload)
             async for given in stream:
-                chunk = chunk_of(given)
+                chunk = joiner.join(chunk_of(given))
                 whole.add(chunk)
                 used = chunk.usage or used
                 self._streams(events, LlmStream(chunk=chunk))
+            if (left := joiner.rest()) is not None:
+                whole.add(left)
+                self._streams(events, LlmStream(chunk=left))
             answer = whole.whole()
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelling():

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from watchroom import names
 from watchroom.errors import ModelFailed
 from watchroom.runtime.messages import Frozen, Function, ToolCall
-from watchroom.runtime.models.protocol import ModelChunk, ToolCallDelta, Usage
+from watchroom.runtime.models.protocol import FunctionDelta, ModelChunk, ToolCallDelta, Usage
 
 _DEEPEST: Final = 4
 """How many levels the fields of a chunk have: a chunk, its calls, a call, its function."""
@@ -118,18 +118,67 @@ class _Call:
         return float("inf") if self.index is None else self.index
 
 
+class SurrogateJoiner:
+    """Puts characters together whose surrogate halves came in two chunks of one answer. The first half waits
+    for the next chunk; what stays alone becomes U+FFFD."""
+
+    def __init__(self) -> None:
+        self._content = ""
+        self._arguments: dict[int, str] = {}
+
+    def join(self, chunk: ModelChunk) -> ModelChunk:
+        """The chunk as it can be stored, with the half that waited and without one that waits now."""
+        is_text = all(names.is_unicode(text) for text in _texts(chunk))
+        if is_text and not (self._content or self._arguments):
+            return chunk
+        content, self._content = _split(self._content + chunk.content)
+        pieces = tuple(map(self._joined, chunk.tool_calls))
+        return without_halves(chunk.model_copy(update={"content": content, "tool_calls": pieces}))
+
+    def rest(self) -> ModelChunk | None:
+        """The halves whose other one never came; None if there are none."""
+        if not (self._content or self._arguments):
+            return None
+        pieces = [
+            ToolCallDelta(index=index, function=FunctionDelta(arguments=half))
+            for index, half in self._arguments.items()
+        ]
+        left = ModelChunk(content=self._content, tool_calls=tuple(pieces))
+        self._content, self._arguments = "", {}
+        return without_halves(left)
+
+    def _joined(self, piece: ToolCallDelta) -> ToolCallDelta:
+        if piece.index is None:
+            return piece
+        before = self._arguments.pop(piece.index, "")
+        arguments, half = _split(before + piece.function.arguments)
+        if half:
+            self._arguments[piece.index] = half
+        function = piece.function.model_copy(update={"arguments": arguments})
+        return piece.model_copy(update={"function": function})
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The text without the first half of a character at its end, and that half."""
+    return (text[:-1], text[-1]) if "\ud800" <= text[-1:] <= "\udbff" else (text, "")
+
+
 def chunk_of(given: ModelChunk | Mapping[str, object]) -> ModelChunk:
-    """What a person's own model runtime gave, as a chunk that can be stored. None means left out.
+    """What a person's own model runtime gave, as a chunk. None means left out. It may hold halves of
+    characters: see `SurrogateJoiner`.
 
     What is no chunk is `ModelFailed`, which names the field and the rule that it breaks.
     """
     if isinstance(given, ModelChunk):
-        chunk = given
-    else:
-        try:
-            chunk = ModelChunk.model_validate(_without_nones(given, _DEEPEST))
-        except ValidationError as error:
-            raise ModelFailed(rule="broken", problem=problem_in(error)) from error
+        return given
+    try:
+        return ModelChunk.model_validate(_without_nones(given, _DEEPEST))
+    except ValidationError as error:
+        raise ModelFailed(rule="broken", problem=problem_in(error)) from error
+
+
+def without_halves(chunk: ModelChunk) -> ModelChunk:
+    """The chunk with its characters put together, and U+FFFD for halves of others."""
     if all(names.is_unicode(text) for text in _texts(chunk)):
         return chunk
     text = json.dumps(chunk.model_dump(), ensure_ascii=False)

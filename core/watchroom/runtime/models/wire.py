@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from watchroom import names
 from watchroom.errors import ModelFailed
 from watchroom.model import actor_kind
-from watchroom.runtime.models.accumulate import problem_in
+from watchroom.runtime.models.accumulate import SurrogateJoiner, problem_in
 from watchroom.runtime.models.protocol import FunctionDelta, ModelChunk, ModelPayload, ToolCallDelta, Usage
 from watchroom.runtime.models.sse import Event, EventParser
 
@@ -70,6 +70,7 @@ class Reader:
         self._json: bytearray | None = None
         self._events = EventParser()
         self._understood = False
+        self._joiner = SurrogateJoiner()
 
     def feed(self, data: bytes) -> Iterator[ModelChunk]:
         fits = len(data) <= self._room
@@ -91,6 +92,7 @@ class Reader:
             yield from self._plain(self._json)
         else:
             yield from self._streamed(self._events.close())
+        yield from self._rest()
         if not self._understood and "event-stream" not in content_type:
             raise ModelFailed(rule="not_an_answer", problem=told(content_type, self._secrets))
         if not self.whole:
@@ -111,6 +113,7 @@ class Reader:
                 return
             if event.data == _DONE:
                 self.done = self.whole = self._understood = True
+                yield from self._rest()
                 return
             if event.name == "error":
                 raise self._reported(event.data)
@@ -133,7 +136,14 @@ class Reader:
         if piece.is_error:
             raise self._reported(text)
         self._understood = self._understood or bool(piece.choices)
-        return piece.chunk()
+        chunk = piece.chunk()
+        joined = None if chunk is None else self._joiner.join(chunk)
+        return None if joined == _NOTHING else joined
+
+    def _rest(self) -> Iterator[ModelChunk]:
+        left = self._joiner.rest()
+        if left is not None:
+            yield left
 
     def _reported(self, text: str) -> ModelFailed:
         return ModelFailed(rule="reported", problem=told(said(text), self._secrets))
@@ -254,6 +264,7 @@ class _Piece(_Wire):
         )
 
 
+_NOTHING: Final = ModelChunk()
 _NO_MESSAGE: Final = _Message()
 _NO_CHOICE: Final = _Choice()
 
@@ -267,4 +278,5 @@ def _parsed(text: str) -> _Piece:
         except (ValueError, RecursionError):
             raise error from None
         # What only the stricter parser refuses are halves of surrogate pairs.
-        return _Piece.model_validate_json(names.without_halves(json.dumps(given, ensure_ascii=False)))
+        # They stay: the other half may come with the next piece.
+        return _Piece.model_validate(given)
