@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from typing import NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from watchroom import Json, Row, Toolbox, Workspace
 from watchroom.registry import Agent
@@ -85,7 +85,7 @@ class _MeddledTools:
         return getattr(self._toolbox, name)
 
     def dispatch_tool_call(
-        self, tool_name: str, arguments: Mapping[str, Json], *, call: str = "", again: bool = False
+        self, tool_name: str, arguments: Mapping[str, Json], **options: Any
     ) -> dict[str, Json]:
         dispatch = self._toolbox.dispatch_tool_call
-        return self._meddle(partial(dispatch, tool_name, arguments, call=call, again=again))
+        return self._meddle(partial(dispatch, tool_name, arguments, **options))

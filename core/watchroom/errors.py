@@ -61,6 +61,12 @@ class InvalidAgentId(InvalidName):
     code = "invalid_agent_id"
 
 
+class InvalidRole(InvalidName):
+    """A role by which an agent could be taken for another one. Values: given, agent, other, rule."""
+
+    code = "invalid_role"
+
+
 class PermissionDenied(WatchroomError):
     """A write to a place that is not the writer's. Values: owner."""
 

@@ -7,12 +7,13 @@ taken in as one.
 from __future__ import annotations
 
 import tomllib
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from watchroom import names
-from watchroom.errors import ConfigInvalid, InvalidAgentId, UnknownAgent
+from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, UnknownAgent
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.sandbox.hosts import is_pattern
@@ -55,6 +56,50 @@ class Config(NamedTuple):
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         return self._replace(agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
+
+
+class RoleCollision(NamedTuple):
+    """Two agents of which one would pass for the other. ``rule`` names how."""
+
+    agent: Agent
+    other: Agent
+    rule: Literal["role_is_agent", "agent_is_role", "role_is_board"]
+
+
+def board_owner(agent: Agent) -> str:
+    """What the board of a mid-layer agent is called after: its role as a file's name can say it, else its id
+    (spec 3 §2.1)."""
+    return _role_slug(agent) or agent.id
+
+
+def role_collision(agent: Agent, others: Iterable[Agent]) -> RoleCollision | None:
+    """The first of ``others`` whom ``agent`` could be taken for, None if there is none: a role that is the id
+    of an agent with another role, or that names the board of another role."""
+    slug = _role_slug(agent)
+    for other in others:
+        theirs = _role_slug(other)
+        if other.id == agent.id:
+            continue
+        if slug == other.id and theirs != slug:
+            return RoleCollision(agent, other, "role_is_agent")
+        if theirs and theirs == agent.id and theirs != slug:
+            return RoleCollision(agent, other, "agent_is_role")
+        both_have_boards = agent.layer == other.layer == "mid"
+        if both_have_boards and slug and slug == theirs and _role_words(agent) != _role_words(other):
+            return RoleCollision(agent, other, "role_is_board")
+    return None
+
+
+def _role_words(agent: Agent) -> list[str]:
+    return unicodedata.normalize("NFKC", agent.role).casefold().split()
+
+
+def _role_slug(agent: Agent) -> str:
+    """The role as an agent's id could say it, empty where none can."""
+    try:
+        return names.agent_id("-".join(_role_words(agent)))
+    except InvalidAgentId:
+        return ""
 
 
 def agent_born(row: Row) -> Agent:
@@ -137,14 +182,23 @@ def _agent(name: str, fields: object) -> Agent:
 
 
 def with_checked_agents(config: Config, agents: Iterable[Agent]) -> Config:
-    """The config with these agents registered. Raises `InvalidAgentId`, and `ConfigInvalid` where they do not
-    fit together."""
+    """The config with these agents registered. Raises `InvalidAgentId`, `InvalidRole`, and `ConfigInvalid`
+    where they do not fit together."""
     new = list(agents)
     for agent in new:
         names.agent_id(agent.id)
     changed = config.with_agents(new)
     _check_supervisors(changed)
+    for agent in new:
+        _refuse_collision(agent, changed)
     return changed
+
+
+def _refuse_collision(agent: Agent, config: Config) -> None:
+    found = role_collision(agent, config.agents.values())
+    if found is not None:
+        given = names.storable(agent.role, 100)
+        raise InvalidRole(given=given, agent=agent.id or "-", other=found.other.id, rule=found.rule)
 
 
 def _check_supervisors(config: Config) -> None:
@@ -241,8 +295,13 @@ class Registry:
             raise UnknownAgent(agent=agent_id, known=", ".join(self._known[1].agents) or "-")
         return agent
 
+    def check_role(self, agent: Agent) -> None:
+        """Raises `InvalidRole` where the agent could be taken for another one, or another for it."""
+        _refuse_collision(agent, self.current())
+
     def add(self, agents: Iterable[Agent], write: Callable[[str, int], None]) -> None:
-        """Register agents by handing the new config and the version it follows to ``write``."""
+        """Register agents by handing the new config and the version it follows to ``write``. Raises
+        `ConfigInvalid`, `InvalidRole`."""
         version, config = self._newest()
         new = [agent for agent in agents if config.agents.get(agent.id) != agent]
         if new:
@@ -256,8 +315,10 @@ __all__ = [
     "Layer",
     "Registry",
     "agent_born",
+    "board_owner",
     "downward",
     "parse",
     "render",
+    "role_collision",
     "with_checked_agents",
 ]

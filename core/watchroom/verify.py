@@ -13,7 +13,9 @@ from watchroom import names
 from watchroom.disk import Parts
 from watchroom.journal import Damage, Journal
 from watchroom.model import SHARED, Row, Zone
+from watchroom.registry import Config, role_collision
 from watchroom.tree.layout import (
+    CONFIG_PATH,
     history_line,
     history_place,
     meta_place,
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("watchroom")
 
-ProblemKind: TypeAlias = Literal["journal", "file", "version", "history", "metadata"]
+ProblemKind: TypeAlias = Literal["journal", "registry", "file", "version", "history", "metadata"]
 
 Breakage: TypeAlias = Literal["content", "missing", "differs", "unreadable"]
 """What is wrong with a version: its content in the journal, or its file among the versions."""
 
+_NOT_OF_FILES: Final[frozenset[ProblemKind]] = frozenset({"journal", "registry"})
+"""What no laying out mends."""
 _FILE_BREAKAGES: Final[dict[Breakage, str]] = {
     "missing": "v{version} is missing",
     "differs": "v{version} differs",
@@ -49,7 +53,8 @@ class BrokenVersion(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is not as the journal says. ``journal``: the journal itself is damaged, which cannot
-    be mended. ``version``: the one that it concerns, if it is one."""
+    be mended. ``registry``: two agents may pass for each other, until a person changes the config.
+    ``version``: the one that it concerns, if it is one."""
 
     kind: ProblemKind
     zone: Zone
@@ -64,6 +69,7 @@ def verify(
     """Every disagreement between journal and files. Reads everything; changes nothing."""
     store.committer.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
+    found.extend(_role_problems(store.registry.current()))
     found.extend(Problem("file", zone, path, "differs") for zone, path in outside.differing())
     with store.committer.exclusively():
         for head in chain.from_iterable(map(store.journal.heads, SHARED)):
@@ -93,7 +99,9 @@ def repair(
         for name in documents.differing():
             documents.mend(name, from_rows=True)
     problems = verify(store, outside, tasks)
-    wrong = {(each.zone, each.path) for each in problems if each.kind != "journal" and each.zone != "file"}
+    wrong = {
+        (each.zone, each.path) for each in problems if each.kind not in _NOT_OF_FILES and each.zone != "file"
+    }
     with store.committer.exclusively():
         for zone, path in sorted(wrong):
             if not names.is_unicode(path):
@@ -141,6 +149,16 @@ def _is_kept(store: Store, zone: Zone, path: str) -> bool:
         return True
     refused = store.journal.refused(zone, path)
     return any(row.sha256 == checksum and store.journal.content(row.seq) is not None for row in refused)
+
+
+def _role_problems(config: Config) -> Iterator[Problem]:
+    """Agents registered before roles were checked, or by hand, of whom one could be taken for the other."""
+    agents = list(config.agents.values())
+    for n, agent in enumerate(agents):
+        found = role_collision(agent, agents[:n])
+        if found is not None:
+            what = f"{agent.id} ({agent.role or '-'}) and {found.other.id} ({found.other.role or '-'})"
+            yield Problem("registry", "config", CONFIG_PATH, f"{what}: one could be taken for the other")
 
 
 def _version_problems(store: Store, head: Row) -> Iterator[Problem]:

@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from watchroom_whiteboards.boards import Board, BoardKind, boards_of, role_name
+    from watchroom_whiteboards.boards import Board, BoardKind, boards_of
     from watchroom_whiteboards.permissions import Act, may
     from watchroom_whiteboards.whiteboards import BoardText, Whiteboards
 
-__all__ = ["Act", "Board", "BoardKind", "BoardText", "Whiteboards", "boards_of", "may", "role_name"]
+__all__ = ["Act", "Board", "BoardKind", "BoardText", "Whiteboards", "boards_of", "may"]
 
 _HOMES = {
     "Act": "permissions",
@@ -18,7 +18,6 @@ _HOMES = {
     "Whiteboards": "whiteboards",
     "boards_of": "boards",
     "may": "permissions",
-    "role_name": "boards",
 }
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
-from watchroom.errors import InvalidAgentId
-from watchroom.names import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, agent_id, board_name
-from watchroom.registry import Agent, Config
+from watchroom.names import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, board_name
+from watchroom.registry import Agent, Config, board_owner
 from watchroom.tree.layout import place
 
 BoardKind: TypeAlias = Literal["global", "top", "mid", "bottom"]
@@ -38,7 +36,7 @@ class Board:
         """The board that an agent keeps: the top layer's, its role's, or its own."""
         if agent.layer == "top":
             return cls("top")
-        return cls("mid", role_name(agent)) if agent.layer == "mid" else cls("bottom", agent.id)
+        return cls("mid", board_owner(agent)) if agent.layer == "mid" else cls("bottom", agent.id)
 
     @property
     def name(self) -> str:
@@ -59,15 +57,6 @@ class Board:
         if self.kind == "global":
             return tuple(agent for agent in config.agents.values() if agent.layer == "top")
         return tuple(agent for agent in config.agents.values() if Board.of(agent) == self)
-
-
-def role_name(agent: Agent) -> str:
-    """The name of a mid-layer agent's board: its role as a file's name can say it, else its id."""
-    role = unicodedata.normalize("NFKC", agent.role).strip().casefold()
-    try:
-        return agent_id("-".join(role.split()))
-    except InvalidAgentId:
-        return agent.id
 
 
 def boards_of(config: Config) -> tuple[Board, ...]:

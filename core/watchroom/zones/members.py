@@ -15,7 +15,7 @@ from watchroom import names
 from watchroom.errors import InvalidAgentId, UnknownAgent
 from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
-from watchroom.registry import Agent, Layer, agent_born, downward
+from watchroom.registry import Agent, Layer, agent_born, downward, role_collision
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded, NotInTask, NotYours, SocietyLimit
 from watchroom.zones.tasks import Task, Tasks, TaskStatus
@@ -64,7 +64,7 @@ class Members:
     def spawn(self, actor: str, role: str, instructions: str, name: str = "") -> Member:
         """Make an agent beneath ``actor``, for the same task, one layer down. ``instructions`` are what it is
         told first; ``name`` is its id if that is still free, else the id begins so. Raises `NotInTask`,
-        `AgentEnded`, `InvalidAgentId`, `NotText`, and `SocietyLimit`."""
+        `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, and `SocietyLimit`."""
         parent = self.member(actor)
         names.text(instructions)
         role = _plain(role)
@@ -79,6 +79,7 @@ class Members:
             return None
 
         agent = Agent("", role, _BELOW[parent.layer], actor, parent.task)
+        self._store.registry.check_role(agent)
         made = self._made(actor, agent, name or _slug(role), instructions, check)
         self.registered(made)
         return made
@@ -235,7 +236,7 @@ class Members:
             known = check(self.of(agent.task))
             if known is not None:
                 return known
-            path = self._free(wanted)
+            path = self._free(wanted, agent)
             detail: dict[str, Json] = {
                 "task": agent.task,
                 "parent": agent.supervisor,
@@ -246,11 +247,13 @@ class Members:
             commit(Write(actor, SPAWN, ZONE, path, instructions, said, 0, detail))
         return next(each for each in self.of(agent.task) if each.id == path)
 
-    def _free(self, wanted: str) -> str:
-        """An id that nobody has or had, as near to ``wanted`` as there is."""
+    def _free(self, wanted: str, agent: Agent) -> str:
+        """An id that nobody has or had, and that is no other agent's role, as near to ``wanted`` as there
+        is."""
+        known = self._store.registry.current().agents.values()
         taken = {*self._store.registry.ever_known(), *(head.path for head in self._store.journal.heads(ZONE))}
         number, found = 1, wanted
-        while found in taken:
+        while found in taken or role_collision(agent._replace(id=found), known):
             number += 1
             tail = f"-{number}"
             found = wanted[: names.MAX_AGENT_ID - len(tail)] + tail
