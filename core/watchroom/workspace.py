@@ -17,7 +17,7 @@ from watchroom.mail import Mailroom
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Agent, Config, Registry, render, with_checked_agents
 from watchroom.texts import Language
-from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, document_at, place
+from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, QUARANTINE, document_at, place
 from watchroom.tree.tree import Tree, export
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import (
@@ -238,7 +238,12 @@ class Workspace:
             if self._commands is None:
                 approvals = Approvals(self._store, self.requests, os.path.join(self.root, CONTROL))
                 self._commands = Commands(
-                    self._store, self.task_files, approvals, self.members.has_ended, self._ladder
+                    self._store,
+                    self.task_files,
+                    approvals,
+                    self.members.has_ended,
+                    os.path.join(self.root, CONTROL, QUARANTINE),
+                    self._ladder,
                 )
             return self._commands
 

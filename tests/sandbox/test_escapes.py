@@ -173,9 +173,8 @@ def test_a_symlink_leads_nowhere(folder: Path, inside: Run, other: Path) -> None
 def test_a_symlink_in_a_special_place_leads_nowhere(
     folder: Path, inside: Run, other: Path, name: str
 ) -> None:
-    """What is mounted at these names is the folder's own, not what an earlier command made of them."""
-    inside(f"ln -s {other} {name}")
-    assert (folder / name).is_symlink()
+    """What is mounted at these names is the folder's own, not what somebody made of them."""
+    (folder / name).symlink_to(other)
     finished = inside(f"cat {name}/secret.txt; echo x > {name}/new")
     assert SECRET not in finished.stdout
     assert os.listdir(other) == ["secret.txt"]
@@ -220,11 +219,32 @@ def test_histories_of_what_was_cloned_into_it_are_read_only(folder: Path, inside
     assert inside("echo x > src/new; echo y > vendored/lib/a.c").exit_code == 0
 
 
-def test_a_history_of_its_own_can_be_begun(folder: Path, inside: Run) -> None:
-    """From the next command on, it is read only, too."""
-    assert inside("mkdir .git; echo x > .git/config").exit_code == 0
-    assert inside("echo y > .git/config").exit_code != 0
-    assert (folder / ".git" / "config").read_text() == "x\n"
+@pytest.mark.parametrize("git", [".git", "repo", "vendored/repo"])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_a_link_to_a_history_names_is_read_only(folder: Path, inside: Run, git: str, kind: str) -> None:
+    """As of a worktree, or of a repository that was made apart from its files."""
+    (folder / git / "hooks").mkdir(parents=True)
+    (folder / "tree").mkdir()
+    if kind == "link":
+        (folder / "tree" / ".git").symlink_to(Path("..") / git)
+    else:
+        (folder / "tree" / ".git").write_text(f"gitdir: {folder / git}\n")
+    for attempt in (f"echo x > {git}/config", f"echo x > {git}/hooks/pre-commit", f"mv {git} old"):
+        assert inside(attempt).exit_code != 0, attempt
+    assert [path.name for path in (folder / git).iterdir()] == ["hooks"]
+
+
+def test_histories_are_read_only_however_much_lies_nearer_to_the_top(folder: Path, inside: Run) -> None:
+    for number in range(2_100):
+        (folder / "many" / str(number)).mkdir(parents=True)
+    deep = Path("a/b/c/d/e")
+    (folder / deep / ".git" / "modules" / "m").mkdir(parents=True)
+    (folder / deep / "bare" / "refs").mkdir(parents=True)
+    (folder / deep / "bare" / "objects").mkdir()
+    (folder / deep / "bare" / "HEAD").write_text("ref: refs/heads/main\n")
+    for name in (".git/config", ".git/config.worktree", ".git/modules/m/config", "bare/config"):
+        assert inside(f"echo x > {deep / name}").exit_code != 0
+        assert not (folder / deep / name).exists()
 
 
 @pytest.fixture

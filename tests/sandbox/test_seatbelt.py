@@ -87,6 +87,7 @@ class Bare:
 
     name = "bare"
     counts_apart = False
+    holds_git = True
     reaches_hosts = False
     groups = Groups()
 

@@ -158,7 +158,9 @@ def test_the_other_task_and_the_journal_are_not_there(team: Team) -> None:
     for path in (team.others, team.workspace.root):
         result = refused(team.one, "run_command", command=f"ls {path}")
         assert "No such file" in result["stderr"]
-    assert ok(team.one, "run_command", command="ls -a")["stdout"] == ".\n..\n.watchroom\n"
+    # Where a repository could be made, an empty folder is that cannot be changed.
+    there = ok(team.one, "run_command", command="ls -a -I .git")["stdout"]
+    assert there == ".\n..\n.watchroom\n"
     assert ok(team.one, "run_command", command="ls -a .watchroom")["stdout"] == ".\n..\n"
 
 

@@ -1,17 +1,19 @@
 """The first fence: bubblewrap, which gives a command namespaces of its own, and only the paths on a list.
 
-A history that is there when a command starts is read-only to it, wherever it stands among the 2,000 folders
-nearest to the top; what stands around one beneath the top can be moved away with it, or deleted but for it.
-One that the command makes is its own until it ends.
+A repository that is there when a command starts is read-only to it; what stands around one beneath the top
+can be moved away with it, or deleted but for it. Where there is none at the top, an empty folder that is
+read-only takes its place. One that the command makes deeper is its own until it ends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -33,9 +35,12 @@ from watchroom.sandbox.fences import (
     shown_python,
 )
 from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.kept import HIDDEN, beneath, histories
+from watchroom.sandbox.kept import HIDDEN, READ_ONLY, beneath, protected
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, program
+
+if sys.platform != "win32":
+    import fcntl
 
 _ASKING: Final = 10.0
 _COMPLAINT: Final = "bwrap: "
@@ -51,6 +56,7 @@ class Bubblewrap:
 
     name = "bubblewrap"
     counts_apart = True
+    holds_git = True
     reaches_hosts = shown_python() is not None
 
     def __init__(self, bwrap: str, options: str, groups: Groups) -> None:
@@ -104,7 +110,8 @@ class Bubblewrap:
         somewhere else in its place before it is mounted."""
         fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
         yield from self._bind("--bind", fd, path, ends)
-        for parts in histories(fd):
+        self._hold_place(fd, ends)
+        for parts in protected(fd, path):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 kept = beneath(fd, parts, os.O_PATH)
                 if stat.S_ISLNK(os.fstat(kept).st_mode):
@@ -114,6 +121,23 @@ class Bubblewrap:
         hidden = os.path.join(path, HIDDEN)
         if os.path.isdir(hidden) and not os.path.islink(hidden):
             yield from ("--tmpfs", hidden, "--remount-ro", hidden)
+
+    @staticmethod
+    def _hold_place(folder: int, ends: Ends) -> None:
+        """Have an empty folder where a repository would be, for as long as any command runs there: then it is
+        mounted like one. A person who begins a repository meanwhile does so in that very folder, which then
+        stays. Whoever holds it has it locked, and is forgotten by the kernel when it is killed."""
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(READ_ONLY, dir_fd=folder)
+        try:
+            held = beneath(folder, (READ_ONLY,), os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            # A link, or the file of a worktree; or somebody removed it, and commands may not be let in yet.
+            return
+        ends.ours(held)
+        fcntl.flock(held, fcntl.LOCK_SH)
+        place = os.dup(folder)
+        ends.afterwards(lambda: _give_up_place(place))
 
     def _bind(self, how: str, fd: int, path: str, ends: Ends) -> Sequence[str]:
         """Mount what ``fd`` is. It goes to bubblewrap only if that takes it and closes it: a command that
@@ -128,6 +152,23 @@ class Bubblewrap:
 
     def _if_known(self, option: str) -> Sequence[str]:
         return (option,) if option in self._options else ()
+
+
+def _give_up_place(folder: int) -> None:
+    """Take away the folder that held a repository's place, if it is empty and no other command needs it."""
+    try:
+        held = beneath(folder, (READ_ONLY,), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rmdir(READ_ONLY, dir_fd=folder)
+        finally:
+            os.close(held)
+    except OSError as error:
+        # Somebody else's command runs there, or a person has begun a repository, or took it away.
+        if error.errno not in (errno.EWOULDBLOCK, errno.ENOTEMPTY, errno.ENOENT, errno.ENOTDIR, errno.EEXIST):
+            raise
+    finally:
+        os.close(folder)
 
 
 _NAMESPACES: Final = (

@@ -111,6 +111,14 @@ class CommandFailed(WatchroomError):
         return {"exitCode": cast("int", self.values["exit_code"]), **_told(self.values)}
 
 
+class RepositoryRefused(CommandFailed):
+    """A command made git repositories, which were moved out of its folder. Values: paths, exit_code, and what
+    is told of a command that was run."""
+
+    code = "repository_refused"
+    outcome: ClassVar[Outcome] = "denied"
+
+
 class CommandNotStarted(CommandFailed):
     """The command never ran. Values: reason."""
 
@@ -171,6 +179,7 @@ _NAMES: Final = {
     "more_changed": "moreChanged",
     "pending": "pending",
     "left_out": "leftOut",
+    "quarantined": "quarantined",
     "notice": "notice",
 }
 """What is told of a command that was run, whatever became of it: as values of an error, and in a result."""

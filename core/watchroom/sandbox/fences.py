@@ -125,6 +125,11 @@ class Fence(Protocol):
         ...
 
     @property
+    def holds_git(self) -> bool:
+        """Whether it keeps a command from making a ``.git`` at the top of its folder."""
+        ...
+
+    @property
     def groups(self) -> Groups: ...
 
     @property

@@ -1,19 +1,44 @@
-"""What stands in a task's folder and is not for its commands: histories, and what a workspace keeps."""
+"""What stands in a task's folder and is not for its commands: git's repositories, and what a workspace keeps.
+
+Git runs what a repository's settings and hooks say for whoever uses it, outside of every sandbox. So commands
+may neither change a repository nor leave one: those that are there when a command starts are read-only to it,
+and those that it made are moved out of the folder when it is over.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import stat
 from collections import deque
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from watchroom.disk import MAX_DEPTH, Parts
 
 READ_ONLY: Final = ".git"
 HIDDEN: Final = ".watchroom"
-
-_MOST_FOLDERS: Final = 2000
+_BARE: Final = frozenset({"HEAD", "objects", "refs"})
+"""What git takes a folder of any name for a repository by."""
+_HEAD: Final = "HEAD"
+_GITDIR: Final = "gitdir:"
+_LINK: Final = "link "
+_LONGEST_LINK: Final = 4096
 _STEP: Final = getattr(os, "O_PATH", os.O_RDONLY)
+_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+
+
+class Repository(NamedTuple):
+    """Where git finds a repository: a ``.git``, or the ``HEAD`` of a bare one, by its parts. ``identity``
+    tells it from another one at the same place."""
+
+    parts: Parts
+    identity: str
+
+    @property
+    def is_link(self) -> bool:
+        return self.identity.startswith(_LINK)
 
 
 def is_git_name(name: str) -> bool:
@@ -21,29 +46,58 @@ def is_git_name(name: str) -> bool:
     return name.casefold() == READ_ONLY
 
 
-def histories(folder: int) -> list[Parts]:
-    """Where git keeps histories beneath ``folder``, a descriptor: its own first, then those of what was
-    cloned into it, and the files by which submodules name theirs. Only the 2,000 folders nearest to the top
-    are looked into, so that a command does not wait long for its start, and none that is 512 deep."""
-    found: list[Parts] = []
+def find_repositories(folder: int) -> list[Repository]:
+    """All repositories beneath ``folder``, a descriptor, its own among them, the nearest to the top first;
+    none that lies in another one, or 512 folders deep."""
+    found: list[Repository] = []
     waiting = deque[Parts]([()])
-    looked = 0
-    while waiting and looked < _MOST_FOLDERS:
+    while waiting:
         above = waiting.popleft()
-        looked += 1
-        for entry in entries(folder, above):
-            parts = (*above, entry.name)
-            if entry.name == READ_ONLY and not entry.is_symlink():
-                found.append(parts)
-            elif len(parts) < MAX_DEPTH and entry.is_dir(follow_symlinks=False) and parts != (HIDDEN,):
-                waiting.append(parts)
+        try:
+            opened = beneath(folder, above, _STEP | os.O_DIRECTORY)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue
+        try:
+            listed = _listed(opened)
+            names = {entry.name for entry in listed}
+            if names >= _BARE:
+                found.append(Repository((*above, _HEAD), _identity(opened, ".")))
+                if above:
+                    continue
+            for name in [each for each in names if is_git_name(each)] or [READ_ONLY]:
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    found.append(Repository((*above, name), _identity(opened, name)))
+            if len(above) < MAX_DEPTH:
+                waiting.extend((*above, each.name) for each in listed if _leads_on(each, above))
+        finally:
+            os.close(opened)
     return found
+
+
+def protected(folder: int, path: str) -> list[Parts]:
+    """What commands may not change beneath ``folder``, a descriptor, which is at ``path``: its repositories,
+    the files by which submodules and worktrees name theirs, and what those name, if it is beneath it, too."""
+    found: dict[Parts, None] = {}
+    for repository in find_repositories(folder):
+        parts = repository.parts
+        if not is_git_name(parts[-1]):
+            # Of the folder itself nothing can be taken back; no task is begun in such a one.
+            if len(parts) > 1:
+                found[parts[:-1]] = None
+            continue
+        named = _named(folder, parts)
+        if not repository.is_link:
+            found[parts] = None
+        target = named and os.path.relpath(os.path.join(path, *parts[:-1], named), path)
+        if target and target != os.curdir and not target.startswith(os.pardir):
+            found[tuple(target.split(os.sep))] = None
+    return [parts for parts in found if not any(parts[:depth] in found for depth in range(1, len(parts)))]
 
 
 def entries(folder: int, parts: Parts) -> list[os.DirEntry[str]]:
     """What stands in one of its folders; nothing where that is gone, or may not be looked into."""
     try:
-        opened = beneath(folder, parts, os.O_RDONLY | os.O_DIRECTORY)
+        opened = beneath(folder, parts, _FOLDER)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
     try:
@@ -66,3 +120,149 @@ def beneath(folder: int, parts: Sequence[str], flags: int) -> int:
             os.close(at)
         at = step
     return at
+
+
+def _listed(opened: int) -> list[os.DirEntry[str]]:
+    """What stands in an open folder; nothing where that may not be listed."""
+    try:
+        listing = os.open(".", _FOLDER, dir_fd=opened)
+    except PermissionError:
+        return []
+    try:
+        with os.scandir(listing) as found:
+            return list(found)
+    finally:
+        os.close(listing)
+
+
+def _leads_on(entry: os.DirEntry[str], above: Parts) -> bool:
+    """Whether repositories may lie in it: what is ours is looked into as well."""
+    return entry.is_dir(follow_symlinks=False) and not is_git_name(entry.name)
+
+
+def _identity(above: int, name: str) -> str:
+    known = os.stat(name, dir_fd=above, follow_symlinks=False)
+    if stat.S_ISLNK(known.st_mode):
+        # What it leads to is protected; another link to the same place is as good.
+        return f"{_LINK}{os.readlink(name, dir_fd=above)}"
+    return f"{known.st_dev}:{known.st_ino}"
+
+
+def _named(folder: int, parts: Parts) -> str | None:
+    """The path by which a ``.git`` that is a link or a file names the repository; None where it is one."""
+    try:
+        above = beneath(folder, parts[:-1], _STEP | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        known = os.stat(parts[-1], dir_fd=above, follow_symlinks=False)
+        if stat.S_ISLNK(known.st_mode):
+            return os.readlink(parts[-1], dir_fd=above)
+        if not stat.S_ISREG(known.st_mode):
+            return None
+        file = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=above)
+        try:
+            said = os.fsdecode(os.read(file, _LONGEST_LINK))
+        finally:
+            os.close(file)
+        return said.removeprefix(_GITDIR).strip() if said.startswith(_GITDIR) and "\0" not in said else None
+    except (FileNotFoundError, PermissionError):
+        return None
+    finally:
+        os.close(above)
+
+
+def quarantine(folder: int, repositories: Sequence[Repository], to: str) -> list[str]:
+    """Move repositories that were found beneath ``folder`` into the folder ``to``, where none of them is one
+    any more; on another file system, beside where they were. Returns their paths beneath ``folder``, in that
+    order, of those that were still there. Raises OSError."""
+    os.makedirs(to, mode=0o700, exist_ok=True)
+    target = os.open(to, _FOLDER | os.O_NOFOLLOW)
+    moved = []
+    try:
+        for number, (parts, _) in enumerate(repositories, 1):
+            above = -1
+            try:
+                above = beneath(folder, parts[:-1], _STEP | os.O_DIRECTORY)
+                if not _is_removed_empty(above, parts[-1]):
+                    _move(above, parts[-1], target, f"quarantined-{number}-{parts[-1].strip('.')}")
+                    moved.append("/".join(parts))
+            except (FileNotFoundError, NotADirectoryError):
+                # Another command took it away.
+                continue
+            finally:
+                if above >= 0:
+                    os.close(above)
+    finally:
+        os.close(target)
+        with contextlib.suppress(OSError):
+            # It stays unless it is empty.
+            os.rmdir(to)
+    return moved
+
+
+def _is_removed_empty(above: int, name: str) -> bool:
+    """Whether it was an empty folder, which is no repository, and is gone."""
+    try:
+        os.rmdir(name, dir_fd=above)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _move(above: int, name: str, target: int, called: str) -> None:
+    try:
+        folder = os.open(name, _STEP | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+    except NotADirectoryError:
+        # A file or a link is no repository by another name.
+        _rename(above, name, target, called)
+        return
+    try:
+        _open_up(folder)
+        _rename(above, name, target, called)
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(_HEAD, f"{_HEAD}.quarantined", src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _rename(above: int, name: str, target: int, called: str) -> None:
+    """Move it from one open folder to another; where that is on another file system, it gets another name."""
+    try:
+        os.rename(name, called, src_dir_fd=above, dst_dir_fd=target)
+    except PermissionError:
+        # A command has closed its folder, which is ours all the same.
+        _open_up(above)
+        os.rename(name, called, src_dir_fd=above, dst_dir_fd=target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        other = f"{called}-{os.urandom(4).hex()}"
+        os.rename(name, other, src_dir_fd=above, dst_dir_fd=above)
+
+
+def _open_up(folder: int) -> None:
+    """Let us change what stands in an open folder, whatever its mode."""
+    os.chmod(f"/proc/self/fd/{folder}" if hasattr(os, "O_PATH") else folder, 0o700)
+
+
+def repositories_at(path: str) -> list[Repository]:
+    """All repositories beneath the folder ``path``; none where it is gone."""
+    with opened_folder(path) as folder:
+        return find_repositories(folder) if folder is not None else []
+
+
+@contextlib.contextmanager
+def opened_folder(path: str) -> Iterator[int | None]:
+    """A descriptor of the folder, None where it is gone."""
+    try:
+        folder = os.open(path, _STEP | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except (FileNotFoundError, NotADirectoryError):
+        yield None
+        return
+    try:
+        yield folder
+    finally:
+        os.close(folder)

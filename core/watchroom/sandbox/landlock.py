@@ -8,9 +8,9 @@ on. What it has less than bubblewrap:
 - It can make no sockets, not even to itself, but pairs of them. So it reaches no allowed host, either.
 - Its temporary folder is one on disk: a single file in it is bounded, all of them together are not.
 - The half-written files of its task, in the folder's .watchroom, are a command's to touch like all others.
-- Rights can be given to a folder, and not be taken back for what is in it. So where there is a history,
+- Rights can be given to a folder, and not be taken back for what is in it. So where there is a repository,
   nothing can be put into its folder or taken away from it: what stands there may be changed, and put into
-  folders beneath.
+  folders beneath. Where there is none, a command can make one, which is its own until it ends.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from watchroom.sandbox.fences import (
     python_prefix,
 )
 from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.kept import HIDDEN, beneath, entries, histories
+from watchroom.sandbox.kept import HIDDEN, beneath, entries, protected
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.seccomp import INTERNET, asking, program
 from watchroom.sandbox.supervised import Behind, is_possible, launch, temporary_folder, why_not_started
@@ -70,6 +70,7 @@ class Landlock:
 
     name = "landlock"
     counts_apart = False
+    holds_git = False
     reaches_hosts = False
 
     def __init__(self, groups: Groups) -> None:
@@ -100,7 +101,7 @@ class Landlock:
         path = checked_folder(folder)
         temporary = temporary_folder(ends)
         fd = ends.theirs(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW))
-        kept = _kept(fd)
+        kept = _kept(fd, path)
         is_open = network is True
         rules = ends.theirs(_ruleset(is_open))
         prefix = python_prefix()
@@ -122,10 +123,10 @@ class Landlock:
         return why_not_started(told, exit_code, stderr)
 
 
-def _kept(folder: int) -> list[Parts]:
+def _kept(folder: int, path: str) -> list[Parts]:
     """What a command may read but not change, and what it may not even read: a workspace's folder, if it
     holds more than the half-written files of this task."""
-    kept = histories(folder)
+    kept = protected(folder, path)
     if {entry.name for entry in entries(folder, (HIDDEN,))} - set(_SCRATCH):
         kept.append((HIDDEN,))
     return kept
@@ -135,7 +136,7 @@ def _allow_folder(rules: int, folder: int, kept: Sequence[Parts]) -> None:
     if not kept:
         _allow(rules, folder, _WRITE)
         return
-    for parts, rights in _rights((), folder, kept):
+    for parts, rights in _rights(folder, kept):
         try:
             fd = beneath(folder, parts, os.O_PATH)
         except (FileNotFoundError, NotADirectoryError):
@@ -146,17 +147,17 @@ def _allow_folder(rules: int, folder: int, kept: Sequence[Parts]) -> None:
             os.close(fd)
 
 
-def _rights(above: Parts, folder: int, kept: Sequence[Parts]) -> Iterator[tuple[Parts, int]]:
+def _rights(folder: int, kept: Sequence[Parts]) -> Iterator[tuple[Parts, int]]:
     """What may be done where beneath a folder in which something is kept."""
-    for entry in entries(folder, above):
-        parts = (*above, entry.name)
-        if parts in kept:
-            if parts != (HIDDEN,):
-                yield parts, _READ
-        elif any(each[: len(parts)] == parts for each in kept):
-            yield from _rights(parts, folder, kept)
-        elif not entry.is_symlink():
-            yield parts, _WRITE
+    around = {each[:depth] for each in kept for depth in range(len(each))}
+    for above in around:
+        for entry in entries(folder, above):
+            parts = (*above, entry.name)
+            if parts in kept:
+                if parts != (HIDDEN,):
+                    yield parts, _READ
+            elif parts not in around and not entry.is_symlink():
+                yield parts, _WRITE
 
 
 def _ruleset(network: bool) -> int:

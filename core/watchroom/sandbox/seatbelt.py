@@ -21,7 +21,7 @@ from typing import Final
 from watchroom.disk import Parts
 from watchroom.sandbox.fences import Ends, Launch, Network, checked_folder, environment, python_prefix, shell
 from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.kept import HIDDEN, histories
+from watchroom.sandbox.kept import HIDDEN, protected
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.supervised import temporary_folder
 
@@ -48,6 +48,7 @@ class Seatbelt:
 
     name = "sandbox-exec"
     counts_apart = False
+    holds_git = True
     reaches_hosts = False
 
     def __init__(self, program: str, groups: Groups) -> None:
@@ -63,7 +64,7 @@ class Seatbelt:
         path = checked_folder(folder)
         temporary = temporary_folder(ends)
         fd = ends.ours(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
-        kept = histories(fd)
+        kept = protected(fd, path)
         variables = (f"{name}={value}" for name, value in environment(path, temporary).items())
         argv = (
             *(self._program, "-p", profile(len(kept), network=network is True)),
@@ -90,6 +91,11 @@ def _bounds(limits: Limits) -> tuple[str, ...]:
     return str(seconds), str(limits.open_files), str(limits.file_bytes // _BLOCK)
 
 
+_NO_REPOSITORIES: Final = (
+    '(deny file-write* (require-all (subpath (param "FOLDER")) (regex #"/[.][gG][iI][tT](/|$)")))',
+)
+
+
 def profile(histories: int, *, network: bool) -> str:
     """What a command may touch; all else is denied. The later of two rules counts."""
     lines = [
@@ -109,6 +115,7 @@ def profile(histories: int, *, network: bool) -> str:
         ),
         '(allow file-read* process-exec file-map-executable (subpath (param "PYTHON")))',
         "(deny file-write-setugid)",
+        *_NO_REPOSITORIES,
         *(f'(deny file-write* (subpath (param "KEPT{n}")))' for n in range(histories)),
         '(deny file-read* file-write* (subpath (param "HIDDEN")))',
         *(("(allow network*)", "(allow system-socket)") if network else ()),

@@ -22,6 +22,7 @@ class Unfenced:
 
     name = "none"
     counts_apart = False
+    holds_git = False
     reaches_hosts = False
 
     def __init__(self, groups: Groups) -> None:

@@ -390,6 +390,8 @@ class CommandRan(Result):
     """How many changes there was no time to look at: the next call does."""
     left_out: Annotated[int | None, Field(serialization_alias="leftOut")] = None
     """How much lies too deep to be named, or may not be looked into."""
+    quarantined: list[str] | None = None
+    """The git repositories that it made, which were moved away: the first hundred."""
     notice: str | None = None
     """The same in words."""
     cut: bool | None = None

@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING
 
 from watchroom import names
 from watchroom.model import Row, timestamp
-from watchroom.sandbox.errors import CommandFailed, CommandStopped, CommandTimeout, TaskQuotaExceeded
+from watchroom.sandbox.errors import (
+    CommandFailed,
+    CommandStopped,
+    CommandTimeout,
+    RepositoryRefused,
+    TaskQuotaExceeded,
+)
 from watchroom.sandbox.limits import Limits
 from watchroom.texts import Catalogue
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
+
+_MOST_NAMED = 5
 
 if TYPE_CHECKING:
     from watchroom.zones.commands import Left, Ran
@@ -74,6 +82,7 @@ def _told(outcome: Ran, args: take.RunCommand, texts: Catalogue) -> give.Command
         "more_changed": left.more_changed or None,
         "pending": left.pending or None,
         "left_out": left.left_out or None,
+        "quarantined": list(left.quarantined) or None,
         "notice": _notice(left, texts) or None,
     }
     if finished.timed_out:
@@ -81,6 +90,8 @@ def _told(outcome: Ran, args: take.RunCommand, texts: Catalogue) -> give.Command
     if finished.stopped:
         raise CommandStopped(**values)
     values["exit_code"] = finished.exit_code
+    if left.quarantined:
+        raise RepositoryRefused(paths=", ".join(left.quarantined[:_MOST_NAMED]), **values)
     if left.over_quota:
         raise TaskQuotaExceeded(**left.over_quota, **values)
     if finished.exit_code:
@@ -93,6 +104,8 @@ def _notice(left: Left, texts: Catalogue) -> str:
     said = []
     if left.pending:
         said.append(texts("command.pending", count=left.pending))
+    if left.quarantined:
+        said.append(texts("command.quarantined", paths=", ".join(left.quarantined[:_MOST_NAMED])))
     if left.left_out:
         said.append(texts("command.left_out", count=left.left_out))
     return " ".join(said)

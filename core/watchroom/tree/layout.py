@@ -12,6 +12,7 @@ from watchroom.names import GLOBAL_BOARD, META_SUFFIX, is_board
 
 CONTROL: Final = ".watchroom"
 JOURNAL_NAME: Final = "journal.db"
+QUARANTINE: Final = "quarantine"
 CONFIG_PATH: Final = "config.toml"
 ROOTS: Final[dict[Zone, Parts]] = {
     "private": ("agents",),

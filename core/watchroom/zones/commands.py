@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from threading import Condition, Event, Lock
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from watchroom import names
 from watchroom.errors import DiskFailed, WatchroomError
@@ -22,11 +23,19 @@ from watchroom.sandbox.errors import (
     CommandInterrupted,
     CommandNotStarted,
     NoSandbox,
+    RepositoryRefused,
     TaskQuotaExceeded,
     WorkspaceNotBound,
 )
 from watchroom.sandbox.fences import Fence, Network, Proxied
 from watchroom.sandbox.groups import Groups
+from watchroom.sandbox.kept import (
+    READ_ONLY,
+    find_repositories,
+    opened_folder,
+    quarantine,
+    repositories_at,
+)
 from watchroom.sandbox.ladder import Ladder
 from watchroom.sandbox.limits import Limits
 from watchroom.sandbox.output import Stream
@@ -43,6 +52,8 @@ ZONE: Final = "command"
 RUN: Final = "run_command"
 END: Final = "end_command"
 _MOST_CHANGED: Final = 100
+_MOST_KNOWN: Final = 1000
+"""So many repositories of a folder are remembered, to find those that a command made which was cut off."""
 _MOST_CHARACTERS: Final = 20_000
 """So many paths of changed files, of so many characters in all, are told."""
 _SHORT_FILE: Final = 8192
@@ -61,6 +72,8 @@ class Left(NamedTuple):
     more_changed: int = 0
     pending: int = 0
     left_out: int = 0
+    quarantined: tuple[str, ...] = ()
+    """The git repositories that it made, which were moved away."""
     over_quota: Mapping[str, int] = MappingProxyType({})
 
 
@@ -81,14 +94,17 @@ class Commands:
         files: TaskFiles,
         approvals: Approvals,
         has_ended: Callable[[str], bool],
+        quarantine: str,
         ladder: Ladder | None = None,
     ) -> None:
-        """``has_ended`` knows of each agent whether it works no more; ``ladder`` are the fences to use: by
-        default this machine's, tried when first asked for."""
+        """``has_ended`` knows of each agent whether it works no more; ``quarantine`` is where repositories
+        are moved that commands made; ``ladder`` are the fences to use: by default this machine's, tried when
+        first asked for."""
         self._store = store
         self._files = files
         self._approvals = approvals
         self._has_ended = has_ended
+        self._quarantine = quarantine
         self._ladder = ladder
         self._lock = Lock()
         self._ended = Condition(self._lock)
@@ -154,7 +170,8 @@ class Commands:
     def outcome(self, begun: Row) -> Ran:
         """How the command ended that began with this row. Raises `CommandInterrupted` where it was cut off,
         or has no end yet, `CommandNotStarted` where it never ran."""
-        self._end_interrupted(begun.path.partition("/")[0])
+        task = begun.path.partition("/")[0]
+        self._end_interrupted(task, self._files.folder_of(task))
         end = self._store.journal.version(ZONE, begun.path, 2)
         told = json.loads(self._store.content(end)) if end else {}
         if end is None or "interrupted" in told:
@@ -201,12 +218,16 @@ class Commands:
 
     def _run(self, actor: str, command: str, folder: str, fence: Fence, limits: Limits, stop: Event) -> Ran:
         task = self._files.task_of(actor)
-        self._end_interrupted(task)
+        self._end_interrupted(task, folder)
         path = f"{task}/{uuid.uuid4().hex[:12]}"
         before = self._files.take_in(actor, until=time.monotonic() + limits.seconds)
         limits = self._within_quota(before, limits)
         message = names.storable(command.strip().replace("\n", " "), 200)
-        self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, {"process": this_process()}))
+        known = [each.identity for each in repositories_at(folder)]
+        begun: dict[str, Json] = {"process": this_process()}
+        if len(known) <= _MOST_KNOWN:
+            begun["repositories"] = known
+        self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, begun))
         printing = Printing(lambda stream, text: self._note(actor, path, stream, text))
         hosts = self._store.registry.current().allowed_hosts
         reached: dict[str, Json] = {}
@@ -236,9 +257,13 @@ class Commands:
         author = Author(actor, RUN, message, about)
         left, count = Left(), 0
         try:
+            quarantined: list[str] = []
+            if fence.name != Unfenced.name:
+                # Of what runs without a fence a person has approved.
+                quarantined = self._move_repositories(folder, known, author, holds_git=fence.holds_git)
             until = max(until, time.monotonic() + _LEAST_SECONDS)
             recorded = self._files.take_in_of(task, author, until=until)
-            left, count = self._left(recorded), len(recorded.changed)
+            left, count = self._left(recorded, quarantined), len(recorded.changed)
         except (WatchroomError, OSError) as error:
             # How the command ended is told all the same, and that nobody knows what it changed.
             reached["unrecorded"] = error.code if isinstance(error, WatchroomError) else DiskFailed.code
@@ -270,7 +295,32 @@ class Commands:
             raise TaskQuotaExceeded(**quota.told(usage))
         return limits._replace(file_bytes=_SHORT_FILE) if quota.is_exceeded_by(usage) else limits
 
-    def _left(self, recorded: Recorded) -> Left:
+    def _move_repositories(
+        self, folder: str, known: Container[str], author: Author, *, holds_git: bool
+    ) -> list[str]:
+        """Move the git repositories out of a command's folder that were not there when it began; returns the
+        paths of the first hundred. One row tells of them. ``holds_git``: one at the top cannot be its own."""
+        path = str((author.detail or {})["command"])
+        to = os.path.join(self._quarantine, path.replace("/", "-"))
+        with opened_folder(folder) as opened:
+            if opened is None:
+                return []
+            new = [each for each in find_repositories(opened) if each.identity not in known]
+            if holds_git:
+                new = [each for each in new if each.parts != (READ_ONLY,) or each.is_link]
+            moved = quarantine(opened, new, to) if new else []
+        if not moved:
+            return []
+        shown = [names.storable(each, names.MAX_PATH_BYTES) for each in moved[:_MOST_CHANGED]]
+        detail: dict[str, Json] = {**(author.detail or {}), "paths": shown, "count": len(moved)}
+        at = f"{path.partition('/')[0]}/{shown[0]}"
+        outcome, code = RepositoryRefused.outcome, RepositoryRefused.code
+        detail["moved_to"] = to
+        note = Note(author.actor, RUN, "file", at, outcome, code, author.message, detail=detail)
+        self._store.committer.commit(note)
+        return shown
+
+    def _left(self, recorded: Recorded, quarantined: Sequence[str]) -> Left:
         paths = recorded.changed
         shown: list[str] = []
         room = _MOST_CHARACTERS
@@ -285,11 +335,13 @@ class Commands:
             len(paths) - len(shown),
             recorded.pending,
             recorded.left_out,
+            tuple(quarantined),
             quota.told(recorded.usage) if quota.is_exceeded_by(recorded.usage) else {},
         )
 
-    def _end_interrupted(self, task: str) -> None:
-        """Give each command of a task its last row that ended with the process that ran it."""
+    def _end_interrupted(self, task: str, folder: str) -> None:
+        """Give each command of a task its last row that ended with the process that ran it, and move away the
+        repositories that it made."""
         if task in self._looked_through:
             return
         self._looked_through.add(task)
@@ -308,8 +360,14 @@ class Commands:
             )
             with self._store.committer.exclusively() as commit:
                 head = self._store.journal.head(ZONE, begun.path)
-                if head is not None and head.seq == begun.seq:
+                is_last = head is not None and head.seq == begun.seq
+                if is_last:
                     commit(told)
+            if is_last and "repositories" in begun.detail:
+                about = Author(begun.actor, RUN, begun.message, {"command": begun.path})
+                known = cast("Sequence[str]", begun.detail["repositories"])
+                fence = self.ladder.best
+                self._move_repositories(folder, known, about, holds_git=fence is not None and fence.holds_git)
 
     @contextlib.contextmanager
     def _network(self, hosts: Sequence[str], fence: Fence, reached: dict[str, Json]) -> Iterator[Network]:

@@ -71,6 +71,10 @@ class TaskFiles:
         """The folder that an agent works in. Raises `WorkspaceNotBound`."""
         return self._of(actor).folder.path
 
+    def folder_of(self, task: str) -> str:
+        """The folder of a task. Raises `TaskNotFound`."""
+        return self._tasks.find(task).folder
+
     def read(self, actor: str, path: str, *, tool: str) -> tuple[str, Row]:
         """The file as it is on disk, and the row of that version. Raises `WorkspaceNotBound`,
         `PathTraversalBlocked`, `InvalidPath`, `NotFound`, `NotText`, `FolderDenied`."""
