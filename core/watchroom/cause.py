@@ -7,6 +7,7 @@ at the moment of its commit.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,11 +17,14 @@ from watchroom.model import Draft
 
 CALL: Final = "call"
 """The name in a row's detail."""
+OPERATION: Final = "operation"
+"""The name in a row's detail."""
 
 Guard: TypeAlias = Callable[[Draft], None]
 """Raises a `WatchroomError` for a draft that may not be committed. It is called while nobody else writes."""
 
 _call: Final[ContextVar[str]] = ContextVar("watchroom_call", default="")
+_operation: Final[ContextVar[str]] = ContextVar("watchroom_operation", default="")
 _guard: Final[ContextVar[Guard | None]] = ContextVar("watchroom_guard", default=None)
 
 
@@ -32,6 +36,17 @@ def on_behalf_of(call: str) -> Iterator[None]:
         yield
     finally:
         _call.reset(token)
+
+
+@contextmanager
+def operation() -> Iterator[str]:
+    """One operation, of which this gives the id (twelve hexadecimal digits): rows made within carry it."""
+    identity = secrets.token_hex(6)
+    token = _operation.set(identity)
+    try:
+        yield identity
+    finally:
+        _operation.reset(token)
 
 
 @contextmanager
@@ -50,6 +65,7 @@ def current_guard() -> Guard | None:
 
 
 def signed(draft: Draft) -> Draft:
-    """The draft, with the call on whose behalf it is made."""
-    call = _call.get()
-    return draft._replace(detail={**(draft.detail or {}), CALL: call}) if call else draft
+    """The draft, with the call on whose behalf it is made, and the operation that it is part of."""
+    signs = {CALL: _call.get(), OPERATION: _operation.get()}
+    signs = {name: sign for name, sign in signs.items() if sign}
+    return draft._replace(detail={**(draft.detail or {}), **signs}) if signs else draft

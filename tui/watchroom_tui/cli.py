@@ -6,12 +6,13 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from watchroom import __version__
 from watchroom.errors import DiskFailed, WatchroomError
-from watchroom.texts import LANGUAGES, Language
+from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.commands import COMMANDS, WrongUsage
 from watchroom_tui.escaping import escaping_terminals
@@ -23,6 +24,10 @@ USAGE: Final = 2
 INTERRUPTED: Final = 130
 
 LANGUAGE_VARIABLE: Final = "WATCHROOM_LANGUAGE"
+DEBUG_VARIABLE: Final = "WATCHROOM_DEBUG_CATEGORIES"
+"""Which debug records are written, by category."""
+DEBUG_FILE_VARIABLE: Final = "WATCHROOM_DEBUG_FILE"
+"""The file that they are added to; without one, they go to standard error."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +58,8 @@ def _run(typed: list[str]) -> int:
         return int(usage.code or OK)
     command = next(each for each in COMMANDS if each.name == given.command)
     try:
-        return command.run(given, words)
+        with _debug_records(words):
+            return command.run(given, words)
     except WatchroomError as error:
         print(f"watchroom: {error.message(language)} {error.suggestion(language)}", file=sys.stderr)
         return REFUSED
@@ -77,6 +83,26 @@ def _never_refuse_to_print() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _debug_records(words: Catalogue) -> Iterator[None]:
+    """Write the debug records that the environment asks for. Raises `WrongUsage`, OSError."""
+    wanted = os.environ.get(DEBUG_VARIABLE, "")
+    if not wanted:
+        yield
+        return
+    from watchroom.debug_log import CATEGORIES, debug_records
+
+    path = os.environ.get(DEBUG_FILE_VARIABLE, "")
+    with ExitStack() as stack:
+        file = stack.enter_context(open(path, "a", encoding="ascii")) if path else sys.stderr
+        try:
+            stack.enter_context(debug_records(wanted, file))
+        except ValueError as unknown:
+            text = words("cli.debug.unknown", given=str(unknown), known=", ".join(("all", *CATEGORIES)))
+            raise WrongUsage(text) from unknown
+        yield
 
 
 def _language() -> Language:

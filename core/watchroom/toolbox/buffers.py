@@ -6,7 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from watchroom.editing import BufferTool, TextEditResponse, TextEditStatus, render, tool_name
+from pydantic import ValidationError
+
+from watchroom.cause import OPERATION
+from watchroom.editing import (
+    BufferTool,
+    TextEditFlag,
+    TextEditMetrics,
+    TextEditResponse,
+    TextEditStatus,
+    render,
+    tool_name,
+)
+from watchroom.editing.wording import Wording
 from watchroom.model import Json, Row
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
@@ -15,6 +27,7 @@ from watchroom.toolbox.missed import cut
 from watchroom.toolbox.tool import ADDS, Hints, Tool, define
 from watchroom.zones.buffers.buffers import Operation
 from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of
+from watchroom.zones.buffers.tracing import SCHEMA
 
 _ERRORS: Final = {TextEditStatus.MULTI_MATCH: "multi_match"}
 """Whatever else is said of it."""
@@ -129,10 +142,34 @@ def buffer_tool(actor: str, buffer: str, tool: BufferTool) -> Tool:
 
 
 def _told_again(caller: Caller, args: take.Arguments, row: Row) -> give.BufferEdited:
-    return _told(caller, TextEditResponse.model_validate(row.detail[RESPONSE]))
+    kept, operation = row.detail.get(RESPONSE), str(row.detail.get(OPERATION, ""))
+    try:
+        response = TextEditResponse.model_validate(kept)
+    except ValidationError as error:
+        fields = {"operation_id": operation, "row": row.seq, "raw": kept, "problem": str(error)}
+        SCHEMA.debug("%s: row %d", row.tool, row.seq, extra=fields)
+        response = _unreadable(caller, name_of(row))
+    return _told(caller, response, operation=operation)
 
 
-def _told(caller: Caller, response: TextEditResponse, notice: str = "") -> give.BufferEdited:
+def _unreadable(caller: Caller, buffer: str) -> TextEditResponse:
+    """In place of an answer that was kept, and cannot be read."""
+    found = caller.buffers.find(caller.actor, buffer, language=caller.language)
+    wording = Wording(buffer, caller.language)
+    return TextEditResponse(
+        status=TextEditStatus.EXCEPTION,
+        workflow_state=found.editing,
+        flags=TextEditFlag.SCHEMA_VIOLATION | TextEditFlag.DIAGNOSTIC_HINT,
+        summary=wording.summary("schema_violation"),
+        guidance=wording.guidance("schema_violation"),
+        metrics=TextEditMetrics(new_length=len(found.text)),
+        code="schema_violation",
+    )
+
+
+def _told(
+    caller: Caller, response: TextEditResponse, notice: str = "", operation: str = ""
+) -> give.BufferEdited:
     """An answer in the shape of results. One that did not do what was wanted tells so as failures do."""
     done = response.is_done or response.code == _MERGED
     code = _ERRORS.get(response.status, response.code)
@@ -153,5 +190,6 @@ def _told(caller: Caller, response: TextEditResponse, notice: str = "") -> give.
         candidates=list(response.candidates) if response.candidates else None,
         diff=response.diff,
         notice=notice or None,
+        operation_id=operation or None,
         markdown=render(response, caller.language).detail,
     )

@@ -349,6 +349,8 @@ class BufferEdited(Result):
     diff: str | None = None
     notice: str | None = None
     """How the buffer stands to its source, where both are not the same."""
+    operation_id: str | None = None
+    """What the rows of the operation, and its debug records, carry as well."""
     markdown: str
 
 

@@ -6,12 +6,13 @@ kept in memory is only what the rows say: whichever process comes next goes on f
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock, RLock
 from typing import Final, NamedTuple, TypeAlias
 
-from watchroom import names
+from watchroom import cause, names
 from watchroom.editing import (
     FLUSHED,
     BufferTool,
@@ -35,6 +36,7 @@ from watchroom.zones.buffers.naming import can_be_name, check_name, free_name
 from watchroom.zones.buffers.record import ZONE, BufferRecord, name_of, record_of
 from watchroom.zones.buffers.shelf import Elsewhere, Held, Shelf
 from watchroom.zones.buffers.sources import Bound, Places, openers, versions_of
+from watchroom.zones.buffers.tracing import trace_operation
 from watchroom.zones.store import Store
 
 MOST_OPEN: Final = 8
@@ -50,6 +52,8 @@ class Acted(NamedTuple):
 
     response: TextEditResponse
     notice: str
+    operation: str
+    """The id that the rows of it carry."""
 
 
 class OpenedBuffer(NamedTuple):
@@ -161,11 +165,12 @@ class Buffers:
     ) -> Acted:
         """Do something to a buffer, and make it a row: a version where anything changed, else a note.
         Raises `BufferNotFound`, and what the source raises."""
-        with self._turn(f"{actor}/{name}"):
+        with self._turn(f"{actor}/{name}"), cause.operation() as identity:
             while True:
                 held = self._hold(actor, name, language)
                 held.changed.clear()
                 response: TextEditResponse | None = None
+                began = time.perf_counter()
                 try:
                     response = operation(held.editor, held.binding)
                     self._shelf.keep(held, actor, tool, response, arguments)
@@ -173,12 +178,14 @@ class Buffers:
                     self._shelf.forget(held.row.path)
                     if response is not None and response.code == FLUSHED:
                         # What was put in by another process meanwhile is not flushed with it.
-                        return Acted(response, _noticed(self._hold(actor, name, language).binding))
+                        return Acted(response, _noticed(self._hold(actor, name, language).binding), identity)
                 except BaseException:
                     self._shelf.forget(held.row.path)
                     raise
                 else:
-                    return Acted(response, _noticed(held.binding))
+                    seconds = time.perf_counter() - began
+                    trace_operation(held, tool, identity, response, arguments, seconds)
+                    return Acted(response, _noticed(held.binding), identity)
 
     def close(self, actor: str, name: str, *, tool: str, discard: bool = False) -> Row:
         """Close a buffer; its text stays in its rows. Raises `BufferNotFound`, `BufferUnflushed`."""

@@ -1,0 +1,62 @@
+"""Structured debug records by category: each is a logger of its own, off unless somebody turns it on."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, TextIO
+
+CATEGORIES: Final = ("TextEdit.MatchTrace", "TextEdit.Schema", "Sync.Persistence", "Sync.External")
+"""What was found where, and what came of it; answers that cannot be read; what was written to sources; what
+became of them behind a buffer's back."""
+_ROOT: Final = "watchroom"
+_OF_EVERY_RECORD: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+def category_logger(category: str) -> logging.Logger:
+    """The logger of a category, ``watchroom.CATEGORY``. Its records carry what they tell as ``extra``."""
+    return logging.getLogger(f"{_ROOT}.{category}")
+
+
+@contextmanager
+def debug_records(wanted: str, stream: TextIO) -> Iterator[None]:
+    """Write the records of some categories that are made within to ``stream``, one JSON object a line, in
+    ASCII. ``wanted`` are names with commas between them: of categories, of a group (``TextEdit``, ``Sync``),
+    or ``all``. Raises ValueError with the name that is none of these."""
+    loggers = [category_logger(each) for each in _named(wanted)]
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_JsonLines())
+    before = [(logger.level, logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.DEBUG)
+        logger.addHandler(handler)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (level, propagate) in zip(loggers, before, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+            logger.propagate = propagate
+
+
+def _named(wanted: str) -> list[str]:
+    found: dict[str, None] = {}
+    for name in filter(None, (each.strip() for each in wanted.split(","))):
+        named = [each for each in CATEGORIES if name in ("all", each, each.partition(".")[0])]
+        if not named:
+            raise ValueError(name)
+        found.update(dict.fromkeys(named))
+    return list(found)
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        told = {name: value for name, value in record.__dict__.items() if name not in _OF_EVERY_RECORD}
+        category = record.name.removeprefix(f"{_ROOT}.")
+        return json.dumps(
+            {"time": round(record.created, 6), "category": category, "event": record.getMessage(), **told},
+            default=str,
+        )

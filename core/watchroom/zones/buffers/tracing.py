@@ -1,0 +1,97 @@
+"""What was done to a buffer, as debug records: where a text was found, and how the source took it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from watchroom import names
+from watchroom.debug_log import category_logger
+from watchroom.editing import TextEditResponse, TextEditStatus, tool_of
+from watchroom.editing.matrix import EDIT_TOOLS
+from watchroom.model import Json
+from watchroom.zones.buffers.shelf import Held
+
+MATCH_TRACE: Final = category_logger("TextEdit.MatchTrace")
+SCHEMA: Final = category_logger("TextEdit.Schema")
+PERSISTENCE: Final = category_logger("Sync.Persistence")
+EXTERNAL: Final = category_logger("Sync.External")
+_LONGEST: Final = 200
+
+
+def trace_operation(
+    held: Held,
+    tool: str,
+    operation: str,
+    response: TextEditResponse,
+    arguments: Mapping[str, Json],
+    seconds: float,
+) -> None:
+    """Tell what came of an operation; ``held`` is the buffer after it, ``seconds`` is how long it took."""
+    logger = _logger_for(tool, response)
+    if not logger.isEnabledFor(logging.DEBUG):
+        return
+    fields: dict[str, object] = {
+        **_about(held, tool, operation, seconds),
+        "status": str(response.status),
+        "workflow_state": str(response.workflow_state),
+        "code": response.code,
+        "delta": response.metrics.delta,
+        "length": response.metrics.new_length,
+    }
+    more = _matches(held, arguments, response) if logger is MATCH_TRACE else _source(held, response)
+    logger.debug("%s: %s", tool, response.status, extra={**fields, **more})
+
+
+def _logger_for(tool: str, response: TextEditResponse) -> logging.Logger:
+    if _is_edit(tool):
+        return MATCH_TRACE
+    is_written = tool.endswith("_flush") and response.status is not TextEditStatus.EXTERNAL_CONFLICT
+    return PERSISTENCE if is_written else EXTERNAL
+
+
+def _is_edit(tool: str) -> bool:
+    named = tool_of(tool)
+    return named is not None and named[1] in EDIT_TOOLS
+
+
+def _about(held: Held, tool: str, operation: str, seconds: float) -> dict[str, object]:
+    return {
+        "operation_id": operation,
+        "buffer": held.row.path,
+        "tool": tool,
+        "edition": held.editor.version,
+        "seconds": seconds,
+    }
+
+
+def _matches(held: Held, arguments: Mapping[str, Json], response: TextEditResponse) -> dict[str, object]:
+    """Where it was found: the places that wait for a choice, or the one that was replaced. Code points, the
+    ends excluded; of places that wait the first few, as they are offered."""
+    changes = [each.change for each in held.changed if each.change is not None]
+    found = [(each.at, each.at + each.removed) for each in changes]
+    selections = held.editor.selections
+    if selections is not None:
+        found = [(start, start + len(selections.needle)) for start in selections.starts]
+    sought = arguments.get("old_text")
+    return {
+        "sought": names.storable(sought, _LONGEST) if isinstance(sought, str) else None,
+        "matches": [{"start": start, "end": end} for start, end in found],
+        "match_count": len(found) if selections is None else selections.count,
+        "contexts": [
+            {"id": each.id, "start": each.context_start, "end": each.context_end, "preview": each.preview}
+            for each in response.candidates or ()
+        ],
+    }
+
+
+def _source(held: Held, response: TextEditResponse) -> dict[str, object]:
+    base = held.binding.base
+    return {
+        "source": held.record.source,
+        "base_version": base.version,
+        "base_edit": base.edit,
+        "open_marks": len(held.binding.marks),
+        "diff_length": len(response.diff or ""),
+    }
