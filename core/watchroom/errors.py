@@ -67,6 +67,12 @@ class InvalidRole(InvalidName):
     code = "invalid_role"
 
 
+class InvalidKey(InvalidName):
+    """A map cannot have such a key."""
+
+    code = "invalid_key"
+
+
 class PermissionDenied(WatchroomError):
     """A write to a place that is not the writer's. Values: owner."""
 
@@ -434,3 +440,10 @@ class InvalidState(WatchroomError):
 
     def __init__(self, *, rule: object, field: str = "-") -> None:
         super().__init__(rule=rule, field=field)
+
+
+class CounterOverflow(WatchroomError):
+    """A counter cannot take so much more from one agent. Values: limit."""
+
+    code = "counter_overflow"
+    outcome: ClassVar[Outcome] = "denied"

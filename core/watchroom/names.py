@@ -7,13 +7,23 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-from watchroom.errors import InvalidAgentId, InvalidName, InvalidPath, InvalidSession, NotText, TooLarge
+from watchroom.errors import (
+    InvalidAgentId,
+    InvalidKey,
+    InvalidName,
+    InvalidPath,
+    InvalidSession,
+    NotText,
+    TooLarge,
+)
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, SYSTEM
 
 MAX_PART_BYTES: Final = 200
 MAX_AGENT_ID: Final = 64
 MAX_PATH_BYTES: Final = 1000
 MAX_PATH_PARTS: Final = 32
+MAX_MAP_KEY: Final = 1000
+"""Characters."""
 RESERVED_PARTS: Final = frozenset({".watchroom", ".versions", ".crdt_state", ".locks", ".git"})
 RESERVED_IDS: Final = frozenset({OUTSIDE, SYSTEM, "human", "user"})
 META_SUFFIX: Final = ".meta.json"
@@ -58,6 +68,18 @@ def document_id(given: str) -> str:
     """``given``, if a realtime document may have it as its id: a path of one part; else `InvalidPath`."""
     if "/" in relative_path(given):
         raise InvalidPath(given=_shown(given), rule="document_folder")
+    return given
+
+
+def map_key(given: str) -> str:
+    """``given``, if a map of a realtime document may have it as a key; else `InvalidKey`."""
+    for rule, is_broken in (
+        ("key_length", not 0 < len(given) <= MAX_MAP_KEY),
+        ("binary", "\0" in given),
+        ("not_utf8", not is_unicode(given)),
+    ):
+        if is_broken:
+            raise InvalidKey(given=_shown(given), rule=rule)
     return given
 
 

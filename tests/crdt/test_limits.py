@@ -6,7 +6,7 @@ import pytest
 from replicating import restarted
 from watchroom import Json
 from watchroom.crdt import Document, FieldType, HybridClock, Text
-from watchroom.errors import InvalidState, TooLarge
+from watchroom.errors import CounterOverflow, InvalidState, TooLarge
 from watchroom.model import MAX_TEXT_BYTES
 
 ALICE, MALLORY = "alice#a1", "mallory#66"
@@ -44,7 +44,7 @@ def test_beyond_the_last_addition_of_a_replica_nothing_is_added() -> None:
 
 def test_beyond_the_last_number_nothing_is_counted() -> None:
     votes = document("pn_counter", {"plus": {ALICE: MOST}})
-    with pytest.raises(InvalidState):
+    with pytest.raises(CounterOverflow):
         votes.counter("field").increment(1, ALICE)
     votes.counter("field").increment(1, "alice#a2")
     assert restarted(votes).values() == {"field": MOST + 1}

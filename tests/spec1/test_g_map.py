@@ -53,3 +53,21 @@ def test_who_never_looked_removes_nothing_by_replacing_the_whole(alice: Toolbox,
 def test_what_a_map_cannot_take_is_refused(alice: Toolbox, arguments: dict[str, object]) -> None:
     refused(alice, "realtime_set_field", doc_id="doc1", field_name="config", **arguments)
     assert get(alice, "config") == {"theme": "dark", "lang": "zh"}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"value": {"": 1}}, "it has not 1 to 1000 characters"),
+        ({"value": {"k" * 1001: 1}}, "it has not 1 to 1000 characters"),
+        ({"value": {"a\0": 1}}, "it holds NUL characters"),
+        ({"value": 1, "key": "a\0"}, "it holds NUL characters"),
+        ({"remove": True, "key": "a\0"}, "it holds NUL characters"),
+    ],
+)
+def test_a_key_that_cannot_be_is_no_damaged_state(alice: Toolbox, given: dict[str, object], why: str) -> None:
+    before = get(alice, "config")
+    result = refused(alice, "realtime_set_field", doc_id="doc1", field_name="config", **given)
+    assert result["error"] == "invalid_key"
+    assert why in result["message"]
+    assert get(alice, "config") == before

@@ -51,7 +51,7 @@ def test_H_5_merging_keeps_each_share() -> None:
     assert a.shares() == {"alice": (10, 0), "bob": (5, 0), "charlie": (7, 0)}
 
 
-@pytest.mark.parametrize("amount", [-1, 2**53, "many", 1.5])
+@pytest.mark.parametrize("amount", [-1, 2**53, "many", 1.5, True, False])
 def test_an_amount_that_cannot_be_is_refused(alice: Toolbox, amount: object) -> None:
     refused(
         alice,
@@ -62,3 +62,15 @@ def test_an_amount_that_cannot_be_is_refused(alice: Toolbox, amount: object) -> 
         amount=amount,
     )
     assert count(alice, "value") == 0
+
+
+def test_what_a_counter_cannot_take_is_no_damaged_state(alice: Toolbox, bob: Toolbox) -> None:
+    most = 2**53 - 1
+    assert count(alice, "increment", most) == most
+    on = {"doc_id": "doc1", "field_name": "score"}
+    result = refused(alice, "realtime_edit_counter", **on, operation="increment", amount=1)
+    assert result["error"] == "counter_overflow"
+    assert str(most) in result["message"]
+    assert "Nothing was changed" in result["suggestion"]
+    assert count(bob, "decrement", 1) == most - 1
+    assert count(alice, "value") == most - 1

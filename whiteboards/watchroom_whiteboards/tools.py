@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 from watchroom.model import Row
 from watchroom.texts import catalogue
-from watchroom.toolbox.arguments import Arguments, Message, Name, Version
+from watchroom.toolbox.arguments import Arguments, Integer, Message, Name, Number, Version
 from watchroom.toolbox.caller import Caller
 from watchroom.toolbox.collab import settled
 from watchroom.toolbox.missed import cut, unified
@@ -21,8 +21,8 @@ from watchroom_whiteboards.texts import TEXTS
 if TYPE_CHECKING:
     from watchroom_whiteboards.whiteboards import Whiteboards
 
-Wait = Annotated[float, Field(ge=0, le=60)]
-Expected = Annotated[int, Field(ge=-1, le=2**31 - 1)]
+Wait = Annotated[Number, Field(ge=0, le=60)]
+Expected = Annotated[Integer, Field(ge=-1, le=2**31 - 1)]
 
 
 class ReadBoard(Arguments):
@@ -57,7 +57,7 @@ class UpdateSection(Arguments):
 
 class BoardHistory(Arguments):
     board: Name
-    limit: Annotated[int, Field(ge=1)] | None = None
+    limit: Annotated[Integer, Field(ge=1)] | None = None
     diff_from: Version | None = None
     diff_to: Version | None = None
 

@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from watchroom.crdt import checks
 from watchroom.crdt.clock import agent_of
+from watchroom.errors import CounterOverflow
 from watchroom.model import Json
 
 _SIDES: Final = frozenset({"plus", "minus"})
@@ -30,16 +31,20 @@ class PNCounter:
         return sum(self._plus.values()) - sum(self._minus.values())
 
     def increment(self, amount: int, replica: str) -> Mapping[str, Json]:
-        """Count ``amount`` (0 or more) up; returns the delta. Raises `InvalidState` beyond 2^53 - 1."""
+        """Count ``amount`` (0 or more) up; returns the delta. Raises `CounterOverflow` beyond
+        2^53 - 1."""
         return self._count("plus", self._plus, amount, replica)
 
     def decrement(self, amount: int, replica: str) -> Mapping[str, Json]:
-        """Count ``amount`` (0 or more) down; returns the delta. Raises `InvalidState` beyond 2^53 - 1."""
+        """Count ``amount`` (0 or more) down; returns the delta. Raises `CounterOverflow` beyond
+        2^53 - 1."""
         return self._count("minus", self._minus, amount, replica)
 
     def _count(self, side: str, shares: dict[str, int], amount: int, replica: str) -> Mapping[str, Json]:
         checks.natural(amount, "count")
-        share = checks.natural(shares.get(checks.replica_name(replica), 0) + amount, "count")
+        share = shares.get(checks.replica_name(replica), 0) + amount
+        if share > checks.MAX_COUNT:
+            raise CounterOverflow(limit=checks.MAX_COUNT)
         shares[replica] = share
         return {side: {replica: share}}
 

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic_core import PydanticKnownError
+
+
+def _no_bool(problem: Literal["int_type", "float_type"]) -> BeforeValidator:
+    def refuse_bool(given: object) -> object:
+        if isinstance(given, bool):
+            raise PydanticKnownError(problem)
+        return given
+
+    return BeforeValidator(refuse_bool)
+
+
+Integer: TypeAlias = Annotated[int, _no_bool("int_type")]
+"""A whole number; true and false are none, although Python counts them among its integers."""
+Number: TypeAlias = Annotated[float, _no_bool("float_type")]
 
 Message = Annotated[str, Field(max_length=2000)]
 Name = Annotated[str, Field(max_length=2000)]
-Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Version = Annotated[Integer, Field(ge=1, le=2**31 - 1)]
 
-RowNumber = Annotated[int, Field(ge=1, le=2**62)]
+RowNumber = Annotated[Integer, Field(ge=1, le=2**62)]
 
 
 class Arguments(BaseModel):
@@ -68,7 +83,7 @@ class CollabWrite(Arguments):
     filepath: Name
     content: str
     message: Message
-    expected_version: Annotated[int, Field(ge=-1, le=2**31 - 1)] | None = None
+    expected_version: Annotated[Integer, Field(ge=-1, le=2**31 - 1)] | None = None
 
 
 class CollabRead(Arguments):
@@ -80,7 +95,7 @@ class ResolveConflict(Arguments):
     filepath: Name
     content: str
     message: Message
-    expected_version: Annotated[int, Field(ge=0, le=2**31 - 1)]
+    expected_version: Annotated[Integer, Field(ge=0, le=2**31 - 1)]
     conflicts: Annotated[list[RowNumber], Field(min_length=1, max_length=1000)]
 
 
@@ -102,7 +117,7 @@ class MarkAsSeen(Arguments):
 
 class CollabHistory(Arguments):
     filepath: Name
-    limit: Annotated[int, Field(ge=1)] | None = None
+    limit: Annotated[Integer, Field(ge=1)] | None = None
 
 
 class CollabRollback(Arguments):
@@ -195,9 +210,9 @@ class TextRange(Arguments):
     """Where and what, in code points, clamped to the text (spec 1 E-7): an insertion has a position, the
     others a range."""
 
-    position: int | None = None
-    start: Annotated[int | None, Field(alias="from")] = None
-    to: int | None = None
+    position: Integer | None = None
+    start: Annotated[Integer | None, Field(alias="from")] = None
+    to: Integer | None = None
     text: str | None = None
 
 
@@ -219,7 +234,7 @@ class EditCounter(Arguments):
     doc_id: Name
     field_name: Name
     operation: Literal["increment", "decrement", "value"]
-    amount: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
+    amount: Annotated[Integer, Field(ge=0, le=2**53 - 1)] | None = None
 
 
 class MergeState(Arguments):
@@ -238,7 +253,7 @@ class WriteFile(Arguments):
 
 class RunCommand(Arguments):
     command: Annotated[str, Field(max_length=100_000)]
-    timeout_ms: Annotated[int, Field(alias="timeoutMs", ge=1, le=3_600_000)] = 60_000
+    timeout_ms: Annotated[Integer, Field(alias="timeoutMs", ge=1, le=3_600_000)] = 60_000
 
 
 class OpenBuffer(Arguments):
@@ -258,7 +273,7 @@ class BufferReplace(Arguments):
 
 
 class BufferReplaceSelection(Arguments):
-    selection_id: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    selection_id: Annotated[Integer, Field(ge=1, le=2**31 - 1)]
     new_text: str | None = None
 
 

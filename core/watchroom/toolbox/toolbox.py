@@ -59,6 +59,7 @@ _ARGUMENT_PROBLEMS = frozenset(
         "string_unicode",
         "string_too_long",
         "int_type",
+        "float_type",
         "int_parsing",
         "list_type",
         "dict_type",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from watchroom import names
 from watchroom.crdt import Document, Field, LWWMap, LWWRegister, Stamp, Text, TextEdit
 from watchroom.errors import WrongFieldType
 from watchroom.model import UNCHECKED, Json, Note, Row, Write
@@ -33,7 +34,7 @@ class Desk:
     """Edits of the document ``live`` by the actor of ``view``, each one row by ``tool``. Under its lock.
 
     Every method raises `FieldNotFound`, `WrongFieldType`, `JournalError`; and `NotText`, `TooLarge`,
-    `InvalidState` for what cannot be kept.
+    `InvalidKey`, `CounterOverflow` for what cannot be kept.
     """
 
     def __init__(self, store: Store, live: Live, view: View, tool: str) -> None:
@@ -87,6 +88,8 @@ class Desk:
             delta = found.set(value, self._stamp())
             return self._commit(field, found, delta, {"op": "set", "value": _shown(value)})
         if isinstance(found, LWWMap) and isinstance(value, Mapping):
+            for key in value:
+                names.map_key(key)
             self._recall(field)
             seen = self._view.map(self._live.name, field)
             if seen is None:
@@ -104,6 +107,7 @@ class Desk:
         """Write one key of a map."""
         self._live.catch_up()
         found = self.document.map(field)
+        names.map_key(key)
         delta = found.set(key, value, self._stamp())
         return self._commit(field, found, delta, {"op": "set", "key": key[:_SHOWN], "value": _shown(value)})
 
@@ -111,6 +115,7 @@ class Desk:
         """Remove one key of a map, there or not."""
         self._live.catch_up()
         found = self.document.map(field)
+        names.map_key(key)
         delta = found.remove(key, self._stamp())
         return self._commit(field, found, delta, {"op": "remove", "key": key[:_SHOWN]})
 
