@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.cause import current_guard, signed
-from watchroom.errors import NotText, TooLarge, WatchroomError, WorkspaceLocked
+from watchroom.errors import InvalidPath, NotText, TooLarge, WatchroomError, WorkspaceLocked
 from watchroom.files import NotAFile
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
@@ -306,7 +306,14 @@ class Committer:
     def _look_ahead(self, ticket: _Ticket) -> bool:
         """See what a write would replace, so that it is kept before it goes; False if a write cannot be."""
         draft = ticket.draft
-        if isinstance(draft, Note) or draft.actor == OUTSIDE or not is_edited(draft.zone):
+        if isinstance(draft, Note) or draft.actor == OUTSIDE:
+            return True
+        try:
+            self._refuse_other_spelling(draft)
+        except (InvalidPath, OSError) as error:
+            ticket.error = error
+            return False
+        if not is_edited(draft.zone):
             return True
         try:
             ticket.replaces = self._tree.current(draft.zone, draft.path)
@@ -326,6 +333,14 @@ class Committer:
             ticket.error = NotText(rule="not_a_file")
             return False
         return True
+
+    def _refuse_other_spelling(self, draft: Write) -> None:
+        """Of two names that are one on this disk, the second would be written into the first one's file."""
+        if draft.content is None or not (is_edited(draft.zone) or draft.zone == "realtime"):
+            return
+        other = self._tree.other_spelling(draft.zone, draft.path)
+        if other is not None:
+            raise InvalidPath(given=draft.path, rule="other_case")
 
     def _is_blocked_by_ours(self, draft: Write) -> bool:
         parts = draft.path.split("/")

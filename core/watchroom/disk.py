@@ -95,6 +95,7 @@ class Folder:
         self._scratch_fd = os.open(scratch, _FOLDER_FLAGS) if _HAS_DIR_FDS else None
         self._spares: list[str] = []
         self._spare_mode = 0
+        self._folds_case: bool | None = None
 
     def close(self) -> None:
         while self._spares:
@@ -153,6 +154,32 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return False
 
+    def other_spelling(self, parts: Parts) -> Parts | None:
+        """What stands on disk under the same name but for upper and lower case, where the disk takes both for
+        one, as that of macOS does; None elsewhere, and where nothing does."""
+        if not self._takes_cases_for_one():
+            return None
+        for depth, part in enumerate(parts):
+            above = parts[:depth]
+            known = {name for name, _ in self._listed(above)}
+            if part in known:
+                continue
+            other = next((name for name in known if name.casefold() == part.casefold()), None)
+            return None if other is None else (*above, other)
+        return None
+
+    def _takes_cases_for_one(self) -> bool:
+        if self._folds_case is None:
+            name = self._staged(b"", is_private=True)
+            try:
+                os.stat(name.upper(), dir_fd=self._scratch_fd, follow_symlinks=False)
+                self._folds_case = name != name.upper()
+            except FileNotFoundError:
+                self._folds_case = False
+            finally:
+                self._drop(name)
+        return self._folds_case
+
     def write(self, parts: Parts, data: bytes, *, new: bool = False) -> bytes | None:
         """Put ``data`` at ``parts``, making folders as needed. A reader sees the old file or the new one.
 
@@ -184,7 +211,7 @@ class Folder:
             if rewrite_spare(self._scratch_fd, name, data, self._spare_mode):
                 return name
             self._drop(name)
-        name = f"{os.getpid():x}-{next(self._numbers):x}"
+        name = f"w{os.getpid():x}-{next(self._numbers):x}"
         if self._scratch_fd is None:
             name = os.path.join(self.scratch, name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS

@@ -75,6 +75,13 @@ class Tree:
         """The file of a path as it is on disk, None where there is none. Raises `NotAFile`, OSError."""
         return self.folder.read(place(zone, path))
 
+    def other_spelling(self, zone: Zone, path: str) -> str | None:
+        """The file that a path would be on a disk which takes upper and lower case for one, where it has
+        another name there; else None."""
+        parts = checkpoint_place(path) if zone == "realtime" else place(zone, path)
+        other = self.folder.other_spelling(parts)
+        return None if other is None else "/".join(other)
+
     def is_blocked(self, zone: Zone, path: str) -> bool:
         """Whether something other than a folder stands where a folder of the path should be."""
         return self.folder.is_blocked(place(zone, path))
