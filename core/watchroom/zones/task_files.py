@@ -127,8 +127,9 @@ class TaskFiles:
                 raise Conflict(commit(draft).row, head, now, content)
             recorder.folder.write(path, data)
             row = commit(draft).row
-        used = self._usage[recorder.task]
-        self._usage[recorder.task] = Usage(used.files + added.files, used.bytes + added.bytes)
+        used = self._usage.get(recorder.task)
+        if used is not None:
+            self._usage[recorder.task] = _sum(used, added)
         return row
 
     def _check_room(self, recorder: TaskRecorder, path: str, size: int) -> Usage:
