@@ -22,8 +22,8 @@ class MessageCondenser:
         known = len(self._seen)
         if state.messages[:known] != self._seen:
             known, self._sent, self._tools = 0, [], {}
-        answers = (at for at, each in enumerate(state.messages) if isinstance(each, AssistantMessage))
-        newest = max(answers, default=-1) + 1
+        places = range(len(state.messages), 0, -1)
+        newest = next((at for at in places if isinstance(state.messages[at - 1], AssistantMessage)), 0)
         for message in state.messages[known:newest]:
             self._sent.append(self._condensed(message, is_newest=False))
         self._seen = state.messages[: max(known, newest)]
