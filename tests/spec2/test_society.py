@@ -150,7 +150,14 @@ def test_a_task_is_ended_by_its_first_agent_or_by_a_person(society: Society) -> 
     architect = society.spawn(society.root, "architect")
     early = refused(architect, "end_task", status="done", report="I say so.")
     assert (early["error"], "root" in str(early["message"])) == ("permission_denied", True)
-    assert ok(society.root, "end_task", status="done", report="It works.")["status"] == "done"
+    other = society.workspace.tasks.submit("human:dana", "Another.").id
+    for another in (other, "nothing"):
+        wrong = refused(society.root, "end_task", status="done", report="It works.", task_id=another)
+        assert (wrong["error"], another in str(wrong["message"])) == ("permission_denied", True)
+    assert society.workspace.tasks.is_open(society.task)
+    assert society.workspace.tasks.is_open(other)
+    given = {"status": "done", "report": "It works.", "task_id": society.task}
+    assert ok(society.root, "end_task", **given)["status"] == "done"
     assert society.ended() == {"root", "architect"}
     assert refused(society.root, "spawn_agent", role="x", instructions="y")["error"] == "agent_ended"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from tasking import Team, as_nobody, emptied, on_disk
 from watchroom import Agent, Toolbox
+from watchroom.model import Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 
 EXAMPLES = settings(
@@ -200,12 +202,47 @@ def test_a_folder_that_cannot_be_one_is_refused(team: Team, tmp_path: Path) -> N
         str(tmp_path / "team" / "agents"): "holds_the_journal",
         str(team.folder): "of_another_task",
         str(team.folder / "below"): "of_another_task",
+        str(tmp_path / "bare"): "bare_repository",
     }
+    for name in ("objects", "refs"):
+        (tmp_path / "bare" / name).mkdir(parents=True)
+    (tmp_path / "bare" / "HEAD").write_text("ref: refs/heads/main\n")
     for path, rule in rules.items():
         with pytest.raises(InvalidWorkspace) as caught:
             team.workspace.tasks.submit("human:dana", "Build something.", path)
         assert caught.value.values["rule"] == rule, path
     assert not (team.folder / "below").exists(), "what is refused is not made"
+
+
+OF_THE_SYSTEM = (
+    *("/", "/bin", "/boot", "/dev/shm", "/etc", "/etc/watchroom", "/lib/x", "/proc/self", "/run"),
+    *("/sbin", "/sys", "/usr", "/usr/local/src", "/var", "/var/lib/watchroom", "/var/log"),
+)
+
+
+@pytest.mark.parametrize("folder", OF_THE_SYSTEM)
+def test_a_folder_of_the_system_is_refused_by_whatever_name(team: Team, tmp_path: Path, folder: str) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "above").symlink_to(Path(folder).parent)
+    for path in (folder, f"{folder}/", tmp_path / "link", tmp_path / "above" / Path(folder).name):
+        with pytest.raises(InvalidWorkspace) as caught:
+            team.workspace.tasks.submit("human:dana", "Build something.", path)
+        assert caught.value.values["rule"] in ("of_the_system", "too_wide")
+
+
+def test_a_task_that_was_begun_in_a_folder_of_the_system_has_no_files(team: Team) -> None:
+    """As before such folders were refused: only its row is left of how that was."""
+    first = next(row for row in team.workspace.journal.rows(limit=100) if row.zone == "task")
+    content = json.loads(team.workspace.journal.content(first.seq) or "")
+    text = json.dumps({**content, "taskId": "old", "workspacePath": "/etc/watchroom"})
+    draft = Write("human:dana", "submit_requirement", "task", "old", text, expected=0)
+    team.workspace.journal.append([draft])
+    team.workspace.register([Agent("carol", task="old")])
+    carol = team.workspace.tools("carol")
+    assert refused(carol, "list_files")["error"] == "invalid_workspace"
+    assert refused(carol, "write_file", path="a", content="x")["error"] == "invalid_workspace"
+    assert refused(carol, "run_command", command="ls")["error"] == "invalid_workspace"
+    assert not Path("/etc/watchroom").exists()
 
 
 def test_a_folder_is_free_again_when_its_task_ended(team: Team) -> None:

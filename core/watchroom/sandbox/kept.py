@@ -19,7 +19,7 @@ from watchroom.disk import MAX_DEPTH, Parts
 
 READ_ONLY: Final = ".git"
 HIDDEN: Final = ".watchroom"
-_BARE: Final = frozenset({"HEAD", "objects", "refs"})
+BARE: Final = frozenset({"HEAD", "objects", "refs"})
 """What git takes a folder of any name for a repository by."""
 _HEAD: Final = "HEAD"
 _GITDIR: Final = "gitdir:"
@@ -60,7 +60,7 @@ def find_repositories(folder: int) -> list[Repository]:
         try:
             listed = _listed(opened)
             names = {entry.name for entry in listed}
-            if names >= _BARE:
+            if names >= BARE:
                 found.append(Repository((*above, _HEAD), _identity(opened, ".")))
                 if above:
                     continue

@@ -17,7 +17,7 @@ from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
 from watchroom.registry import Agent, Layer, agent_born, downward, role_collision
 from watchroom.zones.store import Store
-from watchroom.zones.task_errors import AgentEnded, NotInTask, NotYours, SocietyLimit
+from watchroom.zones.task_errors import AgentEnded, NotInTask, NotYours, NotYourTask, SocietyLimit
 from watchroom.zones.tasks import Task, Tasks, TaskStatus
 
 ZONE: Final = "agent"
@@ -154,9 +154,11 @@ class Members:
 
     def end_task(self, actor: str, status: TaskStatus, report: str, task: str = "") -> Task:
         """End a task, and all of its agents with it: its first agent may, and people, who name it. Raises
-        `NotInTask`, `AgentEnded`, `NotYours`, `TaskNotFound`."""
+        `NotInTask`, `AgentEnded`, `NotYourTask`, `NotYours`, `TaskNotFound`."""
         if not actor.startswith(HUMAN_PREFIX):
             member = self.member(actor)
+            if task not in ("", member.task):
+                raise NotYourTask(task=names.storable(task, 100))
             first = _first_of(self.of(member.task)) or member
             if member.parent or member.id != first.id:
                 raise NotYours(agent=first.id)

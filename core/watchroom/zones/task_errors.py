@@ -27,6 +27,12 @@ class NotYours(PermissionDenied):
     texts = "not_yours"
 
 
+class NotYourTask(PermissionDenied):
+    """An agent ends its own task, and no other one. Values: task."""
+
+    texts = "not_your_task"
+
+
 class TaskTaken(WatchroomError):
     """Somebody else lets the agents of the task work. Values: task."""
 

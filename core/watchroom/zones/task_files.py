@@ -13,8 +13,9 @@ from watchroom import names
 from watchroom.disk import Found
 from watchroom.errors import Conflict, NotFound
 from watchroom.model import UNCHECKED, Row, Write
-from watchroom.sandbox.errors import TaskQuotaExceeded, WorkspaceNotBound
+from watchroom.sandbox.errors import InvalidWorkspace, TaskQuotaExceeded, WorkspaceNotBound
 from watchroom.sandbox.files import Info, TaskFolder, Usage, task_path
+from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.zones.store import Store
 from watchroom.zones.task_recording import OUTSIDERS, ZONE, Author, Recorded, TaskRecorder
 from watchroom.zones.tasks import Tasks
@@ -218,8 +219,12 @@ class TaskFiles:
         # The folder of a task that has ended may be another one's by now.
         if not task or not self._tasks.is_open(task):
             raise WorkspaceNotBound(agent=actor)
-        if not self._tasks.find(task).folder:
+        folder = self._tasks.find(task).folder
+        if not folder:
             raise WorkspaceNotBound(agent=actor)
+        if is_system_folder(folder):
+            # Begun before such folders were refused.
+            raise InvalidWorkspace(path=folder, rule="of_the_system")
         return self._recorder(task)
 
     def _recorder(self, task: str) -> TaskRecorder:

@@ -13,6 +13,8 @@ from watchroom import names
 from watchroom.locks import ProcessLock, is_alive, this_process
 from watchroom.model import END_TASK, Json, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
+from watchroom.sandbox.kept import BARE
+from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import TaskTaken
@@ -164,12 +166,15 @@ class Tasks:
 
 def checked_folder(given: str | os.PathLike[str], root: str) -> str:
     """The real path of a folder that agents of the workspace at ``root`` may be let into; nothing is made.
-    Raises `InvalidWorkspace` for a path that is not absolute, stands for something else than a folder, holds
-    the home folder, or shares files with this workspace or lies in another one."""
+    Raises `InvalidWorkspace` for a path that is not absolute, stands for something else than a folder, is the
+    system's, holds the home folder, is a bare git repository, or shares files with this workspace or lies in
+    another one."""
     folder = _real(os.fspath(given))
     home = os.path.realpath(os.path.expanduser("~"))
     if os.path.commonpath((folder, home)) == folder:
         raise InvalidWorkspace(path=folder, rule="too_wide")
+    if is_system_folder(folder):
+        raise InvalidWorkspace(path=folder, rule="of_the_system")
     if _overlap(folder, os.path.realpath(root)):
         raise InvalidWorkspace(path=folder, rule="holds_the_journal")
     above = folder
@@ -181,6 +186,9 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
         above = os.path.dirname(above)
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise InvalidWorkspace(path=folder, rule="not_a_folder")
+    if all(os.path.exists(os.path.join(folder, each)) for each in BARE):
+        # Its settings lie among the task's own files, and are a command's to change.
+        raise InvalidWorkspace(path=folder, rule="bare_repository")
     return folder
 
 

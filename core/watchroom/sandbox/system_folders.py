@@ -1,0 +1,42 @@
+"""The folders of the operating system, in which no agent works."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Final
+
+SYSTEM_FOLDERS: Final = (
+    *("/bin", "/boot", "/dev", "/efi", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found"),
+    *("/nix", "/proc", "/run", "/sbin", "/snap", "/sys", "/usr"),
+    *("/var/backups", "/var/cache", "/var/crash", "/var/db", "/var/lib", "/var/lock", "/var/log"),
+    *("/var/mail", "/var/run", "/var/spool"),
+    # Of macOS, which has some of the others in /private.
+    *("/Applications", "/Library", "/System", "/cores"),
+    *(f"/private{path}" for path in ("/etc", "/var/db", "/var/lib", "/var/log", "/var/run", "/var/spool")),
+)
+_MEDIA: Final = ("/run/media",)
+"""Where people's own disks are."""
+_HOMES: Final = ("/var", "/run", "/private/var")
+"""Where the homes of services may be."""
+
+
+def is_system_folder(path: str) -> bool:
+    """Whether ``path``, without symlinks, is one of the system's folders, lies in one or holds one. What is
+    beneath the home of whoever runs this is none, if that is where services have theirs."""
+    if any(_lies_in(path, each) and path != each for each in _MEDIA):
+        return False
+    home = os.path.realpath(os.path.expanduser("~"))
+    if any(_lies_in(home, each) for each in _HOMES) and _lies_in(path, home) and home not in _found():
+        return False
+    return any(_lies_in(path, each) or _lies_in(each, path) for each in _found())
+
+
+@cache
+def _found() -> frozenset[str]:
+    """The system's folders under all of their names: /bin may be a link to /usr/bin."""
+    return frozenset({*SYSTEM_FOLDERS, *map(os.path.realpath, SYSTEM_FOLDERS)})
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
