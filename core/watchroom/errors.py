@@ -316,9 +316,21 @@ class InvalidInstruction(WatchroomError):
 
 
 class LimitReached(WatchroomError):
-    """A session has used up what it may. Values: limit (steps, tokens, seconds, errors), most."""
+    """A session has used up what it may. Values: limit (steps, default_steps, tokens, estimated_tokens,
+    seconds, errors), most."""
 
     code = "limit_reached"
+
+    def _text(self, part: str, language: Language) -> str:
+        texts = catalogue(language, self.package)
+        what = texts(f"limit.{self.values['limit']}", **self.values)
+        return texts(f"error.{self.code}.{part}", what=what)
+
+
+class IncompleteAnswer(WatchroomError):
+    """A model's answers were cut off or empty, twice in a row."""
+
+    code = "incomplete_answer"
 
 
 class NotWaiting(WatchroomError):

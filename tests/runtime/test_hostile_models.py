@@ -83,14 +83,14 @@ async def test_usage_adds_up() -> None:
     model = Model(
         [{"content": "one"}, {"usage": {"input_tokens": 10, "output_tokens": 2}}],
         [{"content": "two", "usage": {"input_tokens": 20, "output_tokens": 3}}],
-        [{"content": "three"}],
+        [{"content": "three", "usage": {"input_tokens": 0, "output_tokens": 1}}],
     )
     runtime = AgentRuntime(Scripted(CallLlm(), CallLlm(), CallLlm(), model_runtime=model))
     state = initial()
     for _ in range(3):
         state = (await runtime.step(state)).new_state
     spent = state.spent
-    assert (spent.input_tokens, spent.output_tokens, spent.tokens) == (30, 5, 35)
+    assert (spent.input_tokens, spent.output_tokens, spent.tokens) == (30, 6, 36)
     assert (spent.model_calls, spent.tool_calls, state.step_count) == (3, 0, 3)
 
 

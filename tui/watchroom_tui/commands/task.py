@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from watchroom import names
 from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
@@ -214,7 +214,8 @@ def _summary(workspace: Workspace, task: Task, problems: int) -> dict[str, objec
     end = workspace.tasks.end_row(task.id)
     files = [head.path.partition("/")[2] for head in journal.heads("file", f"{task.id}/") if not head.deleted]
     members = [each.id for each in workspace.members.of(task.id)]
-    used = [head.row.detail["tokens"] for each in members for head in workspace.sessions.list(each)]
+    details = [head.row.detail for each in members for head in workspace.sessions.list(each)]
+    used = [detail["tokens"] for detail in details]
     return {
         "task": task.id,
         "status": task.status,
@@ -222,6 +223,7 @@ def _summary(workspace: Workspace, task: Task, problems: int) -> dict[str, objec
         "workspace": task.folder,
         "agents": members,
         "tokens": [sum(counts) for counts in zip(*used, strict=True)],
+        "tokens_estimated": sum(cast("int", detail.get("estimated", 0)) for detail in details),
         "commands": sum(1 for _ in journal.heads("command", f"{task.id}/")),
         "files": files,
         "verify": problems or "clean",
