@@ -100,12 +100,14 @@ class Engine:
             uncommitted += piece
 
     def take(self, update: bytes) -> None:
-        """Merge another replica's update. Raises `InvalidState`; then nothing has changed."""
+        """Merge another replica's update. Raises `InvalidState`; then nothing has changed, but for a long
+        history that can be read and not be merged."""
         if update[_KIND] != _UPDATES:
             raise refuse("text")
         # Not with `_translated`: a context manager costs as much as a small update.
         try:
-            self._document.import_(update)
+            for part in _parts(update) if len(update) >= _LARGE else (update,):
+                self._document.import_(part)
         except BaseException as error:
             raise _refusal(error) from error
 
@@ -201,6 +203,39 @@ def ends_of(update: bytes) -> dict[int, int]:
     with _translated():
         end = LoroDoc.decode_import_blob_meta(update, check_checksum=True).partial_end_vv
     return {peer: last for peer, (_, last) in end.to_spans().inner().items()}
+
+
+def _parts(update: bytes) -> list[bytes]:
+    """A history in parts that are best merged one after the other: each long run that builds on all that came
+    before it alone, for together with concurrent edits it costs the square of its length."""
+    document = LoroDoc()  # type: ignore[no-untyped-call]
+    # Detached, it reads the operations and makes no text of them.
+    document.detach()
+    if document.import_(update).pending:
+        return [update]
+    parts: list[dict[int, tuple[int, int]]] = [{}]
+    ends: set[tuple[int, int]] = set()
+    for _, peer, start, stop, begins in sorted(_changes(document), key=lambda change: change[:3]):
+        if stop - start >= _LARGE and begins == ends:
+            parts += [{peer: (start, stop)}, {}]
+        else:
+            parts[-1][peer] = (parts[-1].get(peer, (start, 0))[0], stop)
+        ends = (ends - begins) | {(peer, stop - 1)}
+    parts = [part for part in parts if part]
+    if len(parts) == 1:
+        return [update]
+    spans = [[IdSpan(peer, CounterSpan(*part[peer])) for peer in part] for part in parts]
+    return [document.export(ExportMode.UpdatesInRange(each)) for each in spans]
+
+
+def _changes(document: LoroDoc) -> Iterator[tuple[int, int, int, int, set[tuple[int, int]]]]:
+    """Of each change when it was made (a number larger than that of all it builds on), its peer, its first
+    operation and the one after its last, and the operations that it builds on."""
+    for peer, (start, stop) in document.oplog_vv.to_spans().inner().items():
+        while start < stop and (change := document.get_change(ID(peer, start))) is not None:
+            start = change.id.counter + change.len
+            begins = set(_ends(change.deps.encode()).items())
+            yield change.lamport, peer, change.id.counter, start, begins
 
 
 def _batches(updates: Sequence[bytes], newest: Frontiers) -> Iterator[Sequence[bytes]]:
