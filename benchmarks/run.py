@@ -9,6 +9,7 @@ from collections.abc import Callable
 import boards
 import conversations
 import dashboard
+import growth
 import joining
 import merging
 import models
@@ -33,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "models": models.measure,
     "sessions": sessions.measure,
     "conversations": conversations.measure,
+    "growth": growth.measure,
     "realtime": realtime.measure,
     "documents": writing_together.measure,
     "boards": boards.measure,

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.errors import InvalidAgentId, UnknownAgent
-from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
 from watchroom.registry import Agent, Layer, agent_born, downward, role_collision
 from watchroom.zones.store import Store
@@ -26,7 +25,6 @@ ROOT: Final = "root"
 _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 40
 _NAMELESS: Final = "agent"
-_MOST: Final = 2**31
 _BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
 
 
@@ -110,11 +108,9 @@ class Members:
         if about is None:
             self._tell(SYSTEM, to, text, {"task": task})
             return
-        only = RowFilter(actor=SYSTEM, zone=ZONE, tool=MESSAGE, path=to)
-        before = self._store.journal.last_seq() + 1
-        told = self._store.journal.rows_before(before, limit=_MOST, only=only)
+        told = self._store.journal.notes(ZONE, to, SYSTEM, MESSAGE, after=about)
         about_it: dict[str, Json] = {"task": task, "about": about}
-        if not any(row.path == to and row.detail == about_it for row in told):
+        if not any(row.detail == about_it for row in told):
             self._tell(SYSTEM, to, text, about_it)
 
     def terminate(self, actor: str, agent: str, reason: str = "") -> list[Member]:
@@ -197,9 +193,7 @@ class Members:
         agents = {
             each.id: each for each in self._store.registry.current().agents.values() if each.task == task
         }
-        heads = {
-            head.path: head for head in self._store.journal.heads(ZONE) if head.detail.get("task") == task
-        }
+        heads = {head.path: head for head in self._store.journal.open_items(ZONE, task)}
         born = {path: row for path in heads if (row := self._born(path)) is not None}
         for path, row in born.items():
             agents.setdefault(path, agent_born(row))
@@ -253,13 +247,22 @@ class Members:
         """An id that nobody has or had, and that is no other agent's role, as near to ``wanted`` as there
         is."""
         known = self._store.registry.current().agents.values()
-        taken = {*self._store.registry.ever_known(), *(head.path for head in self._store.journal.heads(ZONE))}
-        number, found = 1, wanted
-        while found in taken or role_collision(agent._replace(id=found), known):
-            number += 1
-            tail = f"-{number}"
-            found = wanted[: names.MAX_AGENT_ID - len(tail)] + tail
-        return found
+        registered = self._store.registry.ever_known()
+
+        def is_taken(number: int) -> bool:
+            found = _numbered(wanted, number)
+            if found in registered or self._store.journal.head(ZONE, found) is not None:
+                return True
+            return role_collision(agent._replace(id=found), known) is not None
+
+        # Nobody's id is ever given up, so the numbers that are taken are mostly the first ones.
+        low, high = 0, 1
+        while is_taken(high):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if is_taken(middle) else (low, middle)
+        return _numbered(wanted, high)
 
     def _tell(self, actor: str, to: str, text: str, detail: dict[str, Json]) -> Row:
         said = names.first_line(text, _LONGEST_LINE)
@@ -277,6 +280,12 @@ class Members:
             return str(born.detail["task"])
         found = self._store.registry.current().agents.get(agent)
         return found.task if found else ""
+
+
+def _numbered(wanted: str, number: int) -> str:
+    """The id for the ``number``-th agent that is to be called so."""
+    tail = f"-{number}" if number > 1 else ""
+    return wanted[: names.MAX_AGENT_ID - len(tail)] + tail
 
 
 def _first_of(members: Iterable[Member]) -> Member | None:

@@ -17,7 +17,7 @@ from watchroom.errors import (
     RequestWithdrawn,
     WatchroomError,
 )
-from watchroom.journal import RowFilter
+from watchroom.journal.topics import messages_to
 from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Note, Row, Write
 from watchroom.requests import (
     Answer,
@@ -35,7 +35,6 @@ from watchroom.zones.store import Store
 
 ZONE: Final = "request"
 _SESSION: Final = "session"
-_MOST_CANCELS: Final = 1000
 _MOST_SUMMARY: Final = 200
 """Characters."""
 
@@ -99,9 +98,13 @@ class Requests:
         if journal.head(_SESSION, session) is None:
             return None
         agent = session.partition("/")[0]
-        only = RowFilter(zone=_SESSION, tool=CANCEL, path=agent, after=asked.seq)
-        found = journal.rows_before(journal.last_seq() + 1, limit=_MOST_CANCELS, only=only)
-        return next((row for row in reversed(found) if row.path in (agent, session)), None)
+        found = [
+            row
+            for receiver in (agent, session)
+            for row in journal.topic(messages_to(_SESSION, receiver), after=asked.seq)
+            if row.tool == CANCEL
+        ]
+        return min(found, key=lambda row: row.seq, default=None)
 
     def _refused(
         self, actor: str, asked: Row, answer: Answer, message: str, error: WatchroomError

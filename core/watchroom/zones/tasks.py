@@ -159,8 +159,8 @@ class Tasks:
         )
 
     def _check_shared_by_none(self, folder: str) -> None:
-        for head in self._store.journal.heads(ZONE):
-            if head.version == 1 and _overlap(folder, self._read(head, head).folder):
+        for head in self._store.journal.open_items(ZONE):
+            if _overlap(folder, self._read(head, head).folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
 
 
