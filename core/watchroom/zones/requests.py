@@ -5,6 +5,7 @@ So exactly one answer counts, however many people answer at once: the journal ta
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Final, NamedTuple
 
@@ -35,6 +36,8 @@ from watchroom.zones.store import Store
 
 ZONE: Final = "request"
 _SESSION: Final = "session"
+TERMINAL: Final = "terminal"
+"""In the detail of an answer's row: whether it was given by a process with a terminal."""
 _MOST_SUMMARY: Final = 200
 """Characters."""
 
@@ -119,7 +122,7 @@ class Requests:
             error.code,
             message,
             answer_text(answer),
-            detail={"request": asked.seq},
+            detail={"request": asked.seq, TERMINAL: _has_terminal()},
         )
         self._store.committer.commit(refused)
         return error
@@ -179,12 +182,19 @@ class Requests:
         detail: dict[str, Json] = {"request": asked.seq, "outcome": outcome}
         if by:
             detail["by"] = by
+        if tool == ANSWER:
+            detail[TERMINAL] = _has_terminal()
         text = answer_text(answer) if answer else ""
         draft = Write(actor, tool, ZONE, asked.path, text, message, 1, detail)
         row, head = self._store.write(draft)
         if row.outcome != "ok":
             raise _closed(asked.seq, head)
         return row
+
+
+def _has_terminal() -> bool:
+    """Whether somebody may be typing: the standard input of this process is a terminal."""
+    return os.isatty(0)
 
 
 def _closed(number: int, ended: Row | None) -> WatchroomError:
