@@ -12,6 +12,7 @@ from pathlib import Path
 from calls import ok
 from tasking import Team, as_nobody, on_disk
 from watchroom import Agent, Row, Workspace
+from watchroom.model import Write
 from watchroom.zones.task_files import Author
 
 COMMAND = Author("alice", "run_command", "make", {"command": "make"})
@@ -123,6 +124,13 @@ def test_a_file_that_became_a_folder_and_a_folder_that_became_a_file(team: Team)
     rows = team.workspace.task_files.take_in("alice", COMMAND).rows
     assert {row.outcome for row in rows} == {"ok"}
     assert unaccounted(team.workspace, team.folder) == []
+
+
+def test_what_is_on_disk_is_recorded_whatever_the_rows_say_of_what_is_around_it(team: Team) -> None:
+    """Whoever wrote it has changed that, too; and to look through all that ever was there holds others up."""
+    for path in ("t/a/b", "t/a", "t/a/b/c"):
+        (appended,) = team.workspace.journal.append([Write("alice", "write_file", "file", path, "x")])
+        assert appended.row.outcome == "ok"
 
 
 def test_what_nobody_may_look_into_is_told_and_stops_nothing(team: Team) -> None:

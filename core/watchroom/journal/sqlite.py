@@ -23,6 +23,7 @@ from watchroom.journal.protocol import Damage, RowFilter
 from watchroom.journal.schema import migrate
 from watchroom.model import (
     DISMISS,
+    ON_DISK,
     RESOLVE,
     REVERT,
     UNCHECKED,
@@ -150,7 +151,7 @@ class SqliteJournal:
             outcome, error = "conflict", "version_conflict"
             refused = {"current": current, "current_author": head.actor if head else ""}
             detail = json.dumps({**(draft.detail or {}), **refused}, ensure_ascii=False)
-        elif not live and draft.content is not None:
+        elif not live and draft.content is not None and draft.zone != ON_DISK:
             blocker = self._blocker(draft.zone, draft.path)
             if blocker:
                 outcome, error, detail = "failed", "path_blocked", json.dumps({"by": blocker})
