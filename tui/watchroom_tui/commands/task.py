@@ -53,15 +53,16 @@ def declare_task(parser: ArgumentParser, words: Catalogue) -> None:
 
 def run_task(given: Namespace, words: Catalogue) -> int:
     """Begins the task, or without a text goes on with those that are open, until they have ended."""
-    from watchroom.society import Background, Society
-    from watchroom.workspace import Workspace
-    from watchroom.zones import TaskLimits
-
     root = _team_folder(given, words)
     text = sys.stdin.read() if given.text == "-" else given.text
     limits = _checked(given, root, text, words)
     if not given.headless:
         require_terminal(words, "watchroom task --headless")
+    # Slow to load: what is refused is refused at once.
+    from watchroom.society import Background, Society
+    from watchroom.workspace import Workspace
+    from watchroom.zones import TaskLimits
+
     person = names.human_name(name_of_this_person() if given.person is None else given.person)
     with Workspace.open(root, language=given.language, create=text is not None) as workspace:
         language = workspace.config.language
