@@ -9,6 +9,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from calls import ok
 from tasking import Team, as_nobody, on_disk
 from watchroom import Agent, Row, Workspace
@@ -240,6 +241,25 @@ def test_what_somebody_changed_in_the_folder_is_found_and_recorded(team: Team) -
 def test_a_folder_that_nobody_has_looked_into_is_nobodys_business(team: Team) -> None:
     (team.folder / "old.txt").write_text("here before")
     assert team.workspace.verify() == []
+
+
+@pytest.mark.parametrize("own", [".watchroom", ".watchroom/tmp"])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_stands_in_place_of_a_folder_of_ours_is_put_aside(team: Team, own: str, kind: str) -> None:
+    """Whoever opens the workspace next, and this process as well."""
+    root = team.workspace.root
+    for _ in range(2):
+        ok(team.one, "write_file", path="a.txt", content="x")
+        shutil.rmtree(team.folder / own)
+        if kind == "file":
+            (team.folder / own).write_text("theirs")
+        else:
+            (team.folder / own).symlink_to(team.others)
+        with Workspace.open(root, scan=False) as another:
+            ok(another.tools("alice"), "write_file", path="b.txt", content="y")
+        ok(team.one, "write_file", path="c.txt", content="z")
+    assert on_disk(team.others) == {}
+    assert not (team.others / "tmp").exists()
 
 
 def test_a_folder_of_ours_that_somebody_cleaned_away_is_made_again(team: Team) -> None:
