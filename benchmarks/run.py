@@ -19,6 +19,7 @@ import replacing
 import sandboxing
 import sessions
 import sharing
+import stalls
 import storage
 import syncs
 import writing_together
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "sessions": sessions.measure,
     "conversations": conversations.measure,
     "growth": growth.measure,
+    "stalls": stalls.measure,
     "realtime": realtime.measure,
     "documents": writing_together.measure,
     "boards": boards.measure,
