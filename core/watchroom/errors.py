@@ -315,24 +315,6 @@ class InvalidInstruction(WatchroomError):
     code = "invalid_instruction"
 
 
-class LimitReached(WatchroomError):
-    """A session has used up what it may. Values: limit (steps, default_steps, tokens, estimated_tokens,
-    seconds, errors), most."""
-
-    code = "limit_reached"
-
-    def _text(self, part: str, language: Language) -> str:
-        texts = catalogue(language, self.package)
-        what = texts(f"limit.{self.values['limit']}", **self.values)
-        return texts(f"error.{self.code}.{part}", what=what)
-
-
-class IncompleteAnswer(WatchroomError):
-    """A model's answers were cut off or empty, twice in a row."""
-
-    code = "incomplete_answer"
-
-
 class NotWaiting(WatchroomError):
     """An answer to a session that asks for nothing. Values: session."""
 

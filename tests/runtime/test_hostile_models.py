@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from runtime.scripted import Scripted, initial, kinds
-from runtime.weather import Calls, Model, call, calling
+from runtime.weather import Calls, Model, call, calling, offered
 from watchroom import Json
 from watchroom.runtime import (
     AgentRuntime,
@@ -97,7 +97,7 @@ async def test_usage_adds_up() -> None:
 async def test_ids_that_a_model_uses_again_are_made_unique() -> None:
     model = Model(calling(call("tool", "call_0", n=1)), calling(call("tool", "call_0", n=2)))
     tool = Calls("ran")
-    runtime = AgentRuntime(ChatAgent({"tool": tool}, model_runtime=model))
+    runtime = AgentRuntime(ChatAgent(offered({"tool": tool}), model_runtime=model))
     state = initial()
     for _ in range(4):
         state = (await runtime.step(state)).new_state

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from runtime.scripted import at_work, initial, say, status_is
-from runtime.weather import Calls, Chunk, Model, call, calling
+from runtime.weather import Calls, Chunk, Model, call, calling, offered
 from runtime.working import SAYS
 from watchroom import Workspace
 from watchroom.projections.fold import Fold
@@ -20,7 +20,7 @@ NOTHING: list[Chunk] = []
 
 async def run(*answers: Any, **tools: Any) -> tuple[AgentState, Model]:
     model = Model(*answers)
-    runtime = AgentRuntime(ChatAgent(tools, model_runtime=model))
+    runtime = AgentRuntime(ChatAgent(offered(tools), model_runtime=model))
     state = initial(messages=HELLO)
     while state.status not in ("done", "error"):
         state = (await runtime.step(state)).new_state

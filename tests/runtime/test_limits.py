@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from runtime.scripted import Scripted, at_work, initial, say, status_is
 from runtime.steps import raw
-from runtime.weather import Calls, Model, call, calling
+from runtime.weather import Calls, Model, call, calling, offered
 from runtime.working import SAYS
 from watchroom import Json, Workspace
 from watchroom.runtime import (
@@ -72,7 +72,7 @@ FAILS: Json = {"success": False, "error": "file_not_found", "message": "There is
 async def test_a_tool_that_fails_in_turn_after_turn_stops_the_session(result: Any) -> None:
     tool = Calls(result)
     model = Model(*[calling(call("tool", f"c{turn}")) for turn in range(300)], SAYS)
-    runtime = AgentRuntime(ChatAgent({"tool": tool}, model_runtime=model))
+    runtime = AgentRuntime(ChatAgent(offered({"tool": tool}), model_runtime=model))
     state = await run_to_the_end(runtime)
     assert (state.status, len(tool.given)) == ("error", 5)
     assert state.error is not None
@@ -86,13 +86,13 @@ async def test_calls_of_one_turn_fail_together_and_a_success_begins_anew() -> No
         calling(call("bad", "b1"), call("good", "b2")),
         *(calling(call("bad", f"c{n}")) for n in range(9)),
     )
-    state = await run_to_the_end(AgentRuntime(ChatAgent(tools, model_runtime=model)))
+    state = await run_to_the_end(AgentRuntime(ChatAgent(offered(tools), model_runtime=model)))
     assert (state.status, len(tools["bad"].given)) == ("error", 9 + 1 + 5)
 
 
 async def test_steps_have_a_limit_by_default() -> None:
     model = Model(*[calling(call("tool", f"c{turn}")) for turn in range(600)], SAYS)
-    agent = ChatAgent({"tool": Calls({"success": True})}, model_runtime=model)
+    agent = ChatAgent(offered({"tool": Calls({"success": True})}), model_runtime=model)
     state = await run_to_the_end(AgentRuntime(agent))
     assert (state.status, len(model.asked)) == ("error", 500)
     assert state.error is not None
@@ -101,7 +101,7 @@ async def test_steps_have_a_limit_by_default() -> None:
 
 async def test_a_person_lets_a_session_take_as_many_steps_again(workspace: Workspace) -> None:
     model = Model(*[calling(call("tool", f"c{turn}")) for turn in range(5)], SAYS)
-    agent = ChatAgent({"tool": Calls({"success": True})}, model_runtime=model)
+    agent = ChatAgent(offered({"tool": Calls({"success": True})}), model_runtime=model)
     config = RuntimeConfig(limits=Limits(steps=6))
     async with workspace.sessions.begin("alice", agent, config) as session:
         state = await session.run()
@@ -118,7 +118,7 @@ async def test_tokens_that_nobody_counts_are_estimated_and_told_so() -> None:
     model = Model(*(calling(call("tool", f"c{n}", text="x" * 400)) for n in range(30)))
     tool = Calls({"success": True})
     runtime = AgentRuntime(
-        ChatAgent({"tool": tool}, model_runtime=model), RuntimeConfig(limits=Limits(tokens=500))
+        ChatAgent(offered({"tool": tool}), model_runtime=model), RuntimeConfig(limits=Limits(tokens=500))
     )
     state = await run_to_the_end(runtime)
     assert 2 <= len(model.asked) <= 4

@@ -11,8 +11,9 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 
 from watchroom import names
-from watchroom.errors import InvalidInstruction, LimitReached
+from watchroom.errors import InvalidInstruction
 from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, RuntimeConfig, WithExecutors
+from watchroom.runtime.errors import LimitReached
 from watchroom.runtime.events import Done, LlmStart, LlmStream
 from watchroom.runtime.executors import built_in_executors
 from watchroom.runtime.failures import failed

@@ -8,9 +8,10 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from watchroom.errors import IncompleteAnswer, LlmProviderRequired
+from watchroom.errors import LlmProviderRequired
 from watchroom.model import SYSTEM, Json
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, WithModel
+from watchroom.runtime.errors import IncompleteAnswer
 from watchroom.runtime.events import Event, LlmAnswer, LlmIncomplete, LlmResult, LlmStart, LlmStream
 from watchroom.runtime.executors.policies import ToolPolicies
 from watchroom.runtime.failures import failed
