@@ -156,8 +156,8 @@ def test_what_comes_in_any_order_comes_to_the_same_text() -> None:
         assert not engine.waiting()
 
 
-def test_a_history_is_merged_in_parts_where_it_has_a_long_run() -> None:
-    (long,) = written(lines(100_000))
+@pytest.mark.parametrize("long", [*written(lines(100_000)), Engine().edit(0, 0, lines(100_000), 3)])
+def test_a_history_is_merged_in_parts_where_it_is_long(long: bytes) -> None:
     one, other = Engine(), Engine()
     one.take(long)
     other.take(long)
