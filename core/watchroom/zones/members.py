@@ -93,9 +93,9 @@ class Members:
         sender = self.member(actor)
         names.text(text)
         if to != USER:
-            members = self.of(sender.task)
-            receiver = next((each for each in members if each.id == to != actor), None)
+            receiver = self._find(to, sender.task) if to != actor else None
             if receiver is None:
+                members = self.of(sender.task)
                 known = [USER, *(each.id for each in members if each.ended_by is None and each.id != actor)]
                 raise UnknownAgent(agent=names.storable(to, 100), known=", ".join(known))
             if receiver.ended_by is not None:
@@ -164,7 +164,7 @@ class Members:
     def member(self, agent: str) -> Member:
         """An agent that works on a task. Raises `NotInTask`, and `AgentEnded` where it does no more."""
         task = self._task_of(agent)
-        found = next((each for each in self.of(task) if each.id == agent), None) if task else None
+        found = self._find(agent, task) if task else None
         if found is None:
             raise NotInTask(agent=agent)
         if found.ended_by is not None:
@@ -174,19 +174,32 @@ class Members:
     def has_ended(self, agent: str) -> bool:
         """Whether the agent worked on a task and does no more. Costs little: every call of a tool asks."""
         task = self._task_of(agent)
-        if not task:
-            return False
-        known = self._store.registry.current().agents
-        seen: set[str] = set()
-        while agent and agent not in seen:
-            seen.add(agent)
-            head = self._store.journal.head(ZONE, agent)
-            if head is not None and head.tool == TERMINATE:
-                return True
-            born = self._born(agent)
-            above = str(born.detail["parent"]) if born else known[agent].supervisor if agent in known else ""
-            agent = above if above and self._task_of(above) == task else ""
-        return self._tasks.end_row(task) is not None
+        found = self._find(agent, task) if task else None
+        return found is not None and found.ended_by is not None
+
+    def _find(self, agent: str, task: str) -> Member | None:
+        """One agent of a task, as `of` has it, at the cost of those above it."""
+        line: list[tuple[Agent, Row | None]] = []
+        while known := self._known(agent, task):
+            line.append(known)
+            agent = known[0].supervisor
+        found: Member | None = None
+        for each, born in reversed(line):
+            head = self._store.journal.head(ZONE, each.id)
+            own = head if head is not None and head.tool == TERMINATE else None
+            above = found.ended_by if found else self._tasks.end_row(task)
+            parent, depth = (found.id, found.depth + 1) if found else ("", 0)
+            found = Member(each.id, each.role, each.layer, parent, task, depth, born, own or above)
+        return found
+
+    def _known(self, agent: str, task: str) -> tuple[Agent, Row | None] | None:
+        """What is registered of an agent of the task, or what it was made as, and the row that made it."""
+        born = self._born(agent)
+        registered = self._store.registry.current().agents.get(agent)
+        if registered is not None and registered.task == task:
+            return registered, born
+        made = agent_born(born) if born is not None else None
+        return (made, born) if made is not None and made.task == task else None
 
     def of(self, task: str) -> list[Member]:
         """All agents that work on a task or did, those that made others before these."""
