@@ -7,12 +7,12 @@ the board stays longer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from watchroom.model import Json
 from watchroom.simulation.desk import STORY_TEAM, Desk
-from watchroom.simulation.sheet import Sheet, board
+from watchroom.simulation.sheet import Line, Section, Sheet, board
 from watchroom.simulation.steps import Call, Result, Script, number_in, succeeded, text_in
 
 SCHEMA: Final[Mapping[str, Json]] = {
@@ -31,15 +31,18 @@ _FEWEST_TASKS: Final = 4
 _MOST_TASKS: Final = 9
 _NUMBER: Final = re.compile(r"(?<![\d:.,])\d{1,3}(?![\d:.,])")
 _SPREAD: Final = 9
-_NEWEST: Final = 3
+_TRIES: Final = 30
 
 _Act: TypeAlias = Callable[[Desk, Sheet], Script[None]]
 
 
 def goes_first(desk: Desk) -> bool:
     """Whether this agent goes to the board at once: the first of the team who is not busy at first."""
-    here = [agent for agent in MEMBERS if agent in (desk.me, *desk.others)]
-    return desk.me == min(here, key=STORY_TEAM.__contains__)
+    return desk.me == min(_members(desk), key=STORY_TEAM.__contains__)
+
+
+def _members(desk: Desk) -> list[str]:
+    return [agent for agent in MEMBERS if agent in (desk.me, *desk.others)]
 
 
 def visit(desk: Desk) -> Script[None]:
@@ -108,20 +111,33 @@ def _next_act(desk: Desk, sheet: Sheet) -> _Act:
 
 
 def _begin_line(desk: Desk, sheet: Sheet) -> Script[None]:
-    """Begin a line in a section; where that is full, take out its oldest one first."""
+    """Begin a line in a section; where that is full, take out the oldest of one's own first."""
     sections = [section for section in board().sections if (section.language == "zh") == desk.writes_chinese]
     section = desk.rng.choice(sections)
     lines = sheet.lines(section)
     if len(lines) >= section.most:
-        yield from _replace(desk, sheet, lines[0].start, lines[0].end + 1, "")
+        oldest = next(_editable(desk, lines), None)
+        if oldest is not None:
+            yield from _replace(desk, sheet, oldest.start, oldest.end + 1, "")
         return
     at = sheet.end_of(section)
     if at is None:
         return
-    filling = desk.author.filling()
-    begin, *rest = [filling(part) for part in desk.rng.choice(section.lines)]
-    yield from _put(desk, sheet, at, f"{begin}\n")
-    sheet.line, sheet.rest = begin, tuple(rest)
+    begin, *rest = _line_of_ones_own(desk, section)
+    if begin:
+        yield from _put(desk, sheet, at, f"{begin}\n")
+        sheet.line, sheet.rest = begin, tuple(rest)
+
+
+def _line_of_ones_own(desk: Desk, section: Section) -> list[str]:
+    """The parts of a line that nobody else begins with the same words: its writer finds it again by them."""
+    members = _members(desk)
+    for _ in range(_TRIES):
+        filling = desk.author.filling()
+        parts = [filling(part) for part in desk.rng.choice(section.lines)]
+        if Line(0, parts[0]).editor(members) == desk.me:
+            return parts
+    return [""]
 
 
 def _write_on(desk: Desk, sheet: Sheet) -> Script[None]:
@@ -134,12 +150,11 @@ def _write_on(desk: Desk, sheet: Sheet) -> Script[None]:
 
 
 def _correct(desk: Desk, sheet: Sheet) -> Script[None]:
-    """Put another number in the place of one, whoever wrote it, in one of the newest lines: an old one may
-    just be taken out by somebody, and the number would stay without it."""
+    """Put another number in the place of one, whoever wrote it."""
     numbers = [
         number
         for section in board().sections
-        for line in sheet.lines(section)[1:][-_NEWEST:]
+        for line in _editable(desk, sheet.lines(section))
         for number in _NUMBER.finditer(sheet.notes, line.start, line.end)
     ]
     if not numbers:
@@ -147,6 +162,12 @@ def _correct(desk: Desk, sheet: Sheet) -> Script[None]:
     number = desk.rng.choice(numbers)
     better = int(number[0]) + desk.rng.choice((-1, 1)) * desk.rng.randint(1, _SPREAD)
     yield from _replace(desk, sheet, number.start(), number.end(), str(max(1, better)))
+
+
+def _editable(desk: Desk, lines: Sequence[Line]) -> Iterator[Line]:
+    """The finished lines that nobody but this agent changes, oldest first."""
+    members = _members(desk)
+    return (line for line in lines if line.is_finished and line.editor(members) == desk.me)
 
 
 def _put(desk: Desk, sheet: Sheet, position: int, text: str) -> Script[None]:

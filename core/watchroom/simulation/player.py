@@ -18,7 +18,6 @@ from watchroom.runtime import (
     AgentTool,
     CallOrigin,
     ChatAgent,
-    Limits,
     LiveTools,
     Look,
     ModelPayload,
@@ -178,7 +177,6 @@ class Player:
     def _config(self) -> RuntimeConfig:
         patience = self._mind.patience
         return RuntimeConfig(
-            limits=Limits(steps=None),
             ask_timeout=patience / self._stage.speed if self._stage.speed else patience,
             language=self._toolbox.language,
             on_event=self._hears,

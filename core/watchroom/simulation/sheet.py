@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from watchroom.model import Json
 from watchroom.simulation.material import load
 from watchroom.simulation.steps import Result, names_in, number_in, text_in
+
+_DIGITS: Final = re.compile(r"\d+")
 
 
 class _Data(BaseModel):
@@ -51,6 +55,17 @@ class Line(NamedTuple):
     @property
     def end(self) -> int:
         return self.start + len(self.text)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its last part is written: no other ends with a full stop."""
+        return self.text.endswith((".", "。"))
+
+    def editor(self, team: Sequence[str]) -> str:
+        """Who of a team begins lines with these words, and who corrects or removes this one once it is
+        finished: always the same agent, whatever the numbers are. Two who changed one number at the same time
+        would leave the digits of both."""
+        return team[crc32(_DIGITS.sub("", self.text).encode()) % len(team)]
 
 
 class Sheet:
