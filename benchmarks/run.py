@@ -9,7 +9,6 @@ from collections.abc import Callable
 import boards
 import conversations
 import dashboard
-import growth
 import joining
 import merging
 import models
@@ -19,7 +18,6 @@ import replacing
 import sandboxing
 import sessions
 import sharing
-import stalls
 import storage
 import syncs
 import writing_together
@@ -35,8 +33,6 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "models": models.measure,
     "sessions": sessions.measure,
     "conversations": conversations.measure,
-    "growth": growth.measure,
-    "stalls": stalls.measure,
     "realtime": realtime.measure,
     "documents": writing_together.measure,
     "boards": boards.measure,

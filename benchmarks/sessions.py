@@ -14,15 +14,7 @@ from typing import Final
 
 from measure import Measure, Rounds, middle, ratio, scratch
 from watchroom import Workspace
-from watchroom.runtime import (
-    AgentRuntime,
-    AgentState,
-    ChatAgent,
-    ModelPayload,
-    Session,
-    create_initial_state,
-    tool,
-)
+from watchroom.runtime import AgentRuntime, AgentState, ChatAgent, ModelPayload, Session, create_initial_state
 from watchroom.toolbox.agent_tools import agent_tools
 
 AT_ONCE: Final = 200
@@ -124,12 +116,10 @@ def _long() -> list[Measure]:
 async def _in_memory() -> Rounds:
     """The runtime alone. States do not change, so each round begins at the same."""
 
-    @tool
-    def save_to_my_workspace(filename: str, content: str) -> str:
-        """Save a file."""
+    def noted(arguments: Mapping[str, object]) -> str:
         return "noted"
 
-    runtime = AgentRuntime(ChatAgent([save_to_my_workspace], model_runtime=Diarist("memory")))
+    runtime = AgentRuntime(ChatAgent({"save_to_my_workspace": noted}, model_runtime=Diarist("memory")))
     state = create_initial_state(session_id="memory", messages=HELLO)
     states: dict[str, AgentState] = {}
     for step in range(LATE):

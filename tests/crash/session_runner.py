@@ -18,14 +18,14 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from watchroom import Workspace
+from watchroom import Json, Workspace
 from watchroom.runtime import (
     AgentTool,
+    CallOrigin,
     ChatAgent,
     ModelPayload,
     Policies,
     RuntimeConfig,
-    tool,
 )
 from watchroom.toolbox.agent_tools import agent_tools
 
@@ -73,14 +73,12 @@ async def model(payload: ModelPayload) -> AsyncIterator[Mapping[str, object]]:
 def appending(file: Path, name: str) -> AgentTool:
     """A tool whose work nobody can look up afterwards: it adds a line to ``file``."""
 
-    @tool(name=name)
-    def append(line: str) -> str:
-        """Add a line to a file of which no journal knows."""
+    def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
         with file.open("a") as lines:
-            lines.write(f"{line}\n")
+            lines.write(f"{arguments['line']}\n")
         return "appended"
 
-    return append
+    return AgentTool(name, run)
 
 
 def agent(workspace: Workspace) -> ChatAgent:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from tui.pictures import Picture
 from tui.team import stale_write, write
 from watchroom import Toolbox
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _utc() -> Iterator[None]:
+    """What is shown in local time is the same on every machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC0")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture

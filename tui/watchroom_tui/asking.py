@@ -22,6 +22,7 @@ from watchroom.texts import Catalogue
 from watchroom.toolbox.approval import approval_checksum
 
 from watchroom_tui.describe import tool_name
+from watchroom_tui.local_time import zoned_time
 from watchroom_tui.safe import safe, safe_lines
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.theme import agent_class
@@ -147,7 +148,7 @@ def _answer_lines(full: AskedInFull, words: Catalogue) -> list[Line]:
         return []
     outcome = words(f"request.outcome.{full.asked.outcome}")
     lines: list[Line] = [
-        [Span(" "), Span(outcome, "title"), Span(f"  {safe(ended.actor)} · {ended.timestamp}", "dim")]
+        [Span(" "), Span(outcome, "title"), Span(f"  {safe(ended.actor)} · {zoned_time(ended.time)}", "dim")]
     ]
     answer = full.answer
     if answer is not None:

@@ -21,10 +21,10 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.columns import fit
 from watchroom_tui.comparing import Cell
+from watchroom_tui.local_time import local_clock
 from watchroom_tui.safe import safe, safe_lines
 from watchroom_tui.spans import Line, Span, cut, width_of
 from watchroom_tui.theme import agent_class
-from watchroom_tui.widgets.lists import clock
 
 _NAME: Final = 14
 _KEY: Final = 22
@@ -133,7 +133,9 @@ class _Field(NamedTuple):
             yield DocumentRow(self.name, f"{number}", [Span(line)], written.is_new, self._written(written))
 
     def _written(self, value: Value) -> str:
-        return self.words("documents.written", agent=safe(value.agent), time=clock(value.time * _NS_PER_MS))
+        return self.words(
+            "documents.written", agent=safe(value.agent), time=local_clock(value.time * _NS_PER_MS)
+        )
 
     def _text(self, field: TextPicture) -> Iterator[DocumentRow]:
         yield self._head(self._authors(field))
@@ -204,7 +206,7 @@ def _style(run: Run) -> str:
 
 
 def _by(value: Value) -> list[Span]:
-    time = clock(value.time * _NS_PER_MS)
+    time = local_clock(value.time * _NS_PER_MS)
     return [Span(safe(value.agent), agent_class(value.agent)), Span(f" {time}", "dim")]
 
 

@@ -9,6 +9,7 @@ from watchroom.journal import Journal
 from watchroom.model import Row
 
 from watchroom_tui.columns import size
+from watchroom_tui.local_time import zoned_time
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.widgets.text_view import TextView
@@ -27,7 +28,7 @@ async def show_version(app: WatchroomApp, view: TextView, head: Row, path: str) 
     words = app.words
     title = f"{safe(path)} v{head.version}"
     if head.deleted:
-        said = words("preview.deleted", who=safe(head.actor), time=head.timestamp)
+        said = words("preview.deleted", who=safe(head.actor), time=zoned_time(head.time))
         view.show_words(head.path, _notice(said), title=title)
         return
     if not _is_kept(head):

@@ -13,7 +13,6 @@ from watchroom.runtime.agent import (
     Tool,
 )
 from watchroom.runtime.chat import ASK_PERSON, ChatAgent
-from watchroom.runtime.errors import IncompleteAnswer, InvalidTool, LimitReached
 from watchroom.runtime.instructions import (
     CallLlm,
     CallTool,
@@ -37,7 +36,6 @@ from watchroom.runtime.runtime import AgentRuntime
 from watchroom.runtime.session import Session
 from watchroom.runtime.sessions import SessionHead, Sessions
 from watchroom.runtime.state import AgentState, StepResult, create_initial_state
-from watchroom.runtime.tools import tool
 
 __all__ = [
     "ASK_PERSON",
@@ -53,10 +51,7 @@ __all__ = [
     "Executor",
     "Finish",
     "Function",
-    "IncompleteAnswer",
     "Instruction",
-    "InvalidTool",
-    "LimitReached",
     "Limits",
     "LiveTools",
     "Look",
@@ -80,5 +75,4 @@ __all__ = [
     "Usage",
     "UserMessage",
     "create_initial_state",
-    "tool",
 ]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from time import time_ns
-from typing import Final, get_args
+from typing import get_args
 
 from watchroom.errors import UnknownAgent
 from watchroom.journal import Journal, RowFilter
@@ -17,7 +16,7 @@ from watchroom.projections import Fold, Model
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue
 from watchroom.tree.layout import CONTROL
-from watchroom.wake import waker
+from watchroom.wake import BACKSTOP_SECONDS, waker
 from watchroom.workspace import Workspace
 
 from watchroom_tui import describe
@@ -27,10 +26,6 @@ from watchroom_tui.commands.moments import moment, nanoseconds, open_journal
 from watchroom_tui.commands.views import VIEWS, view_of
 from watchroom_tui.local_time import zoned_time
 from watchroom_tui.safe import safe
-from watchroom_tui.terminal import is_hung_up
-
-_LOOK_SECONDS: Final = 1.0
-"""How often it is looked whether somebody still reads, and whether rows came that nothing told of."""
 
 
 def declare_log(parser: ArgumentParser, words: Catalogue) -> None:
@@ -86,13 +81,13 @@ def _check_known(journal: Journal, actor: str) -> None:
 
 
 def _coming(journal: Journal, last: int, root: str) -> Iterator[Row]:
-    """Rows after ``last``, as they are committed, until nobody reads them any more."""
+    """Rows after ``last``, as they are committed."""
     with closing(waker(os.path.join(root, CONTROL))) as commits:
-        while not is_hung_up(sys.stdout):
+        while True:
             while rows := journal.rows(last):
                 last = rows[-1].seq
                 yield from rows
-            commits.wait(_LOOK_SECONDS)
+            commits.wait(BACKSTOP_SECONDS)
 
 
 def _print_rows(rows: Iterable[Row], as_json: bool, words: Catalogue) -> None:

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from watchroom.model import Row
 
 from watchroom_tui.columns import fit, size
+from watchroom_tui.local_time import zoned_time
 from watchroom_tui.output_reading import read_ended
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.sheet import Sheet
@@ -50,7 +51,7 @@ class RowScreen(Sheet):
     def _fields(self) -> list[Line]:
         words, row = self.watchroom.words, self._row
         fields = {
-            "time": row.timestamp,
+            "time": zoned_time(row.time, "milliseconds"),
             "actor": row.actor,
             "tool": row.tool,
             "zone": row.zone,

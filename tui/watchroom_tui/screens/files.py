@@ -19,6 +19,7 @@ from watchroom_tui.actions import bindings
 from watchroom_tui.blaming import MOST_VERSIONS, BlameGutter, blamed
 from watchroom_tui.columns import fit_path
 from watchroom_tui.comparing import Compared, Comparison
+from watchroom_tui.local_time import local_clock
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.detail import RowScreen
 from watchroom_tui.screens.rollback import RollbackScreen
@@ -36,7 +37,7 @@ from watchroom_tui.versions import (
 )
 from watchroom_tui.widgets.drawing_view import DrawingView
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.lists import SharedFileList, clock
+from watchroom_tui.widgets.lists import SharedFileList
 from watchroom_tui.widgets.timeline import Timeline, version_name
 
 SIDES_FROM: Final = 100
@@ -314,7 +315,7 @@ class FilesRoom(Room):
 
     def _foot(self, row: Row) -> str:
         said = f" · {safe(row.message)}" if row.message else ""
-        return f"{version_name(row)} · {safe(row.actor)} · {clock(row.time)}{said}"
+        return f"{version_name(row)} · {safe(row.actor)} · {local_clock(row.time)}{said}"
 
     @contextmanager
     def _at_work_on(self, row: Row) -> Iterator[None]:

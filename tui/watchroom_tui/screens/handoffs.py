@@ -13,12 +13,13 @@ from watchroom.projections import Delivery, Model, Need
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.columns import fit
+from watchroom_tui.local_time import local_clock
 from watchroom_tui.safe import safe
 from watchroom_tui.screens.room import Room
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.lists import DeliveryList, clock
+from watchroom_tui.widgets.lists import DeliveryList
 from watchroom_tui.widgets.text_view import TextView
 
 MATRIX_AGENTS = 12
@@ -101,13 +102,15 @@ class HandoffsRoom(Room):
                 Span(f" {safe(delivery.sender)}", agent_class(delivery.sender)),
                 Span(" → ", "dim"),
                 Span(safe(delivery.receiver), agent_class(delivery.receiver)),
-                Span(f"   {clock(row.time)}   v{row.version}", "dim"),
+                Span(f"   {local_clock(row.time)}   v{row.version}", "dim"),
             ],
             [Span(" "), Span(f"“{safe(row.message)}”", "strong")],
         ]
         if delivery.acknowledged:
             answer = safe(delivery.acknowledged.message)
-            head.append([Span(" ✓ ", "ok"), Span(f"{clock(delivery.acknowledged.time)}  {answer}", "ok")])
+            head.append(
+                [Span(" ✓ ", "ok"), Span(f"{local_clock(delivery.acknowledged.time)}  {answer}", "ok")]
+            )
         view = self.query_one("#content", TextView)
         view.show_text(row.path, content or "", title=safe(delivery.filename), head=[*head, []])
 

@@ -14,6 +14,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui import describe
 from watchroom_tui.columns import fit
+from watchroom_tui.local_time import zoned_time
 from watchroom_tui.safe import safe, safe_lines
 from watchroom_tui.screens.sheet import Sheet
 from watchroom_tui.spans import Line, Span
@@ -51,13 +52,13 @@ def task_lines(task: TaskView, content: str | None, words: Catalogue) -> list[Li
     limits = record.get("limits", {})
     fields = {
         "by": task.row.actor,
-        "begun": task.row.timestamp,
+        "begun": zoned_time(task.row.time),
         "folder": task.folder or words("tasks.no_folder"),
         "limits": words("tasks.most", **{name: limits.get(name, "–") for name in LIMITS}),
         "status": describe.task_status(task.status, words),
     }
     if task.ended is not None:
-        fields |= {"ended": task.ended.timestamp, "ended_by_whom": task.ended.actor}
+        fields |= {"ended": zoned_time(task.ended.time), "ended_by_whom": task.ended.actor}
         fields |= {"report": task.ended.message} if task.ended.message else {}
     lines: list[Line] = [
         [Span(fit(f" {words(f'tasks.field.{name}')}", 14), "dim"), Span(safe(value))]

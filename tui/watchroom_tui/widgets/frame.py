@@ -9,24 +9,18 @@ from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from watchroom.model import timestamp
 from watchroom.projections import Model
 from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
 
 from watchroom_tui.actions import ROOMS, of_scope, offered, scopes_of
 from watchroom_tui.columns import sparkline
+from watchroom_tui.local_time import local_clock, local_time, utc_offset, zoned_time
 from watchroom_tui.spans import Line, Span, width_of
 from watchroom_tui.widgets.drawn import Drawn
-from watchroom_tui.widgets.lists import clock
 from watchroom_tui.wording import now_of, words_of
 
 NAMED_FROM: Final = 110
 """From so many columns on, every room is named in the footer."""
-
-
-def model_time(now: int) -> str:
-    """Date and time with their zone, for a look into the past."""
-    return timestamp(now)[:19].replace("T", " ") + " UTC"
 
 
 class Header(Drawn):
@@ -60,15 +54,13 @@ class Header(Drawn):
         """As much as there is space for, the most important first."""
         words, model = words_of(self), self._model
         now = now_of(self)
+        title = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")]
         if self._is_live:
             live = words("header.live" if self._may_act else "header.view")
-            mode = Span(f"● {live} {clock(now)}", "ok")
+            mode = Span(f"● {live} {local_clock(now)}", "ok")
         else:
-            mode = Span(f"◷ {words('header.past', row=model.seq, time=model_time(now))}", "warning")
-        groups: list[list[Span]] = [
-            [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")],
-            [mode],
-        ]
+            mode = self._moment(width - width_of(title), now)
+        groups: list[list[Span]] = [title, [mode]]
         if self._progress < 1:
             done = int(self._progress * 10)
             bar = f"  {'▰' * done}{'▱' * (10 - done)} {words('header.reading')}"
@@ -86,6 +78,18 @@ class Header(Drawn):
                 break
             spans += group
         return spans
+
+    def _moment(self, width: int, now: int) -> Span:
+        """Which moment of the past is shown: its time as exactly as there is space for."""
+        words = words_of(self)
+        times = (
+            f"{local_time(now)} {utc_offset(now)}",
+            zoned_time(now),
+            zoned_time(now, "minutes"),
+            local_clock(now),
+        )
+        texts = [f"◷ {words('header.past', row=self._model.seq, time=each)}" for each in times]
+        return Span(next((each for each in texts if cell_len(each) <= width), texts[-1]), "warning")
 
     def _right(self) -> Span:
         words = words_of(self)

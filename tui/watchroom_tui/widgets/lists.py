@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from functools import lru_cache
-from time import localtime, strftime
 
 from rich.cells import cell_len
 from watchroom.model import Row
@@ -13,23 +11,13 @@ from watchroom.projections.model import bucket_of, sparkline_counts
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path, sparkline
+from watchroom_tui.local_time import local_clock
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.task_tree import ended_agents
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.wording import now_of, words_of
-
-
-def clock(time: int) -> str:
-    """Hours, minutes and seconds, as clocks here show them."""
-    return _clock(time // 1_000_000_000)
-
-
-@lru_cache(maxsize=4096)
-def _clock(seconds: int) -> str:
-    return strftime("%H:%M:%S", localtime(seconds))
-
 
 SHORT_OUTCOME = 9
 
@@ -52,7 +40,7 @@ class RowList(LineList[Row]):
         tool_width = 17
         path_width = max(12, min(48, (width - 10 - actor_width - tool_width) * 2 // 5))
         spans = [
-            Span(f"{clock(item.time)} ", "dim"),
+            Span(f"{local_clock(item.time)} ", "dim"),
             Span(fit(safe(item.actor), actor_width - 1) + " " * bool(actor_width), agent_class(item.actor)),
             Span(
                 fit(describe.tool(item, words_of(self)), tool_width) + " ",

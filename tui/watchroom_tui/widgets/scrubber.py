@@ -9,11 +9,11 @@ from watchroom.model import Row
 
 from watchroom_tui import describe
 from watchroom_tui.columns import fit
+from watchroom_tui.local_time import local_clock
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.drawn import Drawn
-from watchroom_tui.widgets.lists import clock
 from watchroom_tui.wording import words_of
 
 
@@ -58,7 +58,7 @@ class Scrubber(Drawn):
             self._mark,
             Span(f"  v{row.version:,}", "strong"),
             Span(f" {words('documents.of', count=f'{self._newest:,}')}  ", "dim"),
-            Span(f"{clock(row.time)}  ", "dim"),
+            Span(f"{local_clock(row.time)}  ", "dim"),
             Span(safe(row.actor), agent_class(row.actor)),
             Span(f"  {describe.said(row)}"),
         ]

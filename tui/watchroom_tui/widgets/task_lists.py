@@ -12,12 +12,12 @@ from watchroom.projections import AgentView, CommandView, MessageView
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path, lasting
+from watchroom_tui.local_time import local_clock
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span, width_of
 from watchroom_tui.task_tree import MemberItem, TaskItem
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.lists import clock
 from watchroom_tui.wording import now_of, words_of
 
 LAYERS_FROM = 54
@@ -224,7 +224,7 @@ class MessageList(_NamingList[MessageView]):
         name_width = self.name_width(width, 5)
         is_new = item.receiver == USER and item.read is None
         return [
-            Span(f" {clock(item.row.time)} ", "dim"),
+            Span(f" {local_clock(item.row.time)} ", "dim"),
             _named(item.sender, name_width, you),
             Span(" → ", "dim"),
             _named(item.receiver, name_width, you),

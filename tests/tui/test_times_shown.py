@@ -1,0 +1,34 @@
+"""One time zone on every screen: that of this machine, with its offset where a time stands by itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tui.driving import past
+from tui.recorded import recorded
+
+
+@pytest.fixture(autouse=True)
+def _vienna(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # As the rule itself: not every machine has the names of time zones.
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+async def test_header_lists_and_details_show_local_time(tmp_path: Path) -> None:
+    with closing(recorded(tmp_path)) as journal:
+        async with past(journal, journal.last_seq()) as desk:
+            await desk.sees("2026-01-01 13:00:00 UTC+01:00")
+            await desk.goes_to("8", "activity")
+            await desk.until(lambda: desk.list("rows").items, "the rows")
+            await desk.sees("13:00:00 human:dana")
+            await desk.press("enter")
+            await desk.sees("2026-01-01 13:00:00.000+01:00")
+            assert not desk.shows("12:00:00")
