@@ -9,6 +9,7 @@ from collections.abc import Callable
 import boards
 import conversations
 import dashboard
+import growth
 import joining
 import merging
 import models
@@ -18,6 +19,7 @@ import replacing
 import sandboxing
 import sessions
 import sharing
+import stalls
 import storage
 import syncs
 import writing_together
@@ -33,6 +35,8 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "models": models.measure,
     "sessions": sessions.measure,
     "conversations": conversations.measure,
+    "growth": growth.measure,
+    "stalls": stalls.measure,
     "realtime": realtime.measure,
     "documents": writing_together.measure,
     "boards": boards.measure,

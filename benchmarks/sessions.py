@@ -14,7 +14,15 @@ from typing import Final
 
 from measure import Measure, Rounds, middle, ratio, scratch
 from watchroom import Workspace
-from watchroom.runtime import AgentRuntime, AgentState, ChatAgent, ModelPayload, Session, create_initial_state
+from watchroom.runtime import (
+    AgentRuntime,
+    AgentState,
+    ChatAgent,
+    ModelPayload,
+    Session,
+    create_initial_state,
+    tool,
+)
 from watchroom.toolbox.agent_tools import agent_tools
 
 AT_ONCE: Final = 200
@@ -116,10 +124,12 @@ def _long() -> list[Measure]:
 async def _in_memory() -> Rounds:
     """The runtime alone. States do not change, so each round begins at the same."""
 
-    def noted(arguments: Mapping[str, object]) -> str:
+    @tool
+    def save_to_my_workspace(filename: str, content: str) -> str:
+        """Save a file."""
         return "noted"
 
-    runtime = AgentRuntime(ChatAgent({"save_to_my_workspace": noted}, model_runtime=Diarist("memory")))
+    runtime = AgentRuntime(ChatAgent([save_to_my_workspace], model_runtime=Diarist("memory")))
     state = create_initial_state(session_id="memory", messages=HELLO)
     states: dict[str, AgentState] = {}
     for step in range(LATE):

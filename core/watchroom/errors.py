@@ -315,12 +315,6 @@ class InvalidInstruction(WatchroomError):
     code = "invalid_instruction"
 
 
-class LimitReached(WatchroomError):
-    """A session has used up what it may. Values: limit (steps, tokens, seconds, errors), most."""
-
-    code = "limit_reached"
-
-
 class NotWaiting(WatchroomError):
     """An answer to a session that asks for nothing. Values: session."""
 

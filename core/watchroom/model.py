@@ -80,6 +80,9 @@ Zone: TypeAlias = Literal[
 """Sessions, requests, realtime documents, tasks, commands, agents, buffers and tokens have versions as files
 have, but their rows are not laid out as files. ``file`` is a task's, by ``TASK/PATH``: it lies in the
 task's own folder."""
+ON_DISK: Final[Zone] = "file"
+"""What its rows tell of is on disk before they are: nothing can be in its way, and what its commands leave
+makes more paths than anybody should walk through to see."""
 SHARED: Final[tuple[Zone, ...]] = ("collab", "board")
 """What several write: a stale write is refused, and waits as a conflict to be settled."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]

@@ -123,6 +123,19 @@ def test_a_reader_that_has_seen_enough_ends_log_quietly(team: str) -> None:
         assert process.wait(30) == OK
 
 
+def test_a_reader_that_goes_away_ends_log_that_follows(team: str) -> None:
+    with subprocess.Popen(
+        as_typed("log", team, "--follow", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        # No row comes any more by which it would notice.
+        assert process.wait(30) == OK
+        assert process.stderr.read() == b""
+
+
 def test_only_what_left_a_choice_open_is_said_to_choose(capsys: Captured, team: str) -> None:
     with Workspace.open(team) as workspace:
         alice = workspace.tools("alice")

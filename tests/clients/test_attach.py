@@ -83,7 +83,7 @@ def test_what_is_there_stays_and_twice_is_once(capsys: Captured, team: str, proj
     text = (project / ".codex/config.toml").read_text()
     assert text.startswith('# my comment\nmodel = "own"  # and another\n')
     assert text.count("[mcp_servers.watchroom]") == 1
-    assert list(tomllib.loads(text)) == ["model", "mcp_servers"]
+    assert list(tomllib.loads(text)) == ["model", "mcp_servers", "shell_environment_policy"]
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,25 @@ def test_another_agent_takes_the_place_of_the_first(capsys: Captured, team: str,
     assert (first, second.endswith("--agent bob")) == ("mine", True)
     (told,) = commands_of(hooks, "PostToolUse")
     assert told.endswith("--agent bob")
+
+
+@pytest.mark.parametrize(
+    "there",
+    ["", '[shell_environment_policy]\ninherit = "none"\n', "[shell_environment_policy.set]\nOWN = '1'\n"],
+)
+def test_the_commands_of_a_client_are_marked_where_they_can_be(
+    capsys: Captured, team: str, project: Path, there: str
+) -> None:
+    attach(capsys, "claude", team, project, "--write")
+    assert read(project / ".claude/settings.json")["env"] == {"WATCHROOM_AGENT": "alice"}
+    (project / ".codex").mkdir()
+    (project / ".codex/config.toml").write_text(there)
+    attach(capsys, "codex", team, project, "--write")
+    config = read(project / ".codex/config.toml")
+    assert "watchroom" in config["mcp_servers"]
+    policy = config["shell_environment_policy"]
+    # A table that is there already cannot be opened once more.
+    assert policy["set"] == ({"OWN": "1"} if "OWN" in there else {"WATCHROOM_AGENT": "alice"})
 
 
 def test_a_linked_file_is_written_where_it_is(

@@ -18,14 +18,14 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from watchroom import Json, Workspace
+from watchroom import Workspace
 from watchroom.runtime import (
     AgentTool,
-    CallOrigin,
     ChatAgent,
     ModelPayload,
     Policies,
     RuntimeConfig,
+    tool,
 )
 from watchroom.toolbox.agent_tools import agent_tools
 
@@ -73,12 +73,14 @@ async def model(payload: ModelPayload) -> AsyncIterator[Mapping[str, object]]:
 def appending(file: Path, name: str) -> AgentTool:
     """A tool whose work nobody can look up afterwards: it adds a line to ``file``."""
 
-    def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+    @tool(name=name)
+    def append(line: str) -> str:
+        """Add a line to a file of which no journal knows."""
         with file.open("a") as lines:
-            lines.write(f"{arguments['line']}\n")
+            lines.write(f"{line}\n")
         return "appended"
 
-    return AgentTool(name, run)
+    return append
 
 
 def agent(workspace: Workspace) -> ChatAgent:

@@ -60,3 +60,15 @@ def test_a_text_may_be_replaced_as_long_as_the_new_one_is_not_too_long() -> None
     with pytest.raises(TooLarge):
         text.replace(0, 10, "x" * 42, ALICE)
     assert text.known() == before
+
+
+def test_only_a_history_from_elsewhere_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = Document({"body": "rga"})
+    for _ in range(20):
+        ours.text("body").replace(0, 1000, "好" * 1000, ALICE)
+    monkeypatch.setattr("watchroom.crdt.text._MOST_HISTORY", 1000)
+    again = restarted(ours)
+    again.text("body").insert(0, "still ", ALICE)
+    assert again.values() == {"body": "still " + "好" * 1000}
+    with pytest.raises(InvalidState):
+        Document({"body": "rga"}).merge(ours.state()["fields"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from random import Random
 from typing import Any, cast
 
 import pytest
@@ -153,3 +154,42 @@ def test_what_comes_in_any_order_comes_to_the_same_text() -> None:
         engine.take_all(order)
         assert engine.text() == wanted.text()
         assert not engine.waiting()
+
+
+@pytest.mark.parametrize("long", [*written(lines(100_000)), Engine().edit(0, 0, lines(100_000), 3)])
+def test_a_history_is_merged_in_parts_where_it_is_long(long: bytes) -> None:
+    one, other = Engine(), Engine()
+    one.take(long)
+    other.take(long)
+    for number in range(20):
+        one.edit(number, 0, "one", 1)
+        other.take(one.edit(number * 7, 2, "both", 1)) if number % 5 == 0 else other.edit(number, 1, "", 2)
+    one.take(other.history())
+    document = CountedImports()
+    engine = Engine(cast("LoroDoc", document))
+    engine.take(one.history())
+    assert document.imports == [1, 1]
+    assert (engine.text(), engine.known(), engine.moment()) == (one.text(), one.known(), one.moment())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_history_in_parts_is_the_same_history(seed: int) -> None:
+    chance = Random(seed)
+    engines = [Engine() for _ in range(3)]
+    for _ in range(60):
+        peer = chance.randrange(3)
+        engine = engines[peer]
+        length = len(engine)
+        position = chance.randint(0, length)
+        inserted = lines(70_000) if chance.random() < 0.1 else "some words"
+        engine.edit(position, min(chance.randrange(40), length - position), inserted, peer + 1)
+        if chance.random() < 0.3:
+            engine.take(engines[chance.randrange(3)].history())
+    whole = Engine()
+    for engine in engines:
+        whole.take(engine.history())
+    again = Engine()
+    again.take(whole.history())
+    past = again.then(engines[0].known())
+    assert (again.text(), again.known()) == (whole.text(), whole.known())
+    assert past.text() == engines[0].text()

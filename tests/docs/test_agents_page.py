@@ -74,6 +74,37 @@ async def test_the_first_example_runs_and_its_call_is_approved_from_the_command_
         assert workspace.journal.head("collab", "plan.md") is not None
 
 
+async def test_a_tool_of_ones_own_runs_once_a_person_has_approved_of_it(tmp_path: Path) -> None:
+    (example,) = [each for each in EXAMPLES if "@tool\n" in each]
+    call = {"name": "send_invoice", "arguments": '{"customer": "ACME", "euros": 12}'}
+    asked, told = asyncio.Event(), list[object]()
+
+    async def wants_to_bill(exchange: Exchange) -> None:
+        asked.set()
+        (offered,) = exchange.request.json()["tools"]
+        assert offered["function"]["parameters"]["properties"]["euros"] == {"type": "number"}
+        await exchange.answer(event(tool_calls=[{**CALL, "function": call}]) + END)
+
+    async def has_billed(exchange: Exchange) -> None:
+        told.append(exchange.request.json()["messages"][-1]["content"])
+        await exchange.answer(event(content="ACME has its invoice.") + END)
+
+    async with serving(wants_to_bill, has_billed) as server:
+        program = example.replace("http://localhost:11434/v1", server.url)
+        assert server.url in program
+        (tmp_path / "invoices.py").write_text(program, encoding="utf-8")
+        agent = asyncio.create_task(run(sys.executable, "invoices.py", cwd=tmp_path))
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        requests: list[dict[str, object]] = []
+        while not requests:
+            assert not agent.done(), agent.result()
+            requests = json.loads(await run(*as_typed("show", "team/", "requests", "--json"), cwd=tmp_path))
+        assert told == []
+        await run(*as_typed("answer", "team/", str(requests[0]["request"]), "--approve"), cwd=tmp_path)
+        assert (await agent).strip() == "ACME has its invoice."
+    assert told == ['"ACME was billed 12.00 euros."']
+
+
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_every_example_imports_only_what_there_is(number: int) -> None:
     for node in ast.walk(ast.parse(EXAMPLES[number])):

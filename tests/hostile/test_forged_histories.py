@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from calls import ok, refused
 from documents import create, edit, get
+from loro import ExportMode, LoroDoc, VersionVector
 from watchroom import Toolbox, Workspace
 
 FORGED: dict[str, str] = json.loads((Path(__file__).parent / "forged_histories.json").read_text())
@@ -46,3 +47,23 @@ def test_a_forged_history_breaks_nothing(
     assert get(workspace.tools("bob"), "body") == "ours still"
     assert workspace.verify() == []
     assert capfd.readouterr() == ("", ""), "what the engine prints would stand across the dashboard"
+
+
+def test_a_history_that_takes_too_long_to_merge_is_refused(
+    workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(alice, body="rga")
+    one, other = LoroDoc(), LoroDoc()  # type: ignore[no-untyped-call]
+    one.peer_id, other.peer_id = 0xA1, 0xB2
+    # From left to right, and beside what it does not build on: Loro needs the square of its length.
+    one.get_text("text").insert(0, "endless " * 200_000)
+    other.get_text("text").insert(0, "beside")
+    other.commit()
+    other.detach()
+    other.import_(one.export(ExportMode.Updates(other.oplog_vv)))
+    first = VersionVector()  # type: ignore[no-untyped-call]
+    history = base64.b64encode(other.export(ExportMode.Updates(first))).decode()
+    monkeypatch.setattr("watchroom.zones.realtime.checking._CPU_SECONDS", 1)
+    result = refused(alice, "realtime_merge_state", doc_id="doc1", state=state(history))
+    assert "merging it takes too long" in result["message"]
+    assert get(alice, "body") == ""

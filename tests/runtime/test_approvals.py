@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from calls import ok
 from runtime.scripted import at_work, say, until
-from runtime.weather import Model, call, calling
+from runtime.weather import Model, call, calling, offered
 from runtime.working import SAYS, asked_in, results
 from watchroom import Json, Toolbox, Workspace
 from watchroom.model import UNCHECKED, Write
@@ -184,7 +184,7 @@ async def test_a_tool_of_ones_own_may_say_what_its_approval_depends_on(workspace
     release = Release()
     tool = AgentTool("release", release.run, checksum=release.checksum)
     model = Model(calling(call("release", "c1")), SAYS)
-    agent = ChatAgent({"release": tool}, model_runtime=model, policies=Policies(default="ask"))
+    agent = ChatAgent(offered({"release": tool}), model_runtime=model, policies=Policies(default="ask"))
     async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
         first = await asked_in(workspace, session)
         release.draft = "2.0"

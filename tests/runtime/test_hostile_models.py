@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from runtime.scripted import Scripted, initial, kinds
-from runtime.weather import Calls, Model, call, calling
+from runtime.weather import Calls, Model, call, calling, offered
 from watchroom import Json
 from watchroom.runtime import (
     AgentRuntime,
@@ -83,21 +83,21 @@ async def test_usage_adds_up() -> None:
     model = Model(
         [{"content": "one"}, {"usage": {"input_tokens": 10, "output_tokens": 2}}],
         [{"content": "two", "usage": {"input_tokens": 20, "output_tokens": 3}}],
-        [{"content": "three"}],
+        [{"content": "three", "usage": {"input_tokens": 0, "output_tokens": 1}}],
     )
     runtime = AgentRuntime(Scripted(CallLlm(), CallLlm(), CallLlm(), model_runtime=model))
     state = initial()
     for _ in range(3):
         state = (await runtime.step(state)).new_state
     spent = state.spent
-    assert (spent.input_tokens, spent.output_tokens, spent.tokens) == (30, 5, 35)
+    assert (spent.input_tokens, spent.output_tokens, spent.tokens) == (30, 6, 36)
     assert (spent.model_calls, spent.tool_calls, state.step_count) == (3, 0, 3)
 
 
 async def test_ids_that_a_model_uses_again_are_made_unique() -> None:
     model = Model(calling(call("tool", "call_0", n=1)), calling(call("tool", "call_0", n=2)))
     tool = Calls("ran")
-    runtime = AgentRuntime(ChatAgent({"tool": tool}, model_runtime=model))
+    runtime = AgentRuntime(ChatAgent(offered({"tool": tool}), model_runtime=model))
     state = initial()
     for _ in range(4):
         state = (await runtime.step(state)).new_state

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from runtime.scripted import Scripted, initial, kinds
 from runtime.steps import raw, result_of, told, with_open
-from runtime.weather import Calls, Model, call, calling
+from runtime.weather import Calls, Model, call, calling, offered
 from watchroom import Json
 from watchroom.requests import approvals
 from watchroom.runtime import AgentRuntime, AgentState, CallTool, ChatAgent, Policies, RuntimeConfig
@@ -158,7 +158,7 @@ async def test_what_came_instead_of_an_object_is_told_in_the_language_of_the_mod
 )
 async def test_edited_arguments_are_told_as_they_were_run(arguments: str) -> None:
     model = Model(calling(call("tool")))
-    agent = ChatAgent({"tool": Calls(7)}, model_runtime=model, policies=Policies(default="ask"))
+    agent = ChatAgent(offered({"tool": Calls(7)}), model_runtime=model, policies=Policies(default="ask"))
     runtime = AgentRuntime(agent)
     state = initial()
     for _ in range(2):
@@ -173,7 +173,7 @@ async def test_edited_arguments_are_told_as_they_were_run(arguments: str) -> Non
 async def test_the_model_is_told_of_an_edit_when_the_call_fails_too() -> None:
     model = Model(calling(call("tool", city="Bonn")))
     tool = Calls(ValueError("no such city"))
-    agent = ChatAgent({"tool": tool}, model_runtime=model, policies=Policies(default="ask"))
+    agent = ChatAgent(offered({"tool": tool}), model_runtime=model, policies=Policies(default="ask"))
     runtime = AgentRuntime(agent)
     state = initial()
     for _ in range(2):

@@ -7,15 +7,17 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
-from runtime.scripted import Scripted, initial
+from runtime.scripted import Scripted, at_work, initial, say, status_is
 from runtime.steps import raw
-from runtime.weather import Calls, Model
-from watchroom import Json
+from runtime.weather import Calls, Model, call, calling, offered
+from runtime.working import SAYS
+from watchroom import Json, Workspace
 from watchroom.runtime import (
     AgentRuntime,
     AgentState,
     CallLlm,
     CallTool,
+    ChatAgent,
     Finish,
     Instruction,
     Limits,
@@ -32,6 +34,13 @@ async def stopped(limits: Limits, *decisions: object, **given: Any) -> AgentStat
         if state.error is not None and state.error.code == "limit_reached":
             return state
     raise AssertionError("no limit was reached")
+
+
+async def run_to_the_end(runtime: AgentRuntime) -> AgentState:
+    state = initial(messages=[{"role": "user", "content": "Hello"}])
+    while state.status not in ("done", "error"):
+        state = (await runtime.step(state)).new_state
+    return state
 
 
 async def test_a_limit_of_steps() -> None:
@@ -54,6 +63,83 @@ async def test_a_limit_of_errors_in_a_row() -> None:
     tool = Calls(ValueError("never works"))
     await stopped(Limits(errors=3), *steps, tools={"tool": tool})
     assert len(tool.given) == 3
+
+
+FAILS: Json = {"success": False, "error": "file_not_found", "message": "There is none."}
+
+
+@pytest.mark.parametrize("result", [FAILS, ValueError("never works")])
+async def test_a_tool_that_fails_in_turn_after_turn_stops_the_session(result: Any) -> None:
+    tool = Calls(result)
+    model = Model(*[calling(call("tool", f"c{turn}")) for turn in range(300)], SAYS)
+    runtime = AgentRuntime(ChatAgent(offered({"tool": tool}), model_runtime=model))
+    state = await run_to_the_end(runtime)
+    assert (state.status, len(tool.given)) == ("error", 5)
+    assert state.error is not None
+    assert state.error.message == "The session was stopped at its limit: 5 failed turns in a row."
+
+
+async def test_calls_of_one_turn_fail_together_and_a_success_begins_anew() -> None:
+    tools = {"bad": Calls(FAILS), "good": Calls({"success": True})}
+    model = Model(
+        calling(*(call("bad", f"a{n}") for n in range(9))),
+        calling(call("bad", "b1"), call("good", "b2")),
+        *(calling(call("bad", f"c{n}")) for n in range(9)),
+    )
+    state = await run_to_the_end(AgentRuntime(ChatAgent(offered(tools), model_runtime=model)))
+    assert (state.status, len(tools["bad"].given)) == ("error", 9 + 1 + 5)
+
+
+async def test_steps_have_a_limit_by_default() -> None:
+    model = Model(*[calling(call("tool", f"c{turn}")) for turn in range(600)], SAYS)
+    agent = ChatAgent(offered({"tool": Calls({"success": True})}), model_runtime=model)
+    state = await run_to_the_end(AgentRuntime(agent))
+    assert (state.status, len(model.asked)) == ("error", 500)
+    assert state.error is not None
+    assert "1000 steps (the default" in state.error.message
+
+
+async def test_a_person_lets_a_session_take_as_many_steps_again(workspace: Workspace) -> None:
+    model = Model(*[calling(call("tool", f"c{turn}")) for turn in range(5)], SAYS)
+    agent = ChatAgent(offered({"tool": Calls({"success": True})}), model_runtime=model)
+    config = RuntimeConfig(limits=Limits(steps=6))
+    async with workspace.sessions.begin("alice", agent, config) as session:
+        state = await session.run()
+        assert (state.status, len(model.asked)) == ("error", 3)
+        head = workspace.journal.head("session", session.path)
+        assert head is not None
+        assert head.detail["error"] == "limit_reached"
+        say(workspace, "resume_agent", agent_id="alice")
+        async with at_work(session, stay=True):
+            await status_is(session, "done")
+
+
+async def test_tokens_that_nobody_counts_are_estimated_and_told_so() -> None:
+    model = Model(*(calling(call("tool", f"c{n}", text="x" * 400)) for n in range(30)))
+    tool = Calls({"success": True})
+    runtime = AgentRuntime(
+        ChatAgent(offered({"tool": tool}), model_runtime=model), RuntimeConfig(limits=Limits(tokens=500))
+    )
+    state = await run_to_the_end(runtime)
+    assert 2 <= len(model.asked) <= 4
+    assert state.spent.estimated_tokens == state.spent.tokens >= 500
+    assert state.error is not None
+    assert "500 tokens (estimated" in state.error.message
+
+
+async def test_what_a_provider_counts_is_not_estimated() -> None:
+    model = Model([{"content": "x", "usage": {"input_tokens": 4, "output_tokens": 1}}])
+    state = await run_to_the_end(AgentRuntime(ChatAgent(model_runtime=model)))
+    assert (state.spent.tokens, state.spent.estimated_tokens) == (5, 0)
+
+
+async def test_an_estimate_stands_in_the_rows_and_on_the_screen(workspace: Workspace) -> None:
+    agent = ChatAgent(model_runtime=Model(SAYS))
+    async with workspace.sessions.begin("alice", agent) as session:
+        state = await session.run()
+    head = workspace.journal.head("session", session.path)
+    assert head is not None
+    assert head.detail["estimated"] == state.spent.tokens > 0
 
 
 async def test_errors_that_are_not_in_a_row_are_borne() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from runtime.scripted import Scripted, initial, kinds
 from runtime.steps import raw, told, with_open
-from runtime.weather import Calls, Model, call, calling
+from runtime.weather import Calls, Model, call, calling, offered
 from watchroom.requests import approvals
 from watchroom.runtime import (
     ASK_PERSON,
@@ -52,7 +52,9 @@ async def test_an_agent_cannot_approve_its_own_calls(decision: Any) -> None:
 @pytest.mark.parametrize("of_the_configuration", ["always", "ask", "never"])
 async def test_the_stricter_of_two_policies_holds(of_the_agent: Any, of_the_configuration: Any) -> None:
     model = Model(calling(call("tool")))
-    agent = ChatAgent({"tool": Calls("ran")}, model_runtime=model, policies=Policies(default=of_the_agent))
+    agent = ChatAgent(
+        offered({"tool": Calls("ran")}), model_runtime=model, policies=Policies(default=of_the_agent)
+    )
     runtime = AgentRuntime(agent, RuntimeConfig(policies=Policies(default=of_the_configuration)))
     state = (await runtime.step(initial())).new_state
     result = await runtime.step(state)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from runtime.scripted import Speaker, at_work, say, status_is
-from runtime.weather import Model, call, calling
+from runtime.weather import Model, call, calling, offered
 from runtime.working import ASK, SAYS, Held, asked_in, chat, deliver, held_tool, results
 from watchroom import Workspace
 from watchroom.errors import (
@@ -119,7 +119,7 @@ class TestRaces:
     ) -> None:
         workspace = Workspace.open(root, agents=["alice"])
         held, speaker = Held(), Speaker()
-        tools = {"work": held_tool(held)}
+        tools = offered({"work": held_tool(held)})
         model: Any = speaker if at == "model" else Model(calling(call("work")), SAYS)
         policies = ASK if at == "person" else Policies()
         agent = ChatAgent(tools, model_runtime=model, policies=policies)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from runtime.scripted import Scripted, Speaker, at_work, say, status_is, until
-from runtime.weather import Calls, Model, call, calling
+from runtime.weather import Calls, Model, call, calling, offered
 from runtime.working import ASK, HELLO, SAYS, Held, asked_in, chat, deliver, held_tool, is_whole, results
 from watchroom import Workspace
 from watchroom.runtime import ChatAgent, Finish, RequestHumanPrompt, RuntimeConfig, UserMessage
@@ -251,7 +251,7 @@ class TestMessages:
     async def test_a_message_waits_until_the_calls_have_their_results(self, workspace: Workspace) -> None:
         held = Held()
         model = Model(calling(call("work", "c1"), call("work", "c2")), SAYS)
-        agent = ChatAgent([held_tool(held)], model_runtime=model)
+        agent = ChatAgent(offered({"work": held_tool(held)}), model_runtime=model)
         async with workspace.sessions.begin("alice", agent) as session, at_work(session) as run:
             await held.began.wait()
             assert say(workspace, "send_message", to="alice", payload={"text": "By the way"})["success"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from watchroom import Json
@@ -61,6 +62,27 @@ class Calls:
         return self.result  # type: ignore[no-any-return]
 
 
+def definition(name: str) -> Mapping[str, Json]:
+    """Of a tool that takes anything."""
+    schema: Json = {"type": "object", "properties": {}}
+    return {"type": "function", "function": {"name": name, "description": "Works.", "parameters": schema}}
+
+
+def offered(tools: Mapping[str, Any]) -> dict[str, AgentTool]:
+    """Tools as an agent has them, from functions of their arguments, or from tools without a definition."""
+    return {name: _offered(name, tool) for name, tool in tools.items()}
+
+
+def _offered(name: str, tool: Any) -> AgentTool:
+    if isinstance(tool, AgentTool):
+        return replace(tool, definition=tool.definition or definition(name))
+
+    def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Any:
+        return tool(arguments)
+
+    return AgentTool(name, run, definition(name))
+
+
 def weather_model() -> Model:
     return Model(
         calling(call(city="Beijing"), content="I will look it up."),
@@ -75,7 +97,7 @@ def weather_agent(model: Model, tool: Calls) -> ChatAgent:
         return tool(arguments)
 
     return ChatAgent(
-        [AgentTool("get_weather", run, repeatable=True)],
+        [AgentTool("get_weather", run, definition("get_weather"), repeatable=True)],
         model_runtime=model,
         policies=Policies(tools={"get_weather": "ask"}),
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.scripted import open_request, status_is, until
-from runtime.weather import Model
+from runtime.weather import Model, offered
 from watchroom import Json, Workspace
 from watchroom.runtime import (
     AgentState,
@@ -27,7 +27,7 @@ SAYS: Any = [{"content": "Done."}]
 
 
 def chat(*answers: Any, tools: Mapping[str, Any] | None = None, **given: Any) -> ChatAgent:
-    return ChatAgent(tools or {}, model_runtime=Model(*answers), **given)
+    return ChatAgent(offered(tools or {}), model_runtime=Model(*answers), **given)
 
 
 def results(state: AgentState) -> dict[str, Any]:

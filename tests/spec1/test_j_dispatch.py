@@ -132,7 +132,7 @@ def test_system_prompt_names_the_agent_its_team_and_its_tools(
 def test_system_prompt_explains_what_its_tools_are_for_and_nothing_else(
     workspace: Workspace, language: Language
 ) -> None:
-    """FR-5.5: one place for each toolset, also of packages that bring their own."""
+    """One place for each toolset, also of packages that bring their own."""
     alice = workspace.tools("alice", language=language)
     about = {
         "private": "1. .*save_to_my_workspace",

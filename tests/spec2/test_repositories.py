@@ -66,6 +66,10 @@ ATTACKS: Final = {
     "named by a file": ("sub", "mkdir sub; {elsewhere}; echo 'gitdir: ../elsewhere' > sub/.git"),
     "named by a link": ("sub", "mkdir sub; {elsewhere}; ln -s ../elsewhere sub/.git"),
     "bare": ("bare", "{bare}"),
+    "with its files elsewhere": (
+        "sub",
+        "mkdir sub; {elsewhere}; mv elsewhere/HEAD sub; echo ../elsewhere > sub/commondir",
+    ),
     "the folder itself": ("", "{itself}"),
     "in capitals": ("sub", "mkdir sub; cd sub; {here}; mv .git .GIT"),
     "in a closed folder": ("sub", "mkdir sub; cd sub; {here}; chmod 0 .git; chmod 500 ."),
@@ -138,6 +142,20 @@ def test_a_copy_in_the_place_of_a_persons_repository_is_moved_away(team: Team, t
     team.one.dispatch_tool_call("run_command", {"command": command})
     (left,) = repositories_at(str(team.folder))
     assert team.folder.joinpath(*left.parts, "config").read_text() == "[core]\n"
+
+
+def test_a_link_to_a_persons_repository_is_not_replaced(team: Team, tmp_path: Path) -> None:
+    """Nothing can be mounted over a link, so a command can take it away."""
+    git = team.folder / "git"
+    for name in ("objects", "refs"):
+        (git / name).mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (team.folder / ".git").symlink_to("git")
+    command = f"rm .git; {repository('.git', tmp_path / 'marker')}; ls"
+    team.one.dispatch_tool_call("run_command", {"command": command})
+    assert not (git / "config").exists()
+    # Behind Landlock the link itself could not be taken away.
+    assert not (team.folder / ".git").exists() or (team.folder / ".git").is_symlink()
 
 
 def test_a_command_cannot_begin_one_where_its_folder_is(bubblewrapped: Team) -> None:

@@ -9,9 +9,11 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from calls import ok
 from tasking import Team, as_nobody, on_disk
 from watchroom import Agent, Row, Workspace
+from watchroom.model import Write
 from watchroom.zones.task_files import Author
 
 COMMAND = Author("alice", "run_command", "make", {"command": "make"})
@@ -125,6 +127,13 @@ def test_a_file_that_became_a_folder_and_a_folder_that_became_a_file(team: Team)
     assert unaccounted(team.workspace, team.folder) == []
 
 
+def test_what_is_on_disk_is_recorded_whatever_the_rows_say_of_what_is_around_it(team: Team) -> None:
+    """Whoever wrote it has changed that, too; and to look through all that ever was there holds others up."""
+    for path in ("t/a/b", "t/a", "t/a/b/c"):
+        (appended,) = team.workspace.journal.append([Write("alice", "write_file", "file", path, "x")])
+        assert appended.row.outcome == "ok"
+
+
 def test_what_nobody_may_look_into_is_told_and_stops_nothing(team: Team) -> None:
     ok(team.one, "write_file", path="closed/inner.txt", content="x")
     ok(team.one, "write_file", path="secret.txt", content="x")
@@ -232,6 +241,25 @@ def test_what_somebody_changed_in_the_folder_is_found_and_recorded(team: Team) -
 def test_a_folder_that_nobody_has_looked_into_is_nobodys_business(team: Team) -> None:
     (team.folder / "old.txt").write_text("here before")
     assert team.workspace.verify() == []
+
+
+@pytest.mark.parametrize("own", [".watchroom", ".watchroom/tmp"])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_stands_in_place_of_a_folder_of_ours_is_put_aside(team: Team, own: str, kind: str) -> None:
+    """Whoever opens the workspace next, and this process as well."""
+    root = team.workspace.root
+    for _ in range(2):
+        ok(team.one, "write_file", path="a.txt", content="x")
+        shutil.rmtree(team.folder / own)
+        if kind == "file":
+            (team.folder / own).write_text("theirs")
+        else:
+            (team.folder / own).symlink_to(team.others)
+        with Workspace.open(root, scan=False) as another:
+            ok(another.tools("alice"), "write_file", path="b.txt", content="y")
+        ok(team.one, "write_file", path="c.txt", content="z")
+    assert on_disk(team.others) == {}
+    assert not (team.others / "tmp").exists()
 
 
 def test_a_folder_of_ours_that_somebody_cleaned_away_is_made_again(team: Team) -> None:

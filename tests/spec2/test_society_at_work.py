@@ -121,7 +121,7 @@ async def test_agents_make_others_write_to_each_other_and_end_the_task(
 async def test_each_is_told_of_itself_in_the_language_of_the_workspace(
     workspace: Workspace, folder: Path
 ) -> None:
-    minds = Minds(root=[END, Reply()])
+    minds = Minds(root=[END, Reply("That is all.")])
     society = Society(workspace, minds, language="zh")
     task = society.submit_requirement("做一个计算器", folder, by="human:dana")
     await society.run(task.id)
@@ -131,7 +131,7 @@ async def test_each_is_told_of_itself_in_the_language_of_the_workspace(
 
 
 async def test_what_is_said_before_the_receiver_began_is_heard(workspace: Workspace, folder: Path) -> None:
-    minds = Minds(ada=[tell("user", "I know."), Reply()])
+    minds = Minds(ada=[tell("user", "I know."), Reply("That is all.")])
     society, task = begun(workspace, minds, folder)
     root = workspace.tools("root")
     ok(root, "spawn_agent", role="programmer", instructions="Write it.", name="ada")
@@ -194,9 +194,9 @@ async def test_of_an_error_its_maker_is_told_and_a_message_lets_it_try_again(
 ) -> None:
     minds = Minds(
         root=[spawn("ada"), Reply("Waiting."), tell("ada", "Again."), Reply("Waiting.")],
-        ada=[OSError("the line is dead"), tell("root", "Done."), Reply()],
+        ada=[OSError("the line is dead"), tell("root", "Done."), Reply("That is all.")],
     )
-    minds.replies["root"] += [END, Reply()]
+    minds.replies["root"] += [END, Reply("That is all.")]
     society, task = begun(workspace, minds, folder)
     async with asyncio.timeout(30):
         assert (await society.run(task)).status == "done"
@@ -207,7 +207,7 @@ async def test_of_an_error_its_maker_is_told_and_a_message_lets_it_try_again(
 
 async def test_an_agent_that_never_comes_to_an_end_is_stopped(workspace: Workspace, folder: Path) -> None:
     endless = [call("list_agents") for _ in range(50)]
-    minds = Minds(root=[spawn("ada"), Reply("Waiting."), END, Reply()], ada=[*endless])
+    minds = Minds(root=[spawn("ada"), Reply("Waiting."), END, Reply("That is all.")], ada=[*endless])
     society, task = begun(workspace, minds, folder, steps=8)
     async with asyncio.timeout(30):
         await society.run(task)
@@ -218,7 +218,7 @@ async def test_an_agent_that_never_comes_to_an_end_is_stopped(workspace: Workspa
 async def test_who_does_not_stay_leaves_when_nobody_has_anything_to_do(
     workspace: Workspace, folder: Path
 ) -> None:
-    minds = Minds(root=[spawn("ada"), Reply("Waiting."), tell("user", "Which one?"), Reply()])
+    minds = Minds(root=[spawn("ada"), Reply("Waiting."), tell("user", "Which one?"), Reply("That is all.")])
     society, task = begun(workspace, minds, folder)
     async with asyncio.timeout(30):
         left = await society.run(task, stay=False)
@@ -233,7 +233,7 @@ async def test_what_was_left_goes_on_where_it_was(workspace: Workspace, folder: 
     society, task = begun(workspace, minds, folder)
     async with at_work(society, task):
         await until(lambda: len(minds.asked.get("ada", ())) >= 2)
-    later = Minds(root=[END, Reply()], ada=[tell("root", "Done."), Reply()])
+    later = Minds(root=[END, Reply("That is all.")], ada=[tell("root", "Done."), Reply()])
     with Workspace.open(workspace.root) as other:
         async with asyncio.timeout(30):
             assert (await Society(other, later).run(task)).status == "done"
@@ -250,7 +250,7 @@ async def test_the_agents_of_a_task_work_in_one_place_alone(workspace: Workspace
         with Workspace.open(workspace.root) as other, pytest.raises(TaskTaken, match="at work already"):
             await Society(other, Minds()).run(task)
     async with asyncio.timeout(30):
-        ended = await Society(workspace, Minds(root=[END, Reply()])).run(task)
+        ended = await Society(workspace, Minds(root=[END, Reply("That is all.")])).run(task)
     assert ended.status == "done"
 
 
@@ -274,8 +274,8 @@ async def test_a_command_is_ended_with_its_agent(workspace: Workspace, folder: P
 
 async def test_tasks_keep_to_themselves(workspace: Workspace, tmp_path: Path) -> None:
     minds = Minds(
-        root=[call("write_file", path="a.md", content="one"), END, Reply()],
-        **{"root-2": [call("write_file", path="a.md", content="two"), END, Reply()]},
+        root=[call("write_file", path="a.md", content="one"), END, Reply("That is all.")],
+        **{"root-2": [call("write_file", path="a.md", content="two"), END, Reply("That is all.")]},
     )
     society = Society(workspace, minds)
     folders = [tmp_path / "one", tmp_path / "two"]

@@ -1,4 +1,4 @@
-"""What a model is sent of its earlier editing (spec 4 §2.3): of each buffer the newest view, whole, and of what
+"""What a model is sent of its earlier editing: of each buffer the newest view, whole, and of what
 was done before the short form. The session and its rows keep all of it."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Debug records by category (spec 4 §4.4, §10), and the id that ties them to an operation's rows and answer."""
+"""Debug records by category, and the id that ties them to an operation's rows and answer."""
 
 from __future__ import annotations
 

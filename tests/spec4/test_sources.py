@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
+from watchroom.projections import Fold
 from watchroom.zones.buffers.record import read
 
 Writes = Callable[[str], None]
@@ -218,6 +219,35 @@ class TestEditsByHand:
         assert "edited by hand" in alice.show_buffers()
         ok(alice, "plan_accept_source")
         assert "once more\n" in alice.show_buffers()
+
+    def test_people_see_that_the_buffer_is_behind(
+        self, workspace: Workspace, alice: Toolbox, by_hand: Path
+    ) -> None:
+        fold = Fold(lambda number: workspace.journal.content(number))
+
+        def state() -> str:
+            fold.apply(workspace.journal.rows(fold.seq))
+            (view,) = fold.model().buffers
+            return view.state
+
+        assert state() == "synced"
+        by_hand.write_text(by_hand.read_text() + "by hand\n")
+        workspace.check([by_hand])
+        assert state() == "behind"
+        ok(alice, "plan_replace", old_text="one", new_text="1")
+        assert state() == "apart"
+        ok(alice, "plan_refresh")
+        assert state() == "unwritten"
+        ok(alice, "plan_flush")
+        assert state() == "synced"
+        by_hand.write_text("other\n")
+        workspace.check([by_hand])
+        assert state() == "behind"
+        record = workspace.buffers.find("alice", "plan").record
+        (edit,) = workspace.journal.refused(record.zone, record.path, limit=1)
+        dana = workspace.tools_for_human("dana")
+        ok(dana, "revert_outside_edit", filepath=record.path, conflict=edit.seq, message="No.")
+        assert state() == "synced"
 
     def test_what_was_taken_in_outlives_its_process(
         self, workspace: Workspace, alice: Toolbox, by_hand: Path, tmp_path: Path

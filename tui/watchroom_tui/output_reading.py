@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Final
 
-from watchroom.journal import Journal, RowFilter
+from watchroom.journal import Journal
 from watchroom.model import PRINTED, Json
 from watchroom.projections import CommandView
 from watchroom.texts import Catalogue
@@ -42,8 +42,15 @@ class OutputReader:
             until = command.printed.seq if command.printed else command.begun.seq
             if command.path != self._path or until < self._seen:
                 self._path, self._seen, self._printed = command.path, command.begun.seq, _Printed()
-            only = RowFilter(zone="command", tool=PRINTED, path=command.path, after=self._seen)
-            rows = self._journal.rows_before(until + 1, limit=MOST_PIECES, only=only)
+            rows = self._journal.notes(
+                "command",
+                command.path,
+                command.begun.actor,
+                PRINTED,
+                after=self._seen,
+                until=until,
+                limit=MOST_PIECES,
+            )
             for row in reversed(rows):
                 stream = str(row.detail.get("stream", "stdout"))
                 self._printed.take(stream, self._journal.content(row.seq) or "")

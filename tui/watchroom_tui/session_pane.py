@@ -120,7 +120,7 @@ class SessionPane:
                 f" {words(f'session.status.{status}')}"
             ),
             words("session.steps", count=detail.get("step", 0)),
-            words("session.tokens", count=describe.amount(used)),
+            words(f"session.tokens{'_estimated' * ('estimated' in detail)}", count=describe.amount(used)),
         ]
         if self._chosen:
             parts.insert(0, words("session.earlier", id=safe(reading.path[-describe.SESSION_WIDTH :])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import Final, NamedTuple
 
-from watchroom.journal import Journal, RowFilter
+from watchroom.journal import Journal
 from watchroom.model import STREAM, Row
 
 from watchroom_tui.transcript import Step, step_of
@@ -51,7 +51,7 @@ class SessionReader:
         if not self._steps:
             return ""
         last = self._steps[-1].row
-        only = RowFilter(actor=last.actor, zone="session", tool=STREAM, after=last.seq)
-        rows = self._journal.rows_before(as_of + 1, limit=MOST_PIECES, only=only)
-        pieces = [self._journal.content(row.seq) or "" for row in reversed(rows) if row.path == path]
-        return "".join(pieces)
+        rows = self._journal.notes(
+            "session", path, last.actor, STREAM, after=last.seq, until=as_of, limit=MOST_PIECES
+        )
+        return "".join(self._journal.content(row.seq) or "" for row in reversed(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import signal
@@ -46,7 +47,7 @@ class TerminalWatch:
     @property
     def is_gone(self) -> bool:
         """Whether the terminal is gone. It never comes back."""
-        return self._is_gone.is_set() or _is_hung_up(sys.__stdin__)
+        return self._is_gone.is_set() or is_hung_up(sys.__stdin__)
 
     def mark_gone(self) -> None:
         """Nobody reads what is written."""
@@ -138,13 +139,17 @@ class WatchedOutput:
         self._mark_gone()
 
 
-def _is_hung_up(stream: IO[str] | None) -> bool:
-    """Whether the other end of ``stream`` is closed. A system that cannot tell by polling says no: there a
-    failed write tells."""
+def is_hung_up(stream: IO[str] | None) -> bool:
+    """Whether the other end of ``stream`` is closed; of one without a descriptor, never. A system that cannot
+    tell by polling says no: there a failed write tells."""
     if stream is None:
         return True
+    try:
+        descriptor = stream.fileno()
+    except io.UnsupportedOperation:
+        return False
     poll = select.poll()
-    poll.register(stream.fileno(), 0)
+    poll.register(descriptor, 0)
     return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
 
 

@@ -128,6 +128,7 @@ _NOTES: Final[Mapping[str, Span]] = {
     "human_approve_required": Span("◐", "warning"),
     "human_prompt_required": Span("◐", "warning"),
     "human_select_required": Span("◐", "warning"),
+    "llm_incomplete": Span("◐", "warning"),
     "human_answered": Span("◑", "ok"),
     "paused": Span("⏸", "warning"),
     "resumed": Span("●", "ok"),

@@ -14,6 +14,8 @@ CLIENTS: Final[tuple[Client, ...]] = get_args(Client)
 SERVER: Final = "watchroom"
 SERVERS: Final = "mcp_servers"
 """The table of Codex's servers."""
+AGENT_VARIABLE: Final = "WATCHROOM_AGENT"
+"""In the environment of a client's commands: whose client it is."""
 _OURS: Final = re.compile(r"(?:.*/)?watchroom'? hook .+ --agent [a-z0-9_-]+", re.DOTALL)
 """A command of a hook as `configuration` writes it, whosever it is."""
 _WRITING: Final[Mapping[Client, str]] = {
@@ -35,10 +37,12 @@ def configuration(client: Client, command: str, root: str, agent: str) -> Config
     hook = shlex.join([command, "hook", root, "--agent", agent])
     own = {"PreToolUse": [_hook(hook, _WRITING[client])], "PostToolUse": [_hook(hook)]}
     hooks: dict[str, Json] = {"hooks": own}
+    mark: dict[str, Json] = {AGENT_VARIABLE: agent}
     if client == "claude":
         servers: dict[str, Json] = {"mcpServers": {SERVER: server}}
-        return Configuration({".mcp.json": servers, ".claude/settings.json": hooks}, {})
-    return Configuration({".codex/hooks.json": hooks}, {".codex/config.toml": {SERVERS: {SERVER: server}}})
+        return Configuration({".mcp.json": servers, ".claude/settings.json": {"env": mark, **hooks}}, {})
+    tables: dict[str, Json] = {SERVERS: {SERVER: server}, "shell_environment_policy": {"set": mark}}
+    return Configuration({".codex/hooks.json": hooks}, {".codex/config.toml": tables})
 
 
 def merged(there: Mapping[str, Json], ours: Mapping[str, Json]) -> dict[str, Json]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from itertools import groupby
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeAlias
 
 from loro import ID, CounterSpan, ExportMode, Frontiers, IdSpan, LoroDoc, LoroText, Side, VersionVector
 
@@ -26,6 +28,21 @@ _UPDATES: Final = b"\0\4"
 """What stands in a blob's header where it says of which kind it is, if it is updates. Snapshots may lack
 their history, and broken ones make Loro panic much more often."""
 _ENGINE_ERRORS: Final = ("BaseException", "PanicException")
+
+
+_Operation: TypeAlias = tuple[int, int]
+"""A peer's n-th operation: (peer, n)."""
+
+
+class _Change(NamedTuple):
+    """Operations of a peer from ``start`` up to ``stop``, which build on ``begins``. ``lamport`` is larger
+    than that of all changes that it builds on."""
+
+    lamport: int
+    peer: int
+    start: int
+    stop: int
+    begins: frozenset[_Operation]
 
 
 @contextmanager
@@ -100,12 +117,14 @@ class Engine:
             uncommitted += piece
 
     def take(self, update: bytes) -> None:
-        """Merge another replica's update. Raises `InvalidState`; then nothing has changed."""
+        """Merge another replica's update. Raises `InvalidState`; then nothing has changed, but for a long
+        history that can be read and not be merged."""
         if update[_KIND] != _UPDATES:
             raise refuse("text")
         # Not with `_translated`: a context manager costs as much as a small update.
         try:
-            self._document.import_(update)
+            for part in _parts(update) if len(update) >= _LARGE else (update,):
+                self._document.import_(part)
         except BaseException as error:
             raise _refusal(error) from error
 
@@ -201,6 +220,47 @@ def ends_of(update: bytes) -> dict[int, int]:
     with _translated():
         end = LoroDoc.decode_import_blob_meta(update, check_checksum=True).partial_end_vv
     return {peer: last for peer, (_, last) in end.to_spans().inner().items()}
+
+
+def _parts(update: bytes) -> list[bytes]:
+    """A history in parts that are best merged one after the other: what builds on all that came before it, if
+    it is long, apart from concurrent edits, with which a long run costs the square of its length."""
+    document = LoroDoc()  # type: ignore[no-untyped-call]
+    # Detached, it reads the operations and makes no text of them.
+    document.detach()
+    if document.import_(update).pending:
+        return [update]
+    ordered: list[tuple[bool, _Change]] = []
+    ends: set[_Operation] = set()
+    for change in sorted(_changes(document)):
+        ordered.append((change.begins == ends, change))
+        ends = (ends - change.begins) | {(change.peer, change.stop - 1)}
+    parts: list[list[_Change]] = [[]]
+    for is_linear, group in groupby(ordered, key=itemgetter(0)):
+        changes = [change for _, change in group]
+        if is_linear and sum(change.stop - change.start for change in changes) >= _LARGE:
+            parts += [changes, []]
+        else:
+            parts[-1] += changes
+    parts = [part for part in parts if part]
+    if len(parts) == 1:
+        return [update]
+    return [document.export(ExportMode.UpdatesInRange(_spans(part))) for part in parts]
+
+
+def _changes(document: LoroDoc) -> Iterator[_Change]:
+    for peer, (start, stop) in document.oplog_vv.to_spans().inner().items():
+        while start < stop and (change := document.get_change(ID(peer, start))) is not None:
+            start = change.id.counter + change.len
+            begins = frozenset(_ends(change.deps.encode()).items())
+            yield _Change(change.lamport, peer, change.id.counter, start, begins)
+
+
+def _spans(changes: Sequence[_Change]) -> list[IdSpan]:
+    """All operations of these changes, of which those of each peer follow one another."""
+    first = {change.peer: change.start for change in reversed(changes)}
+    stop = {change.peer: change.stop for change in changes}
+    return [IdSpan(peer, CounterSpan(start, stop[peer])) for peer, start in first.items()]
 
 
 def _batches(updates: Sequence[bytes], newest: Frontiers) -> Iterator[Sequence[bytes]]:

@@ -21,7 +21,7 @@ _DELTA: Final = frozenset({"ops", "by"})
 _STATE: Final = frozenset({"history", "by"})
 _WAITING: Final = frozenset({"waiting"})
 _MOST_HISTORY: Final = 256 * 1024 * 1024
-"""Bytes that a packed history may unfold to."""
+"""Bytes that a packed history from elsewhere may unfold to."""
 _MAX_PEER: Final = 2**64 - 2
 
 
@@ -121,7 +121,7 @@ class Text:
         else:
             found = checks.fields(state, "shape", _STATE, _WAITING)
             replicas = _replicas(checks.sequence(found["by"], "shape"))
-            update, waiting = _unpack(found["history"]), _bytes(found.get("waiting", ""))
+            update, waiting = _unpack(found["history"], _MOST_HISTORY), _bytes(found.get("waiting", ""))
             # In a fork where it takes two steps: the second may be refused when the first is done.
             engine = self._unpacked().fork() if waiting else self._unpacked()
             engine.take(update)
@@ -228,7 +228,8 @@ class Text:
     def _unpacked(self) -> Engine:
         if self._engine is None:
             engine = Engine()
-            engine.take(_unpack(self._packed["history"]))
+            # Ours, so however long it is.
+            engine.take(_unpack(self._packed["history"], 0))
             waiting = _bytes(self._packed.get("waiting", ""))
             if waiting:
                 engine.take(waiting)
@@ -247,7 +248,7 @@ def update_of(delta: Json) -> bytes:
     found = checks.mapping(delta, "shape")
     if "ops" in found:
         return _bytes(found["ops"])
-    return _unpack(found.get("history"))
+    return _unpack(found.get("history"), _MOST_HISTORY)
 
 
 def is_delta(state: Json) -> bool:
@@ -289,11 +290,12 @@ def _bytes(encoded: Json) -> bytes:
         raise checks.refuse("base64") from error
 
 
-def _unpack(encoded: Json) -> bytes:
+def _unpack(encoded: Json, most: int) -> bytes:
+    """The bytes of a history, ``most`` of them at most; 0 for any number. Raises `InvalidState`."""
     packed = _bytes(encoded)
     unpacking = zlib.decompressobj()
     try:
-        history = unpacking.decompress(packed, _MOST_HISTORY)
+        history = unpacking.decompress(packed, most)
     except zlib.error as error:
         raise checks.refuse("text") from error
     if not unpacking.eof or unpacking.unused_data:

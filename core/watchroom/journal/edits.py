@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from watchroom.journal.protocol import Journal
-from watchroom.model import OUTSIDE, REVERT, Row, Zone
+from watchroom.journal.topics import outside_edits_of
+from watchroom.model import REVERT, Row, Zone
 
 _PAGE = 20
 
 
 def edits(journal: Journal, zone: Zone, path: str) -> Iterator[Row]:
     """The rows of edits of the path that made no version, newest first."""
-    before = None
-    while rows := journal.refused(zone, path, before=before, limit=_PAGE):
-        yield from (row for row in rows if row.actor == OUTSIDE)
-        before = rows[-1].seq
+    until = None
+    while rows := journal.topic(outside_edits_of(zone, path), until=until, limit=_PAGE):
+        yield from rows
+        until = rows[-1].seq - 1
 
 
 def last_revert(journal: Journal, zone: Zone, path: str) -> int:

@@ -75,7 +75,7 @@ class Journal(Protocol):
 
         A `Write` whose expected version is not the current one becomes a row of outcome ``conflict``
         that carries the refused content; one whose path is blocked by another file, of outcome
-        ``failed``. Raises `JournalError`: then no draft became a row.
+        ``failed``, but in the zone `ON_DISK`. Raises `JournalError`: then no draft became a row.
         """
         ...
 
@@ -117,12 +117,45 @@ class Journal(Protocol):
         """The versions of a path with after < version ≤ until, in order, each with its content."""
         ...
 
-    def refused(self, zone: Zone, path: str, *, before: int | None = None, limit: int = 1000) -> list[Row]:
-        """The rows of what was refused or failed on the path, newest first, with seq < before."""
+    def refused(
+        self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000
+    ) -> list[Row]:
+        """The rows of what was refused or failed on the path, newest first, with after < seq < before."""
         ...
 
     def last_note(self, zone: Zone, path: str, actor: str, tool: str) -> Row | None:
         """The newest successful row of ``tool`` by ``actor`` on the path that made no version."""
+        ...
+
+    def notes(
+        self,
+        zone: Zone,
+        path: str,
+        actor: str,
+        tool: str,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        limit: int | None = None,
+    ) -> list[Row]:
+        """The successful rows of ``tool`` by ``actor`` on the path that made no version, newest first, with
+        after < seq ≤ until."""
+        ...
+
+    def topic(
+        self, name: str, *, after: int = 0, until: int | None = None, limit: int | None = None
+    ) -> list[Row]:
+        """The rows of a topic (see `watchroom.journal.topics`), newest first, with after < seq ≤ until."""
+        ...
+
+    def rows_of_call(self, actor: str, call: str) -> list[Row]:
+        """The rows that ``actor`` made on behalf of the tool call with this key, newest first."""
+        ...
+
+    def open_items(self, zone: Zone, holder: str = "") -> list[Row]:
+        """The current versions that are open for ``holder``, in order of path: deliveries (``handoff``) that
+        this receiver has not acknowledged, open buffers (``buffer``) of this agent, agents (``agent``) of
+        this task, ended ones too, open tasks (``task``, no holder). Nothing that was closed is read."""
         ...
 
     def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:

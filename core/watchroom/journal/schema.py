@@ -48,7 +48,74 @@ CREATE INDEX rows_settled ON rows (zone, path, seq)
     WHERE tool IN ('resolve_conflict', 'dismiss_conflict', 'revert_outside_edit') AND outcome = 'ok';
 """
 
-STEPS: Final[tuple[str, ...]] = (_TABLES, _INDEXES, _SETTLED)
+# What steps, calls and readings ask for by something else than a path. Only the rows that are asked for so
+# have an entry. The columns are computed from the row, so whatever writes rows keeps the indexes, too.
+_LOOKUPS = """
+ALTER TABLE rows ADD COLUMN topic TEXT GENERATED ALWAYS AS (CASE
+    WHEN actor = 'outside' AND outcome <> 'ok' THEN 'outside:' || zone || ':' || path
+    WHEN outcome <> 'ok' THEN NULL
+    WHEN zone IN ('session', 'agent') AND version IS NULL
+        AND tool IN ('pause_agent', 'resume_agent', 'cancel_agent', 'send_message') THEN zone || ':' || path
+    WHEN zone = 'session' AND version IS NOT NULL THEN 'steps:' || actor
+    WHEN zone = 'handoff' AND version IS NOT NULL AND sha256 IS NOT NULL
+        THEN 'handoff:' || substr(path, instr(path, '_to_') + 4, instr(path, '/') - instr(path, '_to_') - 4)
+    WHEN tool IN ('resolve_conflict', 'dismiss_conflict', 'revert_outside_edit') THEN 'settled'
+    WHEN zone = 'board' AND version IS NOT NULL AND instr(detail, '"section":') AND json_valid(detail)
+        THEN 'section:' || actor || char(10) || path || char(10) || json_extract(detail, '$.section')
+END) VIRTUAL;
+ALTER TABLE rows ADD COLUMN call TEXT GENERATED ALWAYS AS (CASE
+    WHEN instr(detail, '"call":') AND json_valid(detail) THEN json_extract(detail, '$.call')
+END) VIRTUAL;
+CREATE INDEX rows_topic ON rows (topic, seq) WHERE topic IS NOT NULL;
+CREATE INDEX rows_call ON rows (actor, call) WHERE call IS NOT NULL;
+"""
+
+# An item is open for its holder: a delivery for its receiver until it is acknowledged, a buffer for its agent
+# until it is closed, a task (for nobody by name) until it ends, an agent for its task for ever. No partial
+# index can tell: rows never change, and it is a later row that closes an item.
+_HOLDER = """CASE {row}.zone
+    WHEN 'handoff'
+        THEN substr({row}.path, instr({row}.path, '_to_') + 4,
+            instr({row}.path, '/') - instr({row}.path, '_to_') - 4)
+    WHEN 'buffer' THEN substr({row}.path, 1, instr({row}.path, '/') - 1)
+    WHEN 'agent' THEN iif(json_valid({row}.detail), ifnull(json_extract({row}.detail, '$.task'), ''), '')
+    ELSE '' END"""
+_IS_OPEN = """CASE {row}.zone
+    WHEN 'agent' THEN 1 WHEN 'task' THEN {row}.version = 1 ELSE {row}.sha256 IS NOT NULL END"""
+_OPEN_ITEMS = f"""
+CREATE TABLE open_items (
+    zone   TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    path   TEXT NOT NULL,
+    seq    INTEGER NOT NULL,
+    PRIMARY KEY (zone, holder, path)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER items_open AFTER INSERT ON rows
+    WHEN NEW.version IS NOT NULL AND NEW.zone IN ('handoff', 'buffer', 'task', 'agent')
+BEGIN
+    DELETE FROM open_items WHERE zone = NEW.zone AND holder = {_HOLDER.format(row="NEW")} AND path = NEW.path;
+    INSERT INTO open_items
+        SELECT NEW.zone, {_HOLDER.format(row="NEW")}, NEW.path, NEW.seq WHERE {_IS_OPEN.format(row="NEW")};
+END;
+CREATE TRIGGER deliveries_acknowledged AFTER INSERT ON rows
+    WHEN NEW.tool = 'acknowledge_handoff' AND NEW.zone = 'handoff' AND NEW.outcome = 'ok'
+BEGIN
+    DELETE FROM open_items WHERE zone = 'handoff' AND holder = NEW.actor AND path = NEW.path
+        AND (SELECT version FROM rows WHERE rows.seq = open_items.seq) <= ifnull(NEW.base, 0);
+END;
+INSERT INTO open_items
+    SELECT head.zone, {_HOLDER.format(row="head")}, head.path, head.seq FROM rows AS head
+    WHERE head.version IS NOT NULL AND head.zone IN ('handoff', 'buffer', 'task', 'agent')
+        AND {_IS_OPEN.format(row="head")}
+        AND NOT EXISTS (SELECT 1 FROM rows AS later WHERE later.zone = head.zone AND later.path = head.path
+            AND later.version = head.version + 1)
+        AND NOT EXISTS (SELECT 1 FROM rows AS note WHERE note.zone = 'handoff' AND note.zone = head.zone
+            AND note.path = head.path AND note.actor = {_HOLDER.format(row="head")}
+            AND note.tool = 'acknowledge_handoff' AND note.version IS NULL AND note.outcome = 'ok'
+            AND note.base >= head.version);
+"""
+
+STEPS: Final[tuple[str, ...]] = (_TABLES, _INDEXES, _SETTLED, _LOOKUPS, _OPEN_ITEMS)
 """Step N brings a journal of schema version N to N + 1. A step that has shipped is never edited."""
 
 

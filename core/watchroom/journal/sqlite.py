@@ -23,6 +23,7 @@ from watchroom.journal.protocol import Damage, RowFilter
 from watchroom.journal.schema import migrate
 from watchroom.model import (
     DISMISS,
+    ON_DISK,
     RESOLVE,
     REVERT,
     UNCHECKED,
@@ -50,6 +51,11 @@ _VERSIONS: Final = (
     f"SELECT {_COLUMNS}, ifnull(content, (SELECT contents.content FROM contents"
     " WHERE contents.sha256=rows.sha256)) FROM rows"
     " WHERE zone=? AND path=? AND version>? AND version<=? ORDER BY version LIMIT ?"
+)
+_NOTES: Final = "zone=? AND path=? AND actor=? AND tool=? AND version IS NULL AND outcome='ok'"
+_OPEN_ITEMS: Final = (
+    f"SELECT {','.join(f'rows.{name}' for name in _COLUMNS.split(','))} FROM open_items AS item"
+    " CROSS JOIN rows ON rows.seq=item.seq WHERE item.zone=? AND item.holder=? ORDER BY item.path"
 )
 _INSERT: Final = f"INSERT INTO rows ({_COLUMNS},content) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _NEXT_PATH: Final = (
@@ -145,7 +151,7 @@ class SqliteJournal:
             outcome, error = "conflict", "version_conflict"
             refused = {"current": current, "current_author": head.actor if head else ""}
             detail = json.dumps({**(draft.detail or {}), **refused}, ensure_ascii=False)
-        elif not live and draft.content is not None:
+        elif not live and draft.content is not None and draft.zone != ON_DISK:
             blocker = self._blocker(draft.zone, draft.path)
             if blocker:
                 outcome, error, detail = "failed", "path_blocked", json.dumps({"by": blocker})
@@ -241,23 +247,42 @@ class SqliteJournal:
             found = reader.execute(_VERSIONS, (zone, path, after, last, limit))
             return [(Row._make(fields[:-1]), fields[-1]) for fields in found]
 
-    def refused(self, zone: Zone, path: str, *, before: int | None = None, limit: int = 1000) -> list[Row]:
-        sql = f"{_SELECT} WHERE zone=? AND path=? AND seq<? AND outcome<>'ok' ORDER BY seq DESC LIMIT ?"
-        last = sys.maxsize if before is None else before
-        with self._reader() as reader:
-            return [Row._make(fields) for fields in reader.execute(sql, (zone, path, last, limit))]
+    def refused(
+        self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000
+    ) -> list[Row]:
+        until = None if before is None else before - 1
+        return self._newest("zone=? AND path=? AND outcome<>'ok'", (zone, path), after, until, limit)
 
     def last_note(self, zone: Zone, path: str, actor: str, tool: str) -> Row | None:
-        return self._one(
-            _SELECT + "WHERE zone=? AND path=? AND actor=? AND tool=? AND version IS NULL AND outcome='ok'"
-            " ORDER BY seq DESC LIMIT 1",
-            *(zone, path, actor, tool),
-        )
+        return next(iter(self.notes(zone, path, actor, tool, limit=1)), None)
+
+    def notes(
+        self,
+        zone: Zone,
+        path: str,
+        actor: str,
+        tool: str,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        limit: int | None = None,
+    ) -> list[Row]:
+        return self._newest(_NOTES, (zone, path, actor, tool), after, until, limit)
+
+    def topic(
+        self, name: str, *, after: int = 0, until: int | None = None, limit: int | None = None
+    ) -> list[Row]:
+        return self._newest("topic=?", (name,), after, until, limit)
+
+    def rows_of_call(self, actor: str, call: str) -> list[Row]:
+        return self._newest("actor=? AND call=?", (actor, call), 0, None, None)
+
+    def open_items(self, zone: Zone, holder: str = "") -> list[Row]:
+        with self._reader() as reader:
+            return [Row._make(fields) for fields in reader.execute(_OPEN_ITEMS, (zone, holder))]
 
     def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:
-        sql = f"{_SELECT} WHERE zone=? AND path=? AND seq>? AND {_SETTLED} ORDER BY seq DESC LIMIT ?"
-        with self._reader() as reader:
-            return [Row._make(fields) for fields in reader.execute(sql, (zone, path, after, limit))]
+        return self._newest(f"zone=? AND path=? AND {_SETTLED}", (zone, path), after, None, limit)
 
     def content(self, seq: int) -> str | None:
         with self._reader() as reader:
@@ -284,6 +309,14 @@ class SqliteJournal:
                     self._readers.get_nowait().close()
                 except Empty:
                     return
+
+    def _newest(
+        self, where: str, values: tuple[str, ...], after: int, until: int | None, limit: int | None
+    ) -> list[Row]:
+        sql = f"{_SELECT} WHERE {where} AND seq>? AND seq<=? ORDER BY seq DESC LIMIT ?"
+        bounds = (after, sys.maxsize if until is None else until, -1 if limit is None else limit)
+        with self._reader() as reader:
+            return [Row._make(fields) for fields in reader.execute(sql, (*values, *bounds))]
 
     def _one(self, sql: str, *values: str | int) -> Row | None:
         with self._reader() as reader:

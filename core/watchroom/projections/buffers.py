@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.model import Row, Zone
+from watchroom.model import REVERT, Row, Zone
 from watchroom.zones.buffers.record import ZONE, BufferRecord, name_of, record_of
+from watchroom.zones.outside import EDIT_TOOL
 
 BufferState: TypeAlias = Literal["synced", "unwritten", "behind", "apart"]
 """How a buffer stands to its source: as it is; with changes that are not written; the source has moved on;
@@ -15,11 +16,13 @@ _SOURCES: Final[frozenset[Zone]] = frozenset({"private", "collab", "board", "fil
 
 
 class BufferView(NamedTuple):
-    """An open buffer. ``row`` is its newest version, ``newest`` the current version of its source."""
+    """An open buffer. ``row`` is its newest version, ``newest`` the current version of its source, ``edit``
+    the row of an edit made by hand that stands in its place, 0 if none does."""
 
     row: Row
     record: BufferRecord
     newest: int
+    edit: int = 0
 
     @property
     def path(self) -> str:
@@ -36,7 +39,7 @@ class BufferView(NamedTuple):
 
     @property
     def state(self) -> BufferState:
-        if self.newest != self.record.base:
+        if (self.newest, self.edit) != (self.record.base, self.record.edit or 0):
             return "apart" if self.record.is_changed else "behind"
         return "unwritten" if self.record.is_changed else "synced"
 
@@ -60,14 +63,14 @@ class Buffers:
 
     def apply(self, row: Row) -> None:
         """Take in the next row."""
-        if row.version is None:
-            return
         if row.zone == ZONE:
-            self._apply_to_buffer(row)
+            if row.version is not None:
+                self._apply_to_buffer(row)
         elif row.zone in _SOURCES:
-            for path in self._by_source.get((row.zone, row.path), ()):
-                self._open[path] = self._open[path]._replace(newest=row.version)
-                self._changed = True
+            if row.version is not None or row.tool == REVERT:
+                self._apply_to_source(row, edit=0)
+            elif row.tool == EDIT_TOOL and row.outcome == "conflict":
+                self._apply_to_source(row, edit=row.seq)
 
     def current(self) -> tuple[BufferView, ...]:
         """The open buffers, by agent and name."""
@@ -75,6 +78,13 @@ class Buffers:
             self._current = tuple(view for _, view in sorted(self._open.items()))
             self._changed = False
         return self._current
+
+    def _apply_to_source(self, row: Row, *, edit: int) -> None:
+        for path in self._by_source.get((row.zone, row.path), ()):
+            view = self._open[path]
+            newest = view.newest if row.version is None else row.version
+            self._open[path] = view._replace(newest=newest, edit=edit)
+            self._changed = True
 
     def _apply_to_buffer(self, row: Row) -> None:
         self._changed = True
@@ -89,4 +99,6 @@ class Buffers:
         self._by_source.setdefault(place, set()).add(row.path)
         # Of the source it is known what the buffer knew, and what came since.
         newest = max(record.base, known.newest) if known is not None else record.base
-        self._open[row.path] = BufferView(row, record, newest)
+        known_base = known and (known.record.base, known.record.edit)
+        edit = known.edit if known and known_base == (record.base, record.edit) else record.edit or 0
+        self._open[row.path] = BufferView(row, record, newest, edit)

@@ -13,6 +13,7 @@ from watchroom.runtime.agent import (
     Tool,
 )
 from watchroom.runtime.chat import ASK_PERSON, ChatAgent
+from watchroom.runtime.errors import IncompleteAnswer, InvalidTool, LimitReached
 from watchroom.runtime.instructions import (
     CallLlm,
     CallTool,
@@ -36,6 +37,7 @@ from watchroom.runtime.runtime import AgentRuntime
 from watchroom.runtime.session import Session
 from watchroom.runtime.sessions import SessionHead, Sessions
 from watchroom.runtime.state import AgentState, StepResult, create_initial_state
+from watchroom.runtime.tools import tool
 
 __all__ = [
     "ASK_PERSON",
@@ -51,7 +53,10 @@ __all__ = [
     "Executor",
     "Finish",
     "Function",
+    "IncompleteAnswer",
     "Instruction",
+    "InvalidTool",
+    "LimitReached",
     "Limits",
     "LiveTools",
     "Look",
@@ -75,4 +80,5 @@ __all__ = [
     "Usage",
     "UserMessage",
     "create_initial_state",
+    "tool",
 ]

@@ -128,12 +128,18 @@ class Ledger(Protocol):
         ...
 
 
+DEFAULT_STEPS: Final = 1000
+"""So many steps a session may take where nobody says otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a session is stopped: after so many steps, tokens, seconds of work (waiting for people does not
-    count), or errors in a row. None is no limit."""
+    """When a session is stopped: after so many steps (anew each time that a person lets it go on), tokens,
+    seconds of work (waiting for people does not count), or turns in a row in which calls failed and none
+    succeeded. None is no limit. Tokens that a provider does not report are estimated from the length of the
+    texts."""
 
-    steps: int | None = None
+    steps: int | None = DEFAULT_STEPS
     tokens: int | None = None
     seconds: float | None = None
     errors: int | None = 5

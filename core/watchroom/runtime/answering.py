@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from watchroom.errors import NotWaiting
-from watchroom.model import SYSTEM, Json
+from watchroom.model import ENDED, SYSTEM, Json, actor_kind
 from watchroom.requests import Answer, Decision, Option, Request, approvals, check_answer
 from watchroom.runtime.events import (
     Cancelled,
@@ -57,9 +57,11 @@ def told(state: AgentState, text: str, by: str) -> StepResult:
     """The session with a message from ``by``: one that had ended goes on. Tool calls must have their results
     first, so the message waits in no state where `can_be_told` does not hold."""
     message = UserMessage(content=text, author=by)
-    after = state.with_messages(message).but(status="running", error=None, errors_in_a_row=0)
-    if state.status in ("paused", "waiting_for_human_input"):
-        after = after.but(status=state.status)
+    after = state.with_messages(message)
+    if state.status in ENDED:
+        after = _begun_anew(after, by).but(status="running")
+    elif state.status == "idle":
+        after = after.but(status="running")
     return _result(state, after, "message", MessageReceived(message=message))
 
 
@@ -74,10 +76,19 @@ def paused(state: AgentState, by: str) -> StepResult:
 
 
 def resumed(state: AgentState, by: str) -> StepResult:
-    """A session that was paused, or that an error ended, going on. An error in a row counts anew."""
+    """A session that was paused, or that an error ended, going on. After an error failures count anew, and by
+    a person's word steps do."""
     status = state.paused_from if state.status == "paused" and state.paused_from else "running"
-    after = state.but(status=status, paused_from=None, error=None, errors_in_a_row=0)
+    after = _begun_anew(state, by) if state.status == "error" else state
+    after = after.but(status=status, paused_from=None)
     return _result(state, after, "resume", Resumed(by=by))
+
+
+def _begun_anew(state: AgentState, by: str) -> AgentState:
+    """A session that had ended, without what was counted towards its end. Only people grant it more steps."""
+    after = state.but(error=None, errors_in_a_row=0, failed_turn=-1, incomplete_answers=0)
+    is_person = actor_kind(by) == "human"
+    return after.but(granted_from=state.step_count) if is_person and state.status == "error" else after
 
 
 def cancelled(state: AgentState, by: str, reason: str = "", language: Language = "en") -> StepResult:

@@ -24,6 +24,7 @@ from watchroom.runtime.messages import SystemMessage, ToolCall, UserMessage
 from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime
 from watchroom.runtime.state import AgentState
 from watchroom.runtime.threads import in_own_thread
+from watchroom.runtime.tools import checked_tools
 from watchroom.texts import Language, catalogue
 
 ASK_PERSON: Final = "ask_person"
@@ -37,12 +38,13 @@ class ChatAgent:
     With ``asks`` the model has the tool `ASK_PERSON` as well. ``system`` is said before the session's
     messages, and is not one of them. ``model`` and ``options`` go along as in `ModelPayload`. What ``live``
     shows is said after the messages, and is none of them either; its tools go before others of their name,
-    and what they gave earlier is said in its short form.
+    and what they gave earlier is said in its short form. Raises `InvalidTool` for one of ``tools`` that its
+    model could not be offered: `watchroom.runtime.tool` makes tools from functions.
     """
 
     def __init__(
         self,
-        tools: Iterable[AgentTool] | Mapping[str, Tool] = (),
+        tools: Iterable[AgentTool] | Mapping[str, AgentTool] = (),
         *,
         model_runtime: ModelRuntime | None = None,
         system: str = "",
@@ -53,9 +55,8 @@ class ChatAgent:
         live: LiveTools | None = None,
         language: Language = "en",
     ) -> None:
-        given = tools if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
-        own: Mapping[str, Tool] = {ASK_PERSON: _ask_person(language)} if asks else {}
-        fixed = {**given, **own}
+        own = {ASK_PERSON: _ask_person(language)} if asks else {}
+        fixed: Mapping[str, AgentTool] = {**checked_tools(tools), **own}
         self.tools: Mapping[str, Tool] = fixed if live is None else _WithLive(fixed, live)
         self._live = live
         self._condenser = None if live is None else MessageCondenser(live)

@@ -55,8 +55,9 @@ def _said(before: AgentState, after: AgentState, event: Event) -> str:
 def detail_of(
     state: AgentState, *, mail: int | None = None, heard: int | None = None, waiting: Sequence[int] = ()
 ) -> dict[str, Json]:
-    """Where the session stands, in numbers. ``mail``: the row of a person's word that the step took in.
-    ``heard``: the newest of the rows that the session acted on, but for the messages in ``waiting``."""
+    """Where the session stands, in numbers; ``estimated`` of the tokens no provider has counted. ``mail``:
+    the row of a person's word that the step took in. ``heard``: the newest of the rows that the session acted
+    on, but for the messages in ``waiting``."""
     spent = state.spent
     detail: dict[str, Json] = {
         "status": state.status,
@@ -65,6 +66,8 @@ def detail_of(
         "calls": spent.tool_calls,
         "seconds": round(spent.seconds, 3),
     }
+    if spent.estimated_tokens:
+        detail["estimated"] = spent.estimated_tokens
     if state.error is not None:
         detail["error"] = state.error.code
     if mail is not None:

@@ -49,6 +49,13 @@ class LlmResult(Frozen):
     finish_reason: str | None = None
 
 
+class LlmIncomplete(Frozen):
+    """The model's answer was cut off at its greatest length, or is empty; calls in it are not made."""
+
+    type: Literal["llm_incomplete"] = "llm_incomplete"
+    reason: Literal["length", "empty"]
+
+
 class ToolPending(Frozen):
     """These calls wait for a person's approval."""
 
@@ -134,6 +141,7 @@ Event: TypeAlias = Annotated[
     LlmStart
     | LlmStream
     | LlmResult
+    | LlmIncomplete
     | ToolPending
     | ToolResult
     | HumanApproveRequired

@@ -11,8 +11,9 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 
 from watchroom import names
-from watchroom.errors import InvalidInstruction, LimitReached
-from watchroom.runtime.agent import Agent, Executor, RuntimeConfig, WithExecutors
+from watchroom.errors import InvalidInstruction
+from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, RuntimeConfig, WithExecutors
+from watchroom.runtime.errors import LimitReached
 from watchroom.runtime.events import Done, LlmStart, LlmStream
 from watchroom.runtime.executors import built_in_executors
 from watchroom.runtime.failures import failed
@@ -119,9 +120,11 @@ class AgentRuntime:
 
     def _limit_reached(self, state: AgentState) -> LimitReached | None:
         limits = self.config.limits
+        steps = "default_steps" if limits.steps == DEFAULT_STEPS else "steps"
+        tokens = "estimated_tokens" if state.spent.estimated_tokens else "tokens"
         for name, most, used in (
-            ("steps", limits.steps, state.step_count),
-            ("tokens", limits.tokens, state.spent.tokens),
+            (steps, limits.steps, state.step_count - state.granted_from),
+            (tokens, limits.tokens, state.spent.tokens),
             ("seconds", limits.seconds, state.spent.seconds),
             ("errors", limits.errors, state.errors_in_a_row),
         ):

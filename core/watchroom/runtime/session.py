@@ -218,7 +218,10 @@ class Session:
         if self._last_word is None or self._state.status in ENDED:
             return False
         waits = self._state.status in ("waiting_for_human_input", "paused")
-        return waits or (self._times_spoken() > self._spoke_last and bool(self._state.open_calls))
+        if waits or self._state.incomplete_answers:
+            # Its last word need not be whole.
+            return True
+        return self._times_spoken() > self._spoke_last and bool(self._state.open_calls)
 
     def _times_spoken(self) -> int:
         return sum(isinstance(message, AssistantMessage) for message in self._state.messages)

@@ -23,10 +23,12 @@ from watchroom.runtime.messages import (
 
 
 class Spent(Frozen):
-    """What the session has used: tokens as the providers count them, ``seconds`` of work without waiting."""
+    """What the session has used: tokens as the providers count them, ``seconds`` of work without waiting.
+    ``estimated_tokens`` of the tokens are no provider's count, but guessed from the length of the texts."""
 
     input_tokens: int = 0
     output_tokens: int = 0
+    estimated_tokens: int = 0
     model_calls: int = 0
     tool_calls: int = 0
     seconds: float = 0.0
@@ -43,6 +45,9 @@ class AgentState(Frozen):
     ``pending_tools_calling`` wait for a person, ``approved_tools_calling`` were agreed to and run next;
     ``approvals`` are these as they were asked about.
     ``asked`` is the open request to a person. ``paused_from`` is the status to return to after a pause.
+    ``granted_from`` is the step from which those count that it may take. ``errors_in_a_row`` counts turns in
+    which a call failed, and none succeeded since; ``failed_turn`` is the message of the last of them (-1:
+    none). ``incomplete_answers`` counts those of its model, in a row, that were cut off or empty.
     """
 
     session_id: str
@@ -55,7 +60,10 @@ class AgentState(Frozen):
     asked: Request | None = None
     paused_from: SessionStatus | None = None
     step_count: int = 0
+    granted_from: int = 0
     errors_in_a_row: int = 0
+    failed_turn: int = -1
+    incomplete_answers: int = 0
     spent: Spent = Spent()
     error: ErrorInfo | None = None
     created_at: str
@@ -133,6 +141,24 @@ def call_key(state: AgentState, call: ToolCall) -> str:
     # A call that no model made: how often it was made before tells it from those.
     made = sum(isinstance(each, ToolMessage) and each.tool_call_id == call.id for each in state.messages)
     return f"{state.session_id}/-/{call.id}/{made}"
+
+
+def with_failure(state: AgentState, call: ToolCall) -> AgentState:
+    """The state in which ``call`` has failed. The calls of one turn of the model's fail together: it learns
+    of them together."""
+    turn = _turn_of(state, call)
+    if turn is not None and turn == state.failed_turn:
+        return state
+    return state.but(errors_in_a_row=state.errors_in_a_row + 1, failed_turn=-1 if turn is None else turn)
+
+
+def _turn_of(state: AgentState, call: ToolCall) -> int | None:
+    """Which message made ``call``; None if the newest of the model's did not."""
+    for at in range(len(state.messages) - 1, -1, -1):
+        message = state.messages[at]
+        if isinstance(message, AssistantMessage):
+            return at if call.id in {each.id for each in message.tool_calls} else None
+    return None
 
 
 def now() -> str:

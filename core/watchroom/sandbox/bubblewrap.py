@@ -15,9 +15,11 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from watchroom.sandbox import forwarder
+from watchroom.sandbox.errors import CommandNotStarted
 from watchroom.sandbox.fences import (
     NETWORK_SETTINGS,
     SETTINGS,
@@ -43,6 +45,7 @@ if sys.platform != "win32":
     import fcntl
 
 _ASKING: Final = 10.0
+_TRIES: Final = 100
 _COMPLAINT: Final = "bwrap: "
 _PROXY: Final = "/run/watchroom/proxy"
 _FORWARDER: Final = "/run/watchroom/forwarder.py"
@@ -127,17 +130,17 @@ class Bubblewrap:
         """Have an empty folder where a repository would be, for as long as any command runs there: then it is
         mounted like one. A person who begins a repository meanwhile does so in that very folder, which then
         stays. Whoever holds it has it locked, and is forgotten by the kernel when it is killed."""
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(READ_ONLY, dir_fd=folder)
-        try:
-            held = beneath(folder, (READ_ONLY,), os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
-            # A link, or the file of a worktree; or somebody removed it, and commands may not be let in yet.
-            return
-        ends.ours(held)
-        fcntl.flock(held, fcntl.LOCK_SH)
-        place = os.dup(folder)
-        ends.afterwards(lambda: _give_up_place(place))
+        for _ in range(_TRIES):
+            held = _locked_place(folder)
+            if held is None:
+                return
+            if _is_there(folder, held):
+                ends.ours(held)
+                ends.afterwards(partial(_give_up_place, os.dup(folder)))
+                return
+            # Whoever held it before has just taken it away.
+            os.close(held)
+        raise CommandNotStarted(reason=READ_ONLY)
 
     def _bind(self, how: str, fd: int, path: str, ends: Ends) -> Sequence[str]:
         """Mount what ``fd`` is. It goes to bubblewrap only if that takes it and closes it: a command that
@@ -152,6 +155,28 @@ class Bubblewrap:
 
     def _if_known(self, option: str) -> Sequence[str]:
         return (option,) if option in self._options else ()
+
+
+def _locked_place(folder: int) -> int | None:
+    """A descriptor of the folder that is or would be a repository, made if missing, and locked; None where a
+    link or a file stands there, or where nobody may make anything."""
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(READ_ONLY, dir_fd=folder)
+        held = beneath(folder, (READ_ONLY,), os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS):
+            return None
+        raise
+    fcntl.flock(held, fcntl.LOCK_SH)
+    return held
+
+
+def _is_there(folder: int, held: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(READ_ONLY, dir_fd=folder, follow_symlinks=False), os.fstat(held))
+    except FileNotFoundError:
+        return False
 
 
 def _give_up_place(folder: int) -> None:

@@ -80,7 +80,7 @@ class TaskFolder:
     def __init__(self, path: str) -> None:
         self.path = path
         with self._refusals(path):
-            self._folder = Folder(path, os.path.join(path, OWN, "tmp"))
+            self._folder = _opened(path)
 
     def close(self) -> None:
         """Let go of the folder, and take away what was ours in it."""
@@ -140,9 +140,8 @@ class TaskFolder:
             # Somebody cleaned up, and took our own folder away.
             if os.path.isdir(self._folder.scratch) or not os.path.isdir(self.path):
                 raise
-            scratch = self._folder.scratch
             self._folder.close()
-            self._folder = Folder(self.path, scratch)
+            self._folder = _opened(self.path)
             self._folder.write(parts, data)
 
     def entries(self, path: str = ".") -> list[Found]:
@@ -231,6 +230,16 @@ class TaskFolder:
             yield
         except PermissionError as error:
             raise FolderDenied(path=names.storable(path, 200), reason=error.strerror or "") from error
+
+
+def _opened(path: str) -> Folder:
+    """The folder with a place for half-written files. What a command put there instead, such as a link that
+    leads out, gets another name."""
+    scratch = os.path.join(path, OWN, "tmp")
+    for own in (os.path.dirname(scratch), scratch):
+        if os.path.lexists(own) and (os.path.islink(own) or not os.path.isdir(own)):
+            os.rename(own, f"{own}-{os.urandom(4).hex()}")
+    return Folder(path, scratch)
 
 
 def _parts(path: str) -> Parts:

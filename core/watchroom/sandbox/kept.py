@@ -12,16 +12,17 @@ import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from watchroom.disk import MAX_DEPTH, Parts
 
 READ_ONLY: Final = ".git"
 HIDDEN: Final = ".watchroom"
-BARE: Final = frozenset({"HEAD", "objects", "refs"})
-"""What git takes a folder of any name for a repository by."""
-_HEAD: Final = "HEAD"
+_HEAD: Final = "head"
+_COMMON: Final = "commondir"
+_MARKS: Final = frozenset({_HEAD, _COMMON, "objects", "refs"})
+"""What git takes a folder of any name for a repository by, their case folded."""
 _GITDIR: Final = "gitdir:"
 _LINK: Final = "link "
 _LONGEST_LINK: Final = 4096
@@ -58,20 +59,24 @@ def find_repositories(folder: int) -> list[Repository]:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue
         try:
-            listed = _listed(opened)
-            names = {entry.name for entry in listed}
-            if names >= BARE:
-                found.append(Repository((*above, _HEAD), _identity(opened, ".")))
-                if above:
-                    continue
-            for name in [each for each in names if is_git_name(each)] or [READ_ONLY]:
+            listing = _list(opened)
+            if is_git_folder(listing.marks):
+                found.append(Repository((*above, listing.marks[_HEAD]), _identity(opened, ".")))
+            for name in listing.git_names or [READ_ONLY]:
+                # What may not be listed may have one all the same.
                 with contextlib.suppress(FileNotFoundError, PermissionError):
                     found.append(Repository((*above, name), _identity(opened, name)))
-            if len(above) < MAX_DEPTH:
-                waiting.extend((*above, each.name) for each in listed if _leads_on(each, above))
+            if len(above) < MAX_DEPTH and not (above and is_git_folder(listing.marks)):
+                waiting.extend((*above, name) for name in listing.folders)
         finally:
             os.close(opened)
     return found
+
+
+def is_git_folder(names: Container[str]) -> bool:
+    """Whether git takes a folder in which these stand, their case folded, for a repository, whatever it is
+    called."""
+    return _HEAD in names and (_COMMON in names or ("objects" in names and "refs" in names))
 
 
 def protected(folder: int, path: str) -> list[Parts]:
@@ -122,22 +127,36 @@ def beneath(folder: int, parts: Sequence[str], flags: int) -> int:
     return at
 
 
-def _listed(opened: int) -> list[os.DirEntry[str]]:
-    """What stands in an open folder; nothing where that may not be listed."""
+class _Listing(NamedTuple):
+    """What of a folder's entries matters: other folders, each ``.git``, and by its folded name what git takes
+    a folder for a repository by."""
+
+    folders: list[str]
+    git_names: list[str]
+    marks: dict[str, str]
+
+
+def _list(opened: int) -> _Listing:
+    """What matters in an open folder; nothing where that may not be listed."""
+    found = _Listing([], [], {})
     try:
         listing = os.open(".", _FOLDER, dir_fd=opened)
     except PermissionError:
-        return []
+        return found
     try:
-        with os.scandir(listing) as found:
-            return list(found)
+        with os.scandir(listing) as entries:
+            for entry in entries:
+                folded = entry.name.casefold()
+                if folded == READ_ONLY:
+                    found.git_names.append(entry.name)
+                    continue
+                if folded in _MARKS:
+                    found.marks[folded] = entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    found.folders.append(entry.name)
     finally:
         os.close(listing)
-
-
-def _leads_on(entry: os.DirEntry[str], above: Parts) -> bool:
-    """Whether repositories may lie in it: what is ours is looked into as well."""
-    return entry.is_dir(follow_symlinks=False) and not is_git_name(entry.name)
+    return found
 
 
 def _identity(above: int, name: str) -> str:
@@ -223,7 +242,7 @@ def _move(above: int, name: str, target: int, called: str) -> None:
         _open_up(folder)
         _rename(above, name, target, called)
         with contextlib.suppress(FileNotFoundError):
-            os.rename(_HEAD, f"{_HEAD}.quarantined", src_dir_fd=folder, dst_dir_fd=folder)
+            os.rename("HEAD", "HEAD.quarantined", src_dir_fd=folder, dst_dir_fd=folder)
     finally:
         os.close(folder)
 

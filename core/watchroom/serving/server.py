@@ -14,13 +14,15 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
-from watchroom.errors import ApprovalOutdated
+from watchroom import names
+from watchroom.errors import ApprovalOutdated, InvalidArguments
 from watchroom.runtime.threads import in_own_thread
 from watchroom.serving.asking import Asking
 from watchroom.serving.changes import ToolChanges
 from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.serving.resources import Resources
 from watchroom.serving.results import call_result
+from watchroom.serving.unreadable import unreadable
 from watchroom.toolbox import Toolbox
 
 NAME: Final = "watchroom"
@@ -92,6 +94,10 @@ def make_server(
 async def _called(
     context: Context, toolbox: Toolbox, asking: Asking, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
+    problem = unreadable(params.arguments or {})
+    if problem is not None:
+        error = InvalidArguments(tool=names.storable(params.name, 100), problems=problem)
+        return call_result(await in_own_thread(toolbox.refuse, params.name, {}, error))
     if not await in_own_thread(asking.wants, toolbox, params.name):
         return call_result(
             await in_own_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})

@@ -12,6 +12,7 @@ from watchroom.serving.changes import ToolChanges
 from watchroom.serving.place import Place
 from watchroom.serving.resources import Resources
 from watchroom.serving.server import make_server
+from watchroom.serving.unreadable import AnsweredReads
 
 
 async def serve_stdio(
@@ -31,4 +32,4 @@ async def serve_stdio(
     )
     async with stdio_server() as (read, write):
         tells = server.create_initialization_options(NotificationOptions(tools_changed=True))
-        await server.run(read, write, tells)
+        await server.run(AnsweredReads(read, write, toolbox.texts), write, tells)

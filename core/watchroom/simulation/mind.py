@@ -121,7 +121,7 @@ class Mind:
             self._next = self._follow(self._result)
         elif self._heard:
             # It had said its last word already, and somebody wrote to it once more.
-            return Reply()
+            return Reply("–")
         step, last = self._next, self.call
         remark, self._remark = self._remark, ""
         if isinstance(step, Call):

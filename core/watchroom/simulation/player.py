@@ -18,6 +18,7 @@ from watchroom.runtime import (
     AgentTool,
     CallOrigin,
     ChatAgent,
+    Limits,
     LiveTools,
     Look,
     ModelPayload,
@@ -177,6 +178,7 @@ class Player:
     def _config(self) -> RuntimeConfig:
         patience = self._mind.patience
         return RuntimeConfig(
+            limits=Limits(steps=None),
             ask_timeout=patience / self._stage.speed if self._stage.speed else patience,
             language=self._toolbox.language,
             on_event=self._hears,

@@ -9,11 +9,12 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final
 
-from watchroom.errors import JournalError, LimitReached
+from watchroom.errors import JournalError
 from watchroom.model import CANCEL, ENDED, SYSTEM, TERMINATE, USER, Row
 from watchroom.runtime import (
     AgentState,
     ChatAgent,
+    LimitReached,
     Limits,
     ModelRuntime,
     RuntimeConfig,

@@ -19,7 +19,7 @@ from watchroom.zones.buffers.record import OPEN
 _TOOLSET = "buffer"
 _OPENED: Final = ("success", "buffer", "source")
 _EDITED: Final = ("error", "status", "workflow_state", "summary", "guidance")
-"""What stays of an answer once the model has seen it: the basic level of detail of spec 4 §6.3."""
+"""What stays of an answer once the model has seen it: the basic level of detail."""
 
 
 class BufferTools:
@@ -50,7 +50,7 @@ class BufferTools:
         )
 
     def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
-        """Of an answer that the model has seen stays what was done and what came of it (spec 4 §2.3). The
+        """Of an answer that the model has seen stays what was done and what came of it. The
         Markdown is left out of the newest, too: it says once more what the answer says, or `look` shows."""
         if tool != OPEN and (tool_of(tool) is None or tool in tools()):
             return content

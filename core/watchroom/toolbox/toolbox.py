@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from watchroom import names
-from watchroom.cause import CALL, Guard, guarded_by, on_behalf_of
+from watchroom.cause import Guard, guarded_by, on_behalf_of
 from watchroom.editing import tool_of
 from watchroom.errors import (
     Conflict,
@@ -27,7 +27,6 @@ from watchroom.errors import (
     UnknownTool,
     WatchroomError,
 )
-from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, Json, Note, Row, Zone
 from watchroom.sandbox.errors import CommandFailed, CommandInterrupted, CommandStopped, CommandTimeout
 from watchroom.texts import Catalogue, Language
@@ -47,8 +46,6 @@ from watchroom.zones.buffers.record import CLOSE
 ToolResult = dict[str, Json]
 
 _log = logging.getLogger("watchroom")
-_PAGE: Final = 200
-"""An agent's last call is mostly among so many of its newest rows of a tool."""
 _OF_TASKS: Final = frozenset({"file", "agent"})
 """Toolsets that only agents with a task have use for."""
 _ARGUMENT_PROBLEMS = frozenset(
@@ -231,14 +228,9 @@ class Toolbox:
         """The row that an earlier run of the call made, None where it made none."""
         if tool.retell is None:
             return None
-        journal = self._store.journal
-        only = RowFilter(actor=self.actor, zone=tool.zone, tool=tool.name)
-        before = journal.last_seq() + 1
-        while rows := journal.rows_before(before, limit=_PAGE, only=only):
-            for row in rows:
-                if row.outcome in ("ok", "conflict") and row.detail.get(CALL) == call:
-                    return row
-            before = rows[-1].seq
+        for row in self._store.journal.rows_of_call(self.actor, call):
+            if (row.zone, row.tool) == (tool.zone, tool.name) and row.outcome in ("ok", "conflict"):
+                return row
         return None
 
     def _retold(self, tool: Tool, args: Arguments, made: Row) -> Result:

@@ -10,6 +10,7 @@ from typing import Final
 
 from watchroom import names
 from watchroom.errors import Conflict, VersionNotFound
+from watchroom.journal.topics import section_written_by
 from watchroom.model import Row, Write
 from watchroom.zones.collab import FileVersion
 from watchroom.zones.leases import PATIENCE, Leases
@@ -21,7 +22,6 @@ SECTION: Final = "section"
 """In the detail of a version's row: which section it rewrote."""
 PARTIAL: Final = ("whiteboard_append", "whiteboard_update_section")
 """The tools that change a board without taking it for seen."""
-_LOOKED_BACK: Final = 1000
 _LONGEST_PLACE: Final = 200
 
 
@@ -82,12 +82,8 @@ class BoardZone:
         May be called while a write is made: `write` has brought all readings into the journal by then."""
         note = self._store.journal.last_note("board", _place(board, section), actor, READ_TOOL)
         read = (note.base or 0) if note else 0
-        mine = (
-            row.version or 0
-            for row in reversed(self.history(board, limit=_LOOKED_BACK))
-            if row.actor == actor and row.detail.get(SECTION) == section
-        )
-        return max(read, next(mine, 0))
+        written = self._store.journal.topic(section_written_by(actor, board, section), limit=1)
+        return max([read, *(row.version or 0 for row in written)])
 
     def write(
         self, actor: str, board: str, make: Callable[[FileVersion | None], Write], *, wait: float = PATIENCE

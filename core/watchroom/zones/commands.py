@@ -231,6 +231,8 @@ class Commands:
         printing = Printing(lambda stream, text: self._note(actor, path, stream, text))
         hosts = self._store.registry.current().allowed_hosts
         reached: dict[str, Json] = {}
+        # Nothing can be mounted over a link.
+        holds_git = fence.holds_git and not os.path.islink(os.path.join(folder, READ_ONLY))
         until = time.monotonic() + limits.seconds
         try:
             with self._running(path) as beside, self._network(hosts, fence, reached) as network:
@@ -260,7 +262,7 @@ class Commands:
             quarantined: list[str] = []
             if fence.name != Unfenced.name:
                 # Of what runs without a fence a person has approved.
-                quarantined = self._move_repositories(folder, known, author, holds_git=fence.holds_git)
+                quarantined = self._move_repositories(folder, known, author, holds_git=holds_git)
             until = max(until, time.monotonic() + _LEAST_SECONDS)
             recorded = self._files.take_in_of(task, author, until=until)
             left, count = self._left(recorded, quarantined), len(recorded.changed)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from watchroom import names
 from watchroom.errors import NotFound
+from watchroom.journal.topics import deliveries_to
 from watchroom.model import Note, Row, Write
 from watchroom.tree.layout import handoff_path, split_handoff
 from watchroom.zones.store import Store
@@ -44,14 +45,21 @@ class HandoffZone:
 
     def inbox(self, actor: str, *, tool: str, acknowledged: bool = False) -> list[Handoff]:
         """What was delivered to the actor, oldest first; the acknowledged only if asked for."""
-        found = []
-        for sender in sorted(self._store.registry.ever_known()):
-            for row in self._store.journal.heads("handoff", handoff_path(sender, actor)):
-                handoff = self._as_seen(row, actor)
-                if acknowledged or not handoff.acknowledged:
-                    found.append(handoff)
+        # First what was delivered: what comes between the two is not taken for acknowledged.
+        delivered = self._delivered(actor) if acknowledged else None
+        waiting = self._store.journal.open_items("handoff", actor)
+        rows = waiting if delivered is None else delivered
         self._store.note_reading(actor, tool, "handoff", "", None)
-        return sorted(found, key=lambda each: each.row.seq)
+        open_now = {row.path for row in waiting}
+        return [
+            self._as_seen(row, actor, row.path not in open_now)
+            for row in sorted(rows, key=lambda row: row.seq)
+        ]
+
+    def _delivered(self, actor: str) -> list[Row]:
+        """The newest version of everything that was ever delivered to the actor."""
+        rows = self._store.journal.topic(deliveries_to(actor))
+        return list({row.path: row for row in reversed(rows)}.values())
 
     def read(self, actor: str, sender: str, filename: str) -> tuple[str, Row]:
         """A delivery's content and row. Raises `NotFound`."""
@@ -66,25 +74,22 @@ class HandoffZone:
         return self._store.committer.commit(note).row
 
     def _delivery(self, actor: str, sender: str, filename: str) -> Row:
-        if names.agent_id(sender) not in self._store.registry.ever_known():
-            self._store.registry.agent(sender)
-        path = handoff_path(sender, actor, names.handoff_name(filename))
+        path = handoff_path(names.agent_id(sender), actor, names.handoff_name(filename))
         head = self._store.journal.head("handoff", path)
         if head is None:
+            if sender not in self._store.registry.ever_known():
+                self._store.registry.agent(sender)
             raise NotFound(path=filename, zone=path.partition("/")[0])
         return head
 
-    def _as_seen(self, row: Row, actor: str) -> Handoff:
+    def _as_seen(self, row: Row, actor: str, acknowledged: bool) -> Handoff:
         sender, receiver, filename = split_handoff(row.path)
+        note = self._store.journal.last_note("handoff", row.path, actor, READ_TOOL)
         return Handoff(
             row=row,
             sender=sender,
             receiver=receiver,
             filename=filename,
-            read=self._noted(row, actor, READ_TOOL),
-            acknowledged=self._noted(row, actor, ACKNOWLEDGE_TOOL),
+            read=note is not None and (note.base or 0) >= (row.version or 0),
+            acknowledged=acknowledged,
         )
-
-    def _noted(self, row: Row, actor: str, tool: str) -> bool:
-        note = self._store.journal.last_note("handoff", row.path, actor, tool)
-        return note is not None and (note.base or 0) >= (row.version or 0)

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.errors import InvalidAgentId, UnknownAgent
-from watchroom.journal import RowFilter
 from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
 from watchroom.registry import Agent, Layer, agent_born, downward, role_collision
 from watchroom.zones.store import Store
@@ -26,7 +25,6 @@ ROOT: Final = "root"
 _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 40
 _NAMELESS: Final = "agent"
-_MOST: Final = 2**31
 _BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
 
 
@@ -95,9 +93,9 @@ class Members:
         sender = self.member(actor)
         names.text(text)
         if to != USER:
-            members = self.of(sender.task)
-            receiver = next((each for each in members if each.id == to != actor), None)
+            receiver = self._find(to, sender.task) if to != actor else None
             if receiver is None:
+                members = self.of(sender.task)
                 known = [USER, *(each.id for each in members if each.ended_by is None and each.id != actor)]
                 raise UnknownAgent(agent=names.storable(to, 100), known=", ".join(known))
             if receiver.ended_by is not None:
@@ -110,11 +108,9 @@ class Members:
         if about is None:
             self._tell(SYSTEM, to, text, {"task": task})
             return
-        only = RowFilter(actor=SYSTEM, zone=ZONE, tool=MESSAGE, path=to)
-        before = self._store.journal.last_seq() + 1
-        told = self._store.journal.rows_before(before, limit=_MOST, only=only)
+        told = self._store.journal.notes(ZONE, to, SYSTEM, MESSAGE, after=about)
         about_it: dict[str, Json] = {"task": task, "about": about}
-        if not any(row.path == to and row.detail == about_it for row in told):
+        if not any(row.detail == about_it for row in told):
             self._tell(SYSTEM, to, text, about_it)
 
     def terminate(self, actor: str, agent: str, reason: str = "") -> list[Member]:
@@ -168,7 +164,7 @@ class Members:
     def member(self, agent: str) -> Member:
         """An agent that works on a task. Raises `NotInTask`, and `AgentEnded` where it does no more."""
         task = self._task_of(agent)
-        found = next((each for each in self.of(task) if each.id == agent), None) if task else None
+        found = self._find(agent, task) if task else None
         if found is None:
             raise NotInTask(agent=agent)
         if found.ended_by is not None:
@@ -178,28 +174,39 @@ class Members:
     def has_ended(self, agent: str) -> bool:
         """Whether the agent worked on a task and does no more. Costs little: every call of a tool asks."""
         task = self._task_of(agent)
-        if not task:
-            return False
-        known = self._store.registry.current().agents
-        seen: set[str] = set()
-        while agent and agent not in seen:
-            seen.add(agent)
-            head = self._store.journal.head(ZONE, agent)
-            if head is not None and head.tool == TERMINATE:
-                return True
-            born = self._born(agent)
-            above = str(born.detail["parent"]) if born else known[agent].supervisor if agent in known else ""
-            agent = above if above and self._task_of(above) == task else ""
-        return self._tasks.end_row(task) is not None
+        found = self._find(agent, task) if task else None
+        return found is not None and found.ended_by is not None
+
+    def _find(self, agent: str, task: str) -> Member | None:
+        """One agent of a task, as `of` has it, at the cost of those above it."""
+        line: list[tuple[Agent, Row | None]] = []
+        while known := self._known(agent, task):
+            line.append(known)
+            agent = known[0].supervisor
+        found: Member | None = None
+        for each, born in reversed(line):
+            head = self._store.journal.head(ZONE, each.id)
+            own = head if head is not None and head.tool == TERMINATE else None
+            above = found.ended_by if found else self._tasks.end_row(task)
+            parent, depth = (found.id, found.depth + 1) if found else ("", 0)
+            found = Member(each.id, each.role, each.layer, parent, task, depth, born, own or above)
+        return found
+
+    def _known(self, agent: str, task: str) -> tuple[Agent, Row | None] | None:
+        """What is registered of an agent of the task, or what it was made as, and the row that made it."""
+        born = self._born(agent)
+        registered = self._store.registry.current().agents.get(agent)
+        if registered is not None and registered.task == task:
+            return registered, born
+        made = agent_born(born) if born is not None else None
+        return (made, born) if made is not None and made.task == task else None
 
     def of(self, task: str) -> list[Member]:
         """All agents that work on a task or did, those that made others before these."""
         agents = {
             each.id: each for each in self._store.registry.current().agents.values() if each.task == task
         }
-        heads = {
-            head.path: head for head in self._store.journal.heads(ZONE) if head.detail.get("task") == task
-        }
+        heads = {head.path: head for head in self._store.journal.open_items(ZONE, task)}
         born = {path: row for path in heads if (row := self._born(path)) is not None}
         for path, row in born.items():
             agents.setdefault(path, agent_born(row))
@@ -253,13 +260,22 @@ class Members:
         """An id that nobody has or had, and that is no other agent's role, as near to ``wanted`` as there
         is."""
         known = self._store.registry.current().agents.values()
-        taken = {*self._store.registry.ever_known(), *(head.path for head in self._store.journal.heads(ZONE))}
-        number, found = 1, wanted
-        while found in taken or role_collision(agent._replace(id=found), known):
-            number += 1
-            tail = f"-{number}"
-            found = wanted[: names.MAX_AGENT_ID - len(tail)] + tail
-        return found
+        registered = self._store.registry.ever_known()
+
+        def is_taken(number: int) -> bool:
+            found = _numbered(wanted, number)
+            if found in registered or self._store.journal.head(ZONE, found) is not None:
+                return True
+            return role_collision(agent._replace(id=found), known) is not None
+
+        # Nobody's id is ever given up, so the numbers that are taken are mostly the first ones.
+        low, high = 0, 1
+        while is_taken(high):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if is_taken(middle) else (low, middle)
+        return _numbered(wanted, high)
 
     def _tell(self, actor: str, to: str, text: str, detail: dict[str, Json]) -> Row:
         said = names.first_line(text, _LONGEST_LINE)
@@ -277,6 +293,12 @@ class Members:
             return str(born.detail["task"])
         found = self._store.registry.current().agents.get(agent)
         return found.task if found else ""
+
+
+def _numbered(wanted: str, number: int) -> str:
+    """The id for the ``number``-th agent that is to be called so."""
+    tail = f"-{number}" if number > 1 else ""
+    return wanted[: names.MAX_AGENT_ID - len(tail)] + tail
 
 
 def _first_of(members: Iterable[Member]) -> Member | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.model import MESSAGE, RESOLVE, SETTLING_NOTES, Note, Row
-from watchroom.tree.layout import split_handoff
+from watchroom.journal.topics import SETTLED, deliveries_to, messages_to
+from watchroom.model import Note, Row
 from watchroom.zones.settling import Settling
 from watchroom.zones.store import Store
 
 TELL: Final = "tell_news"
-_PAGE: Final = 1000
+_MOST_LOOKED_THROUGH: Final = 100
 
 
 class News:
@@ -22,15 +22,16 @@ class News:
 
     def take(self, agent: str) -> list[Row]:
         """The rows that the agent should hear of, oldest first, of each path the newest; each is told once,
-        in whichever process. How far was looked is noted now and then where nothing was found, too: else it
-        would all be read again after each tool. Raises `UnknownAgent`."""
+        in whichever process. How far was looked is noted now and then where nothing was found, too: else what
+        is for others would be read again after each tool. Raises `UnknownAgent`."""
         agent = self._store.registry.agent(agent).id
         while True:
             told = self._told(agent)
             after = (told.base or 0) if told else 0
             last = self._store.journal.last_seq()
-            found = self._found(agent, after, last)
-            if not found and last - after < _PAGE:
+            rows = self._since(agent, after, last)
+            found = self._found(agent, rows)
+            if not found and len(rows) < _MOST_LOOKED_THROUGH:
                 return []
             note = Note(agent, TELL, "workspace", agent, base=last, detail={"rows": len(found)})
             with self._store.committer.exclusively() as commit:
@@ -42,23 +43,24 @@ class News:
     def _told(self, agent: str) -> Row | None:
         return self._store.journal.last_note("workspace", agent, agent, TELL)
 
-    def _found(self, agent: str, after: int, last: int) -> list[Row]:
+    def _since(self, agent: str, after: int, last: int) -> list[Row]:
+        """What may concern the agent of the rows with after < seq ≤ last, oldest first."""
+        journal = self._store.journal
+        topics = (deliveries_to(agent), messages_to("agent", agent), SETTLED)
+        rows = (row for topic in topics for row in journal.topic(topic, after=after, until=last))
+        return sorted(rows, key=lambda row: row.seq)
+
+    def _found(self, agent: str, rows: list[Row]) -> list[Row]:
         found: dict[tuple[str, str, int], Row] = {}
-        while rows := self._store.journal.rows(after, until=last, limit=_PAGE):
-            after = rows[-1].seq
-            for row in rows:
-                if self._concerns(row, agent):
-                    # Of a message each counts; of a file only what it is now.
-                    key = (row.zone, row.path, row.seq if row.zone == "agent" else 0)
-                    found.pop(key, None)
-                    found[key] = row
+        for row in rows:
+            if self._concerns(row, agent):
+                # Of a message each counts; of a file only what it is now.
+                key = (row.zone, row.path, row.seq if row.zone == "agent" else 0)
+                found.pop(key, None)
+                found[key] = row
         return list(found.values())
 
     def _concerns(self, row: Row, agent: str) -> bool:
-        if row.outcome != "ok" or row.actor == agent:
+        if row.actor == agent:
             return False
-        if row.zone == "handoff":
-            return row.version is not None and not row.deleted and split_handoff(row.path)[1] == agent
-        if row.zone == "agent":
-            return row.tool == MESSAGE and row.path == agent
-        return row.tool in (RESOLVE, *SETTLING_NOTES) and self._settling.concerns(row, agent)
+        return row.zone in ("handoff", "agent") or self._settling.concerns(row, agent)

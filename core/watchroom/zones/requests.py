@@ -5,6 +5,7 @@ So exactly one answer counts, however many people answer at once: the journal ta
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Final, NamedTuple
 
@@ -17,7 +18,7 @@ from watchroom.errors import (
     RequestWithdrawn,
     WatchroomError,
 )
-from watchroom.journal import RowFilter
+from watchroom.journal.topics import messages_to
 from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Note, Row, Write
 from watchroom.requests import (
     Answer,
@@ -35,7 +36,8 @@ from watchroom.zones.store import Store
 
 ZONE: Final = "request"
 _SESSION: Final = "session"
-_MOST_CANCELS: Final = 1000
+TERMINAL: Final = "terminal"
+"""In the detail of an answer's row: whether it was given by a process with a terminal."""
 _MOST_SUMMARY: Final = 200
 """Characters."""
 
@@ -99,9 +101,13 @@ class Requests:
         if journal.head(_SESSION, session) is None:
             return None
         agent = session.partition("/")[0]
-        only = RowFilter(zone=_SESSION, tool=CANCEL, path=agent, after=asked.seq)
-        found = journal.rows_before(journal.last_seq() + 1, limit=_MOST_CANCELS, only=only)
-        return next((row for row in reversed(found) if row.path in (agent, session)), None)
+        found = [
+            row
+            for receiver in (agent, session)
+            for row in journal.topic(messages_to(_SESSION, receiver), after=asked.seq)
+            if row.tool == CANCEL
+        ]
+        return min(found, key=lambda row: row.seq, default=None)
 
     def _refused(
         self, actor: str, asked: Row, answer: Answer, message: str, error: WatchroomError
@@ -116,7 +122,7 @@ class Requests:
             error.code,
             message,
             answer_text(answer),
-            detail={"request": asked.seq},
+            detail={"request": asked.seq, TERMINAL: _has_terminal()},
         )
         self._store.committer.commit(refused)
         return error
@@ -176,12 +182,19 @@ class Requests:
         detail: dict[str, Json] = {"request": asked.seq, "outcome": outcome}
         if by:
             detail["by"] = by
+        if tool == ANSWER:
+            detail[TERMINAL] = _has_terminal()
         text = answer_text(answer) if answer else ""
         draft = Write(actor, tool, ZONE, asked.path, text, message, 1, detail)
         row, head = self._store.write(draft)
         if row.outcome != "ok":
             raise _closed(asked.seq, head)
         return row
+
+
+def _has_terminal() -> bool:
+    """Whether somebody may be typing: the standard input of this process is a terminal."""
+    return os.isatty(0)
 
 
 def _closed(number: int, ended: Row | None) -> WatchroomError:

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from watchroom import names
 from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
-from watchroom.journal import RowFilter
-from watchroom.model import CONTROLS, MESSAGE, SPAWN, STREAM, Json, Note, Row, Write
+from watchroom.journal.topics import messages_to, steps_of
+from watchroom.model import SPAWN, STREAM, Json, Note, Row, Write
 from watchroom.zones.store import Store
 
 ZONE: Final = "session"
@@ -20,11 +20,7 @@ _AGENTS: Final = "agent"
 """The zone in which agents speak to each other."""
 BEGIN: Final = "begin_session"
 TOOL_BEGINS: Final = "tool_begins"
-_ALL: Final = 2**62
-"""As many rows as there are."""
-_PAGE: Final = 50
 _LONGEST_LINE: Final = 200
-"""So many rows are looked through at a time."""
 
 
 class Recorded(NamedTuple):
@@ -81,9 +77,8 @@ class SessionZone:
 
     def _begun(self, path: str, after: int, before: int) -> frozenset[str]:
         agent, _ = split_session(path)
-        only = RowFilter(actor=agent, zone=ZONE, tool=TOOL_BEGINS, after=after)
-        rows = self._store.journal.rows_before(before, limit=_ALL, only=only)
-        return frozenset(str(row.detail["key"]) for row in rows if row.path == path)
+        rows = self._store.journal.notes(ZONE, path, agent, TOOL_BEGINS, after=after, until=before - 1)
+        return frozenset(str(row.detail["key"]) for row in rows)
 
     def history(self, path: str) -> list[Recorded]:
         """The rows of all steps, oldest first. Raises `SessionNotFound`."""
@@ -102,16 +97,7 @@ class SessionZone:
 
     def newest_step(self, agent: str) -> Row | None:
         """The newest step of any session of the agent, None if it has none."""
-        if next(self._store.journal.heads(ZONE, f"{agent}/"), None) is None:
-            return None
-        before = self._store.journal.last_seq() + 1
-        only = RowFilter(actor=agent, zone=ZONE, outcome="ok")
-        while rows := self._store.journal.rows_before(before, limit=_PAGE, only=only):
-            step = next((row for row in rows if row.version is not None), None)
-            if step is not None:
-                return step
-            before = rows[-1].seq
-        return None
+        return next(iter(self._store.journal.topic(steps_of(agent), limit=1)), None)
 
     def heads(self, agent: str = "") -> list[Row]:
         """The newest step of each session, of all agents or of one."""
@@ -134,14 +120,11 @@ class SessionZone:
     def steering(self, path: str, after: int) -> list[Recorded]:
         """What people said to the session after row ``after``, oldest first."""
         agent, _ = split_session(path)
-        last = self._store.journal.last_seq()
-        found: list[Row] = []
-        words = [RowFilter(zone=ZONE, tool=tool, path=agent, after=after) for tool in CONTROLS]
-        words.append(RowFilter(zone=_AGENTS, tool=MESSAGE, path=agent, after=after))
-        for only in words:
-            found += self._store.journal.rows_before(last + 1, limit=_ALL, only=only)
-        found = sorted((row for row in found if concerns(row, path)), key=lambda row: row.seq)
-        return [self.recorded(row) for row in found]
+        journal = self._store.journal
+        last = journal.last_seq()
+        topics = (messages_to(ZONE, path), messages_to(ZONE, agent), messages_to(_AGENTS, agent))
+        rows = (row for topic in topics for row in journal.topic(topic, after=after, until=last))
+        return [self.recorded(row) for row in sorted(rows, key=lambda row: row.seq)]
 
     def numbered(self, numbers: Iterable[int]) -> list[Recorded]:
         """The rows that have these numbers."""
@@ -160,16 +143,6 @@ def split_session(path: str) -> tuple[str, str]:
     """The agent and the id of a session's path."""
     agent, _, session = path.partition("/")
     return agent, session
-
-
-def concerns(row: Row, path: str) -> bool:
-    """Whether a word to an agent, or to a session, is for the session at ``path``."""
-    agent = split_session(path)[0]
-    if row.outcome != "ok":
-        return False
-    if row.zone == _AGENTS:
-        return row.tool == MESSAGE and row.path == agent
-    return row.zone == ZONE and row.tool in CONTROLS and row.path in (path, agent)
 
 
 def _line(text: str) -> str:

@@ -6,6 +6,7 @@ Each is a row that names the conflicts by their numbers, so an agent can be told
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from watchroom import names
@@ -89,15 +90,15 @@ class Settling:
     def news(self, actor: str, zone: Zone, path: str) -> list[Row]:
         """How people settled the actor's conflicts on the path since it last read or wrote it."""
         journal = self._store.journal
-        settled = journal.settled(zone, path)
-        if not settled:
+        if not journal.settled(zone, path, limit=1):
             return []
         self._store.committer.flush()
         read = 0
         for tool in _READ_TOOLS[zone]:
             note = journal.last_note(zone, path, actor, tool)
             read = max(read, note.seq if note else 0)
-        concerned = [row for row in settled if row.seq > read and self.concerns(row, actor)]
+        settled = journal.settled(zone, path, after=read)
+        concerned = [row for row in settled if self.concerns(row, actor)]
         if not concerned:
             return []
         since = concerned[-1].version or concerned[-1].base or 0
@@ -156,12 +157,9 @@ class Settling:
     def _refused_since(self, conflict: Row) -> Iterator[Row]:
         """The refused texts of the conflict's actor from the conflict on, newest first: the newest counts."""
         before = None
-        while rows := self._store.journal.refused(conflict.zone, conflict.path, before=before, limit=_PAGE):
-            for row in rows:
-                if row.seq < conflict.seq:
-                    return
-                if row.outcome == "conflict" and row.actor == conflict.actor:
-                    yield row
+        refused = partial(self._store.journal.refused, conflict.zone, conflict.path, after=conflict.seq - 1)
+        while rows := refused(before=before, limit=_PAGE):
+            yield from (row for row in rows if row.outcome == "conflict" and row.actor == conflict.actor)
             before = rows[-1].seq
 
 

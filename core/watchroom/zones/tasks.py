@@ -13,7 +13,7 @@ from watchroom import names
 from watchroom.locks import ProcessLock, is_alive, this_process
 from watchroom.model import END_TASK, Json, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
-from watchroom.sandbox.kept import BARE
+from watchroom.sandbox.kept import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 from watchroom.zones.store import Store
@@ -159,8 +159,8 @@ class Tasks:
         )
 
     def _check_shared_by_none(self, folder: str) -> None:
-        for head in self._store.journal.heads(ZONE):
-            if head.version == 1 and _overlap(folder, self._read(head, head).folder):
+        for head in self._store.journal.open_items(ZONE):
+            if _overlap(folder, self._read(head, head).folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
 
 
@@ -186,7 +186,7 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
         above = os.path.dirname(above)
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise InvalidWorkspace(path=folder, rule="not_a_folder")
-    if all(os.path.exists(os.path.join(folder, each)) for each in BARE):
+    if os.path.isdir(folder) and is_git_folder({each.casefold() for each in os.listdir(folder)}):
         # Its settings lie among the task's own files, and are a command's to change.
         raise InvalidWorkspace(path=folder, rule="bare_repository")
     return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from watchroom.runtime import AgentTool, ChatAgent, ModelPayload, RuntimeConfig, UserMessage
+from watchroom.runtime import ChatAgent, ModelPayload, RuntimeConfig, UserMessage, tool
 from watchroom.runtime.messages import AssistantMessage, Message
 from watchroom.runtime.models import ModelChunk, Reply, SimulatedModel
 from watchroom.runtime.runtime import AgentRuntime
@@ -79,7 +79,12 @@ async def test_an_agent_runs_on_it() -> None:
             return Reply(f"I found {json.loads(newest.content)}.")
         return Reply("I look.", (("count", {}),))
 
-    agent = ChatAgent([AgentTool("count", lambda given, origin: 7)], model_runtime=SimulatedModel(decide))
+    @tool
+    def count() -> int:
+        """How many there are."""
+        return 7
+
+    agent = ChatAgent([count], model_runtime=SimulatedModel(decide))
     runtime = AgentRuntime(agent, RuntimeConfig())
     state = runtime.create_initial_state(session_id="one", messages=[UserMessage(content="How many?")])
     while state.status != "done":

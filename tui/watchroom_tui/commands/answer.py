@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
+from watchroom.clients.ancestry import agent_above
+from watchroom.clients.errors import AgentCannotAnswer
 from watchroom.model import ANSWER, Json
 from watchroom.projections import Asked
 from watchroom.requests import Request
@@ -41,9 +44,12 @@ def run_answer(given: Namespace, words: Catalogue) -> int:
             _print(workspace, given.request, words)
             return 0
         tools = workspace.tools_for_human(given.person or name_of_this_person())
-        result = tools.dispatch_tool_call(
-            ANSWER, {"request": given.request, **_answer(given, request, words)}
-        )
+        arguments = {"request": given.request, **_answer(given, request, words)}
+        if agent := agent_above(workspace.root, os.environ):
+            # People shall see that it was tried.
+            result = tools.refuse(ANSWER, arguments, AgentCannotAnswer(agent=agent))
+        else:
+            result = tools.dispatch_tool_call(ANSWER, arguments)
     print_json(result, indent=2)
     return 0 if result["success"] else 1
 

@@ -14,7 +14,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import tomli_w
-from watchroom.clients.configuring import CLIENTS, Configuration, configuration, merged, without_hooks
+from watchroom.clients.configuring import (
+    CLIENTS,
+    SERVERS,
+    Configuration,
+    configuration,
+    merged,
+    without_hooks,
+)
 from watchroom.clients.hooks import answer
 from watchroom.model import Json
 from watchroom.texts import Catalogue
@@ -93,24 +100,33 @@ def _merged_texts(project: Path, wanted: Configuration, words: Catalogue) -> dic
 
 
 def _with_tables(path: Path, table: Mapping[str, Json], words: Catalogue) -> str:
-    """The text of a TOML file with our tables after what is there, comments and all."""
+    """The text of a TOML file with our tables after what is there, comments and all. Raises `WrongUsage` for
+    one that cannot be read, and where a server of that name is another one."""
     try:
-        there = _read(path)
-        known = tomllib.loads(there)
-        is_there = merged(known, table) == known
+        text = _read(path)
+        for name, own in table.items():
+            added = _with_table(text, {name: own})
+            if added is None and name == SERVERS:
+                raise WrongUsage(words("cli.attach.other", path=str(path)))
+            # Without the mark of its commands an agent is attached all the same.
+            text = text if added is None else added
     except (ValueError, RecursionError) as error:
         raise WrongUsage(words("cli.attach.unreadable", path=str(path))) from error
-    if is_there:
-        return there
-    text = there.rstrip("\n") + "\n\n" * bool(there.strip()) + _as_toml(table)
-    try:
-        complete = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        # It has a server of that name that is another one.
-        raise WrongUsage(words("cli.attach.other", path=str(path))) from error
-    if merged(known, table) != complete:
-        raise WrongUsage(words("cli.attach.other", path=str(path)))
     return text
+
+
+def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
+    """The text with one more table; None where something else stands in its place. Raises ValueError for a
+    text that is no TOML."""
+    known = tomllib.loads(text)
+    wanted = merged(known, table)
+    if wanted == known:
+        return text
+    longer = text.rstrip("\n") + "\n\n" * bool(text.strip()) + _as_toml(table)
+    try:
+        return longer if tomllib.loads(longer) == wanted else None
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _as_json(table: Mapping[str, Json]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from time import time_ns
-from typing import get_args
+from typing import Final, get_args
 
 from watchroom.errors import UnknownAgent
 from watchroom.journal import Journal, RowFilter
@@ -16,7 +17,7 @@ from watchroom.projections import Fold, Model
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue
 from watchroom.tree.layout import CONTROL
-from watchroom.wake import BACKSTOP_SECONDS, waker
+from watchroom.wake import waker
 from watchroom.workspace import Workspace
 
 from watchroom_tui import describe
@@ -26,6 +27,10 @@ from watchroom_tui.commands.moments import moment, nanoseconds, open_journal
 from watchroom_tui.commands.views import VIEWS, view_of
 from watchroom_tui.local_time import zoned_time
 from watchroom_tui.safe import safe
+from watchroom_tui.terminal import is_hung_up
+
+_LOOK_SECONDS: Final = 1.0
+"""How often it is looked whether somebody still reads, and whether rows came that nothing told of."""
 
 
 def declare_log(parser: ArgumentParser, words: Catalogue) -> None:
@@ -81,13 +86,13 @@ def _check_known(journal: Journal, actor: str) -> None:
 
 
 def _coming(journal: Journal, last: int, root: str) -> Iterator[Row]:
-    """Rows after ``last``, as they are committed."""
+    """Rows after ``last``, as they are committed, until nobody reads them any more."""
     with closing(waker(os.path.join(root, CONTROL))) as commits:
-        while True:
+        while not is_hung_up(sys.stdout):
             while rows := journal.rows(last):
                 last = rows[-1].seq
                 yield from rows
-            commits.wait(BACKSTOP_SECONDS)
+            commits.wait(_LOOK_SECONDS)
 
 
 def _print_rows(rows: Iterable[Row], as_json: bool, words: Catalogue) -> None:

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from watchroom import names
 from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
@@ -53,15 +53,16 @@ def declare_task(parser: ArgumentParser, words: Catalogue) -> None:
 
 def run_task(given: Namespace, words: Catalogue) -> int:
     """Begins the task, or without a text goes on with those that are open, until they have ended."""
-    from watchroom.society import Background, Society
-    from watchroom.workspace import Workspace
-    from watchroom.zones import TaskLimits
-
     root = _team_folder(given, words)
     text = sys.stdin.read() if given.text == "-" else given.text
     limits = _checked(given, root, text, words)
     if not given.headless:
         require_terminal(words, "watchroom task --headless")
+    # Slow to load: what is refused is refused at once.
+    from watchroom.society import Background, Society
+    from watchroom.workspace import Workspace
+    from watchroom.zones import TaskLimits
+
     person = names.human_name(name_of_this_person() if given.person is None else given.person)
     with Workspace.open(root, language=given.language, create=text is not None) as workspace:
         language = workspace.config.language
@@ -214,7 +215,8 @@ def _summary(workspace: Workspace, task: Task, problems: int) -> dict[str, objec
     end = workspace.tasks.end_row(task.id)
     files = [head.path.partition("/")[2] for head in journal.heads("file", f"{task.id}/") if not head.deleted]
     members = [each.id for each in workspace.members.of(task.id)]
-    used = [head.row.detail["tokens"] for each in members for head in workspace.sessions.list(each)]
+    details = [head.row.detail for each in members for head in workspace.sessions.list(each)]
+    used = [detail["tokens"] for detail in details]
     return {
         "task": task.id,
         "status": task.status,
@@ -222,6 +224,7 @@ def _summary(workspace: Workspace, task: Task, problems: int) -> dict[str, objec
         "workspace": task.folder,
         "agents": members,
         "tokens": [sum(counts) for counts in zip(*used, strict=True)],
+        "tokens_estimated": sum(cast("int", detail.get("estimated", 0)) for detail in details),
         "commands": sum(1 for _ in journal.heads("command", f"{task.id}/")),
         "files": files,
         "verify": problems or "clean",

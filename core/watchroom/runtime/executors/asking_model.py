@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Container, Mapping
+import json
+from collections.abc import Container, Mapping, Sequence
+from typing import Final, Literal, TypeAlias
 
 from watchroom.errors import LlmProviderRequired
-from watchroom.model import Json
+from watchroom.model import SYSTEM, Json
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, WithModel
-from watchroom.runtime.events import Event, LlmAnswer, LlmResult, LlmStart, LlmStream
+from watchroom.runtime.errors import IncompleteAnswer
+from watchroom.runtime.events import Event, LlmAnswer, LlmIncomplete, LlmResult, LlmStart, LlmStream
 from watchroom.runtime.executors.policies import ToolPolicies
 from watchroom.runtime.failures import failed
 from watchroom.runtime.instructions import CallLlm, Instruction
 from watchroom.runtime.listening import tell
-from watchroom.runtime.messages import AssistantMessage, Message
-from watchroom.runtime.models.accumulate import Answer, SurrogateJoiner, chunk_of
+from watchroom.runtime.messages import AssistantMessage, Message, UserMessage
+from watchroom.runtime.models.accumulate import Answer, ModelAnswer, SurrogateJoiner, chunk_of
 from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime, Usage
 from watchroom.runtime.state import AgentState, StepResult
 from watchroom.runtime.threads import is_cancelling
+from watchroom.texts import catalogue
+
+Incompleteness: TypeAlias = Literal["length", "empty"]
+_CUT_OFF: Final = frozenset({"length", "max_tokens"})
+"""What servers give as the reason for the end of an answer that had to be longer."""
+_BYTES_PER_TOKEN: Final = 4
+"""Of UTF-8, roughly, in English, in Chinese and in JSON."""
 
 
 class ModelAsker:
@@ -63,7 +73,8 @@ class ModelAsker:
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelling():
                 raise
-            return failed(_charged(state, used), error, self._config.language, tuple(events))
+            charged = _charged(state, used, payload, events)
+            return failed(charged, error, self._config.language, tuple(events))
         finally:
             close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
             closing = close() if close is not None else None
@@ -74,9 +85,31 @@ class ModelAsker:
             usage=answer.usage,
             finish_reason=answer.finish_reason,
         )
+        events.append(result)
+        charged = _charged(state, used, payload, events)
+        problem = _problem(answer)
+        if problem is not None:
+            return self._incomplete(charged, events, answer.content, problem)
         said = AssistantMessage(content=answer.content, tool_calls=answer.tool_calls)
-        after = _charged(state, used).with_messages(said).but(errors_in_a_row=0)
-        return StepResult(events=(*events, result), new_state=after)
+        after = charged.with_messages(said).but(incomplete_answers=0)
+        if state.said_last != "tool":
+            # What failed before this answer was no call.
+            after = after.but(errors_in_a_row=0)
+        return StepResult(events=tuple(events), new_state=after)
+
+    def _incomplete(
+        self, state: AgentState, events: list[Event], content: str, problem: Incompleteness
+    ) -> StepResult:
+        """The step of an answer that is none: the model is told so, and goes on; the second time in a row a
+        person is needed."""
+        language = self._config.language
+        notice = UserMessage(content=catalogue(language)(f"incomplete.{problem}"), author=SYSTEM)
+        said = (AssistantMessage(content=content),) if content.strip() else ()
+        after = state.with_messages(*said, notice).but(incomplete_answers=state.incomplete_answers + 1)
+        events = [*events, LlmIncomplete(reason=problem)]
+        if state.incomplete_answers:
+            return failed(after, IncompleteAnswer(), language, tuple(events))
+        return StepResult(events=tuple(events), new_state=after)
 
     def _model(self) -> ModelRuntime:
         own = self._with_model.model_runtime if self._with_model is not None else None
@@ -117,12 +150,49 @@ class _CallIds:
         return self._ids
 
 
-def _charged(state: AgentState, used: Usage | None) -> AgentState:
-    """The state with one more request to a model, and what that used."""
+def _problem(answer: ModelAnswer) -> Incompleteness | None:
+    """What is wrong with an answer that came to its end, None if it is whole."""
+    if answer.finish_reason in _CUT_OFF:
+        return "length"
+    return None if answer.tool_calls or answer.content.strip() else "empty"
+
+
+def _charged(
+    state: AgentState, used: Usage | None, payload: ModelPayload, events: Sequence[Event]
+) -> AgentState:
+    """The state with one more request to a model, and what that used: as its provider says, or estimated from
+    what was sent and what came in ``events``."""
+    is_counted = used is not None and used.input_tokens + used.output_tokens > 0
+    counted = used if used is not None and is_counted else _estimated(payload, events)
+    estimated = 0 if is_counted else counted.input_tokens + counted.output_tokens
     spent = state.spent
     more = {
         "model_calls": spent.model_calls + 1,
-        "input_tokens": spent.input_tokens + (used.input_tokens if used else 0),
-        "output_tokens": spent.output_tokens + (used.output_tokens if used else 0),
+        "input_tokens": spent.input_tokens + counted.input_tokens,
+        "output_tokens": spent.output_tokens + counted.output_tokens,
+        "estimated_tokens": spent.estimated_tokens + estimated,
     }
     return state.but(spent=spent.model_copy(update=more))
+
+
+def _estimated(payload: ModelPayload, events: Sequence[Event]) -> Usage:
+    """Tokens of a request that nobody counted; none where no answer had begun."""
+    chunks = [event.chunk for event in events if isinstance(event, LlmStream)]
+    if not chunks:
+        return Usage()
+    sent = sum(_size(message.content) for message in payload.messages)
+    calls = [call for message in payload.messages for call in getattr(message, "tool_calls", ())]
+    sent += sum(_size(call.function.arguments) for call in calls)
+    sent += _size(json.dumps(payload.tools, ensure_ascii=False)) if payload.tools else 0
+    pieces = [piece for chunk in chunks for piece in chunk.tool_calls]
+    said = sum(_size(chunk.content) for chunk in chunks)
+    said += sum(_size(piece.function.name) + _size(piece.function.arguments) for piece in pieces)
+    return Usage(input_tokens=_tokens(sent), output_tokens=_tokens(said))
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _tokens(size: int) -> int:
+    return -(-size // _BYTES_PER_TOKEN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from watchroom import names
 from watchroom.errors import TooLarge, ToolForbidden, WatchroomError
@@ -10,29 +11,30 @@ from watchroom.model import MAX_TEXT_BYTES, Json
 from watchroom.runtime.events import Failed, ToolResult
 from watchroom.runtime.failures import error_info
 from watchroom.runtime.messages import ToolCall, ToolMessage
-from watchroom.runtime.state import AgentState, StepResult
+from watchroom.runtime.state import AgentState, StepResult, with_failure
 from watchroom.texts import Language
 
 
 def gave(state: AgentState, call: ToolCall, result: Json, notice: str = "") -> StepResult:
-    """The step in which ``call`` gave ``result``, with a ``notice`` for the model. Raises `TooLarge`, or
-    ValueError or TypeError where it is no JSON."""
+    """The step in which ``call`` gave ``result``, with a ``notice`` for the model. One that says
+    ``success: false`` has failed. Raises `TooLarge`, or ValueError or TypeError where it is no JSON."""
     content = _told(result)
     event = ToolResult(id=call.id, result=json.loads(content))
-    after = _with_result(state, call, content, notice).but(errors_in_a_row=0)
+    is_failure = isinstance(result, Mapping) and result.get("success") is False
+    counted = with_failure(state, call) if is_failure else state.but(errors_in_a_row=0, failed_turn=-1)
+    after = _with_result(counted, call, content, notice)
     return StepResult(events=(event,), new_state=after)
 
 
 def broke(state: AgentState, call: ToolCall, error: WatchroomError, language: Language) -> StepResult:
-    """The step in which ``call`` ended with ``error``: one more in a row."""
-    content = _told(_failure(error, language))
-    after = _with_result(state, call, content).but(errors_in_a_row=state.errors_in_a_row + 1)
+    """The step in which ``call`` ended with ``error``."""
+    after = _with_result(with_failure(state, call), call, _told(_failure(error, language)))
     return StepResult(events=(Failed(error=error_info(error, language)),), new_state=after)
 
 
 def refused(state: AgentState, call: ToolCall, error: WatchroomError, language: Language) -> StepResult:
     """The step in which ``call`` was not run, for the reason that ``error`` tells. It is a result like
-    others: nothing broke."""
+    others, which failed."""
     return gave(state, call, _failure(error, language))
 
 

@@ -213,8 +213,7 @@ class Buffers:
 
     def _rows(self, actor: str) -> list[Row]:
         """The newest rows of an agent's open buffers, newest first."""
-        heads = self._store.journal.heads(ZONE, f"{actor}/")
-        return sorted((row for row in heads if not row.deleted), key=lambda row: -row.seq)
+        return sorted(self._store.journal.open_items(ZONE, actor), key=lambda row: -row.seq)
 
     def _that_has(self, actor: str, bound: Bound, name: str) -> Row | None:
         """The agent's buffer that has the source open, None if it may open one more by that name."""

@@ -4,6 +4,7 @@ does there, and not here."""
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ from watchroom.errors import InvalidState
 from watchroom.model import Json
 
 _SECONDS: Final = 60
+_CPU_SECONDS: Final = 10
+"""What is merged here several times is merged by each process that reads the document once."""
 _MEMORY: Final = 2 * 1024**3
 """Bytes."""
 
@@ -30,6 +33,7 @@ def check_apart(schema: Mapping[str, str], fields: Json, ours: Json, here: Known
         "agents": [*writers.agents],
         "merger": writers.merger,
         "now": time.time_ns() // 1_000_000,
+        "seconds": _CPU_SECONDS,
     }
     try:
         done = subprocess.run(
@@ -40,7 +44,9 @@ def check_apart(schema: Mapping[str, str], fields: Json, ours: Json, here: Known
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise InvalidState(rule="state_text") from error
+        raise InvalidState(rule="state_slow") from error
+    if done.returncode == -getattr(signal, "SIGXCPU", 0):
+        raise InvalidState(rule="state_slow")
     if done.returncode != 0:
         raise InvalidState(rule="state_text")
     broken = json.loads(done.stdout)
@@ -49,8 +55,8 @@ def check_apart(schema: Mapping[str, str], fields: Json, ours: Json, here: Known
 
 
 def main() -> None:
-    _bound_memory()
     job = json.load(sys.stdin)
+    _bound_resources(job["seconds"])
     try:
         writers = Writers(frozenset(job["replicas"]), frozenset(job["agents"]), job["merger"])
         check_remote(job["schema"], job["fields"], job["ours"], job["here"], writers, job["now"])
@@ -60,12 +66,14 @@ def main() -> None:
     json.dump({}, sys.stdout)
 
 
-def _bound_memory() -> None:
+def _bound_resources(seconds: int) -> None:
     if sys.platform == "win32":
         return
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,15 @@
+"""What a client's commands can be refused for, beside what tools refuse."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from watchroom.errors import WatchroomError
+from watchroom.model import Outcome
+
+
+class AgentCannotAnswer(WatchroomError):
+    """A person's answer was given beneath the client of an agent. Values: agent."""
+
+    code = "agent_cannot_answer"
+    outcome: ClassVar[Outcome] = "denied"

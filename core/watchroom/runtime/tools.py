@@ -1,0 +1,208 @@
+"""Tools of one's own: made from functions, and checked before an agent is given them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any, Final, TypeAlias, cast, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import Field as Argument
+from pydantic.errors import PydanticUserError
+
+from watchroom import names
+from watchroom.errors import InvalidArguments
+from watchroom.model import Json
+from watchroom.runtime.agent import AgentTool, CallOrigin, Tool
+from watchroom.runtime.errors import InvalidTool
+
+Function: TypeAlias = Callable[..., object]
+"""What a tool is made from. It may be a coroutine function; it gives JSON."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What providers take as the name of a tool."""
+_MOST_PROBLEMS: Final = 8
+
+
+@overload
+def tool(function: Function, /) -> AgentTool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str = "",
+    repeatable: bool = False,
+    checksum: Callable[[Mapping[str, Json]], str] | None = None,
+) -> Callable[[Function], AgentTool]: ...
+
+
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str = "",
+    repeatable: bool = False,
+    checksum: Callable[[Mapping[str, Json]], str] | None = None,
+) -> AgentTool | Callable[[Function], AgentTool]:
+    """Make a tool of a function with types: a decorator, with or without arguments.
+
+    The docstring is what models read of the tool, the types of the parameters are its schema, and a call
+    whose arguments do not fit them is refused before the function is called. A parameter that is
+    ``Annotated[int, Field(description=…)]`` is described; one of the type `CallOrigin` gets that, and is no
+    argument. ``name`` is the tool's, else the function's; for ``repeatable`` and ``checksum`` see
+    `AgentTool`. Raises `InvalidTool` where the function has no docstring, or a parameter has no type or
+    cannot be given by name.
+    """
+
+    def made(given: Function) -> AgentTool:
+        called = name or _name_of(given)
+        hints = _hints(given, called)
+        origins = [each for each, kind in hints.items() if kind is CallOrigin]
+        arguments = _arguments_model(given, called, hints, origins)
+        definition = _definition(given, called, arguments)
+        run = _runner(given, called, arguments, origins)
+        return AgentTool(called, run, definition, repeatable, checksum=checksum)
+
+    return made if function is None else made(function)
+
+
+def checked_tools(tools: Iterable[AgentTool] | Mapping[str, Tool]) -> dict[str, AgentTool]:
+    """The tools by name. Raises `InvalidTool` for one that a model would never be offered."""
+    named = list(tools.items()) if isinstance(tools, Mapping) else [(_name_of(each), each) for each in tools]
+    found: dict[str, AgentTool] = {}
+    for name, each in named:
+        if not isinstance(each, AgentTool):
+            raise InvalidTool(tool=_shown(name), rule="tool_function")
+        if name in found:
+            raise InvalidTool(tool=_shown(name), rule="tool_name_taken")
+        rule = _broken_rule(each) if each.name == name else "tool_name_differs"
+        if rule:
+            raise InvalidTool(tool=_shown(name), rule=rule)
+        found[name] = each
+    return found
+
+
+def _name_of(given: object) -> str:
+    return (
+        given.name if isinstance(given, AgentTool) else str(getattr(given, "__name__", type(given).__name__))
+    )
+
+
+def _shown(name: str) -> str:
+    return names.storable(name, 100)
+
+
+def _broken_rule(given: AgentTool) -> str | None:
+    """What is wrong with a tool's definition, None if nothing is."""
+    if not given.definition:
+        return "tool_undefined"
+    function = given.definition.get("function")
+    if given.definition.get("type") != "function" or not isinstance(function, Mapping):
+        return "tool_dialect"
+    if function.get("name") != given.name or not _NAME.fullmatch(given.name):
+        return "tool_name"
+    return None if _is_schema_of_object(function.get("parameters", _NO_PARAMETERS)) else "tool_schema"
+
+
+_NO_PARAMETERS: Final[Mapping[str, Json]] = {"type": "object", "properties": {}}
+
+
+def _is_schema_of_object(schema: object) -> bool:
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        return False
+    properties = schema.get("properties", {})
+    return isinstance(properties, Mapping) and all(
+        isinstance(each, Mapping | bool) for each in properties.values()
+    )
+
+
+def _hints(function: Function, name: str) -> dict[str, Any]:
+    """The type of each parameter."""
+    try:
+        whole = inspect.unwrap(function)
+        # What it gives is no matter of its parameters, and may be a name for type checkers alone.
+        annotations = {each: kind for each, kind in whole.__annotations__.items() if each != "return"}
+        hints = get_type_hints(
+            SimpleNamespace(__annotations__=annotations), whole.__globals__, include_extras=True
+        )
+        parameters = inspect.signature(function).parameters.values()
+    except (AttributeError, NameError, TypeError, ValueError) as error:
+        raise InvalidTool(tool=_shown(name), rule="tool_types") from error
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    if any(each.kind not in by_name or each.name not in hints for each in parameters):
+        raise InvalidTool(tool=_shown(name), rule="tool_types")
+    return {each.name: hints[each.name] for each in parameters}
+
+
+def _arguments_model(
+    function: Function, name: str, hints: Mapping[str, Any], origins: Iterable[str]
+) -> type[BaseModel]:
+    """What checks the arguments: its fields have names of their own, and go by those of the parameters."""
+    parameters = inspect.signature(function).parameters
+    fields: dict[str, Any] = {}
+    for number, (parameter, kind) in enumerate(hints.items()):
+        if parameter not in origins:
+            default = parameters[parameter].default
+            given = ... if default is inspect.Parameter.empty else default
+            fields[f"argument_{number}"] = (kind, Argument(given, alias=parameter))
+    try:
+        return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    except (PydanticUserError, TypeError) as error:
+        raise InvalidTool(tool=_shown(name), rule="tool_types") from error
+
+
+def _definition(function: Function, name: str, arguments: type[BaseModel]) -> Mapping[str, Json]:
+    description = inspect.getdoc(function)
+    if not description:
+        raise InvalidTool(tool=_shown(name), rule="tool_undescribed")
+    try:
+        schema = _without_titles(arguments.model_json_schema())
+    except (PydanticUserError, TypeError) as error:
+        raise InvalidTool(tool=_shown(name), rule="tool_types") from error
+    told: dict[str, Json] = {"name": name, "description": description, "parameters": schema}
+    return {"type": "function", "function": told}
+
+
+def _without_titles(schema: Any) -> Any:
+    """A schema without the titles that are made from names: they cost tokens, and say nothing."""
+    if isinstance(schema, dict):
+        return {
+            key: _without_titles(value)
+            for key, value in schema.items()
+            if not (key == "title" and isinstance(value, str))
+        }
+    return [_without_titles(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _runner(
+    function: Function, name: str, model: type[BaseModel], origins: Iterable[str]
+) -> Callable[[Mapping[str, Json], CallOrigin], Any]:
+    def bound(arguments: Mapping[str, Json], origin: CallOrigin) -> dict[str, object]:
+        try:
+            checked = model.model_validate(arguments)
+        except ValidationError as error:
+            raise InvalidArguments(tool=_shown(name), problems=_problems(error)) from error
+        # What was left out has the function's own default.
+        found = {each: model.model_fields[each].alias or each for each in checked.model_fields_set}
+        given = {name: getattr(checked, each) for each, name in found.items()}
+        return {**given, **dict.fromkeys(origins, origin)}
+
+    if inspect.iscoroutinefunction(function):
+
+        async def run_async(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+            return cast("Json", await function(**bound(arguments, origin)))
+
+        return run_async
+
+    def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+        return cast("Json", function(**bound(arguments, origin)))
+
+    return run
+
+
+def _problems(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_PROBLEMS]
+    told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problems]
+    return names.storable("; ".join(told), 500)

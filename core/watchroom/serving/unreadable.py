@@ -1,0 +1,183 @@
+"""Lines on standard input that the protocol's library cannot read: each is answered, none is passed over.
+
+A call whose arguments hold a lone surrogate, or are nested too deeply, is refused as any other call is; what
+is no request gets an error of JSON-RPC.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+from anyio import EndOfStream
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    RequestId,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+from watchroom import names
+from watchroom.model import Json
+from watchroom.texts import Catalogue
+
+_CALL: Final = "tools/call"
+_UNREADABLE: Final = "\ufffd"
+"""The one argument of a call whose arguments could not be read: what is wrong with them."""
+_DEEPEST: Final = 100
+"""Levels of a line that are looked at; readers of JSON go by recursion and give up at some depth."""
+_MOST_DIGITS: Final = 18
+_LONGEST: Final = 200
+# A string that does not end goes to the end of the line, so that a line is looked through once.
+_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{\]}]', re.DOTALL)
+
+
+def unreadable(arguments: Mapping[str, Json]) -> str | None:
+    """What is wrong with the arguments of a call that could not be read; None where they could."""
+    problem = arguments.get(_UNREADABLE)
+    return problem[:_LONGEST] if isinstance(problem, str) and len(arguments) == 1 else None
+
+
+class AnsweredReads:
+    """The messages of ``reads``; what could not be read is answered through ``writes``.
+
+    A call that could not be read comes with `unreadable` arguments in place of its own.
+    """
+
+    def __init__(self, reads: Any, writes: Any, texts: Catalogue) -> None:
+        self._reads = reads
+        self._writes = writes
+        self._texts = texts
+
+    @property
+    def last_context(self) -> Any:
+        """As the library's streams have it: the context that the newest message was sent in."""
+        return self._reads.last_context
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message. Raises `anyio.EndOfStream`."""
+        while True:
+            item: SessionMessage | Exception = await self._reads.receive()
+            message = await self._answered(item) if isinstance(item, ValidationError) else item
+            if message is not None:
+                return message
+
+    async def aclose(self) -> None:
+        """Read no more."""
+        await self._reads.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _answered(self, error: ValidationError) -> SessionMessage | None:
+        """The message to go on with in place of what could not be read; None where that was answered."""
+        first, *others = error.errors(include_url=False, include_context=False)
+        line, reason = first["input"], names.storable(first["msg"], _LONGEST)
+        if first["type"] != "json_invalid":
+            # Of the kinds of messages that it could have been, one lacks something of the whole.
+            known = (_id_of(each["input"]) for each in (first, *others))
+            request = next((each for each in known if each is not None), None)
+            await self._send_error(request, INVALID_REQUEST, "Invalid request")
+        elif line.strip():
+            outline = _outline(line)
+            if outline is None:
+                await self._send_error(None, PARSE_ERROR, f"Parse error: {reason}")
+            else:
+                return await self._outlined(outline, self._problem(line, outline, reason))
+        return None
+
+    async def _outlined(self, outline: Json, problem: str) -> SessionMessage | None:
+        """As `_answered`, for a line whose outline could be read."""
+        request = _id_of(outline)
+        if not isinstance(outline, dict) or "method" not in outline:
+            await self._send_error(request, INVALID_REQUEST, f"Invalid request: {problem}")
+            return None
+        params = outline.get("params")
+        if outline["method"] != _CALL or request is None or not isinstance(params, dict):
+            # What has no id is told something, and wants no answer.
+            if "id" in outline:
+                await self._send_error(request, INVALID_PARAMS, f"Invalid parameters: {problem}")
+            return None
+        call: Json = {**outline, "params": {**params, "arguments": {_UNREADABLE: problem}}}
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(_whole(call), by_name=False))
+        except ValidationError:
+            await self._send_error(request, INVALID_REQUEST, f"Invalid request: {problem}")
+            return None
+
+    def _problem(self, line: str, outline: Json, reason: str) -> str:
+        if _cut(line) != line:
+            return self._texts("arguments.too_deep", most=_DEEPEST)
+        text = json.dumps(outline, ensure_ascii=False)
+        if not names.is_unicode(text):
+            return self._texts("arguments.string_unicode")
+        return self._texts("arguments.not_json", problem=reason)
+
+    async def _send_error(self, request: RequestId | None, code: int, message: str) -> None:
+        error = JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=message))
+        await self._writes.send(SessionMessage(error))
+
+
+def _id_of(message: object) -> RequestId | None:
+    """The id by which a request is answered, if it has one that can be sent back."""
+    found = message.get("id") if isinstance(message, dict) else None
+    if isinstance(found, str):
+        return found if names.is_unicode(found) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def _outline(line: str) -> Json:
+    """What the line says as far as it is not too deep; None where it is no JSON."""
+    try:
+        found: Json = json.loads(_cut(line), parse_int=_number)
+    except ValueError:
+        return None
+    return found
+
+
+def _number(digits: str) -> int:
+    # Python reads no number of any length.
+    return int(digits[:_MOST_DIGITS])
+
+
+def _whole(message: Json) -> str:
+    """The message as JSON that everybody can read."""
+    return names.without_halves(json.dumps(message, ensure_ascii=False))
+
+
+def _cut(line: str) -> str:
+    """The line with null in place of what lies too deep; nothing of one that ends in there."""
+    kept: list[str] = []
+    depth = start = 0
+    for token in _TOKENS.finditer(line):
+        if token[0] in ("[", "{"):
+            depth += 1
+            if depth == _DEEPEST + 1:
+                kept += [line[start : token.start()], "null"]
+        elif token[0] in ("]", "}"):
+            if depth == _DEEPEST + 1:
+                start = token.end()
+            depth -= 1
+    return "" if depth > _DEEPEST else "".join([*kept, line[start:]])
