@@ -18,7 +18,9 @@ from watchroom.runtime import (
     AgentRuntime,
     AgentState,
     ChatAgent,
+    Limits,
     ModelPayload,
+    RuntimeConfig,
     Session,
     create_initial_state,
     tool,
@@ -30,6 +32,7 @@ TURNS: Final = 10
 """Of each of them: an answer that calls a tool, and the call."""
 EARLY: Final = 10
 LATE: Final = 1000
+ENDLESS: Final = RuntimeConfig(limits=Limits(steps=None))
 ROUNDS: Final = 15
 BURST: Final = 10
 """So many steps are timed in one go, an even number: answers and calls take turns."""
@@ -129,7 +132,7 @@ async def _in_memory() -> Rounds:
         """Save a file."""
         return "noted"
 
-    runtime = AgentRuntime(ChatAgent([save_to_my_workspace], model_runtime=Diarist("memory")))
+    runtime = AgentRuntime(ChatAgent([save_to_my_workspace], model_runtime=Diarist("memory")), ENDLESS)
     state = create_initial_state(session_id="memory", messages=HELLO)
     states: dict[str, AgentState] = {}
     for step in range(LATE):
@@ -163,7 +166,7 @@ async def _journalled() -> Rounds:
                 await session.step()
             return (time.perf_counter() - began) / count
 
-        async with workspace.sessions.begin("diarist", agent("late"), messages=HELLO) as long:
+        async with workspace.sessions.begin("diarist", agent("late"), ENDLESS, messages=HELLO) as long:
             await step(long, LATE)
             for turn in range(ROUNDS):
                 name = f"early-{turn}"

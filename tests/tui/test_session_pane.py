@@ -66,6 +66,14 @@ async def test_what_was_said_and_done_is_read_and_calls_are_unfolded(workspace: 
         await desk.sees("▾ save notes.md", "▾ read")
 
 
+async def test_what_is_estimated_or_was_cut_off_says_so(workspace: Workspace) -> None:
+    cut = [{"content": "It begins", "finish_reason": "length"}]
+    async with dashboard(workspace) as desk, running(workspace, "alice", cut, says("Done.")) as alice:
+        assert (await alice.ended()).status == "done"
+        await sees_agent(desk, "alice")
+        await desk.sees("It begins", "the answer was cut off or empty", "Done.", "tokens (estimated)")
+
+
 async def test_text_is_seen_while_the_model_says_it(workspace: Workspace) -> None:
     speaker = Speaker("The first ", "the second ", "and the last.")
     agent = ChatAgent(model_runtime=speaker)
