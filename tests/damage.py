@@ -12,6 +12,13 @@ def break_content(
     root: Path | str, path: str, version: int, content: bytes | None, *, zone: str = "collab"
 ) -> None:
     """Have the journal hold another content for a version, as a failing disk would, or none at all."""
+    break_text(root, path, version, "content", content, zone=zone)
+
+
+def break_text(
+    root: Path | str, path: str, version: int, column: str, value: bytes | None, *, zone: str = "collab"
+) -> None:
+    """Have the journal hold another text in a column of a version's row, or none at all."""
     with sqlite3.connect(Path(root, CONTROL, JOURNAL_NAME)) as journal:
         guards = journal.execute(
             "SELECT name, sql FROM sqlite_master WHERE type='trigger' AND name LIKE '%_never_change'"
@@ -19,8 +26,8 @@ def break_content(
         for name, _ in guards:
             journal.execute(f"DROP TRIGGER {name}")
         journal.execute(
-            "UPDATE rows SET content=CAST(? AS TEXT) WHERE zone=? AND path=? AND version=?",
-            (content, zone, path, version),
+            f"UPDATE rows SET {column}=CAST(? AS TEXT) WHERE zone=? AND path=? AND version=?",
+            (value, zone, path, version),
         )
         for _, sql in guards:
             journal.execute(sql)

@@ -229,6 +229,12 @@ class JournalError(WatchroomError):
     code = "journal_failed"
 
 
+class JournalDamaged(JournalError):
+    """A text in the journal cannot be read as such."""
+
+    code = "journal_damaged"
+
+
 class JournalTooNew(JournalError):
     """Values: found, supported."""
 

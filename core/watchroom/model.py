@@ -165,8 +165,14 @@ class Row(NamedTuple):
 
     @property
     def detail(self) -> Mapping[str, Json]:
-        """What else the operation wants remembered, as JSON."""
-        return json.loads(self.detail_json) if self.detail_json else {}
+        """What else the operation wants remembered, as JSON; nothing where its text is damaged."""
+        if not self.detail_json:
+            return {}
+        try:
+            detail: Mapping[str, Json] = json.loads(self.detail_json)
+        except ValueError:
+            return {}
+        return detail
 
     @property
     def kind(self) -> ActorKind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 
@@ -11,12 +12,35 @@ from watchroom.journal.protocol import Damage
 
 def problems(reader: sqlite3.Connection) -> list[Damage]:
     """Everything that is broken; nothing if the journal is whole."""
-    return [*_damaged_pages(reader), *_version_gaps(reader), *_wrong_contents(reader)]
+    return [
+        *_damaged_pages(reader),
+        *_damaged_texts(reader),
+        *_version_gaps(reader),
+        *_wrong_contents(reader),
+    ]
 
 
 def _damaged_pages(reader: sqlite3.Connection) -> list[Damage]:
     found = [str(line) for (line,) in reader.execute("PRAGMA integrity_check(20)")]
     return [] if found == ["ok"] else [Damage(line) for line in found]
+
+
+def _damaged_texts(reader: sqlite3.Connection) -> Iterator[Damage]:
+    texts = ("zone", "path", "actor", "tool", "error", "message", "detail")
+    as_bytes = ", ".join(f"CAST({name} AS BLOB)" for name in texts)
+    for seq, version, *values in reader.execute(f"SELECT seq, version, {as_bytes} FROM rows"):
+        broken = [name for name, value in zip(texts, values, strict=True) if not _is_whole(name, value)]
+        if broken:
+            zone, path = (value.decode("utf-8", "replace") for value in values[:2])
+            yield Damage(f"row {seq}: its {', '.join(broken)} cannot be read", zone, path, version)
+
+
+def _is_whole(name: str, value: bytes) -> bool:
+    try:
+        text = value.decode()
+        return name != "detail" or not text or isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _version_gaps(reader: sqlite3.Connection) -> list[Damage]:

@@ -7,25 +7,37 @@ version. One commit is one transaction and one sync. Contents over 64 KB are sto
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Final
 
 from watchroom import names
-from watchroom.errors import JournalBusy, JournalError
+from watchroom.errors import JournalBusy, JournalDamaged, JournalError
+from watchroom.journal.damage import decode_damaged, despite_damage
 from watchroom.journal.protocol import Damage, RowFilter
+from watchroom.journal.queries import (
+    HEAD,
+    INSERT,
+    NOTES,
+    OPEN_ITEMS,
+    SELECT,
+    SETTLED,
+    VERSION,
+    VERSIONS,
+    filter_clauses,
+    find_head,
+    find_heads,
+)
 from watchroom.journal.schema import migrate
 from watchroom.model import (
-    DISMISS,
     ON_DISK,
-    RESOLVE,
-    REVERT,
     UNCHECKED,
     Appended,
     Draft,
@@ -41,29 +53,10 @@ INLINE_BYTES: Final = 64 * 1024
 
 _BUSY_SECONDS: Final = 10
 _CHECKPOINT_PAGES: Final = 1000
-_COLUMNS: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,message,sha256,size,detail"
-_SELECT: Final = f"SELECT {_COLUMNS} FROM rows "
-_HEAD: Final = _SELECT + "WHERE zone=? AND path=? AND version IS NOT NULL ORDER BY version DESC LIMIT 1"
-_VERSION: Final = _SELECT + "WHERE zone=? AND path=? AND version=?"
-_VERSIONS: Final = (
-    # Not a join: that would look up the large contents for rows that have theirs, and SQLite compares a key
-    # with all of the record that it passes, however large.
-    f"SELECT {_COLUMNS}, ifnull(content, (SELECT contents.content FROM contents"
-    " WHERE contents.sha256=rows.sha256)) FROM rows"
-    " WHERE zone=? AND path=? AND version>? AND version<=? ORDER BY version LIMIT ?"
-)
-_NOTES: Final = "zone=? AND path=? AND actor=? AND tool=? AND version IS NULL AND outcome='ok'"
-_OPEN_ITEMS: Final = (
-    f"SELECT {','.join(f'rows.{name}' for name in _COLUMNS.split(','))} FROM open_items AS item"
-    " CROSS JOIN rows ON rows.seq=item.seq WHERE item.zone=? AND item.holder=? ORDER BY item.path"
-)
-_INSERT: Final = f"INSERT INTO rows ({_COLUMNS},content) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_NEXT_PATH: Final = (
-    "SELECT path FROM rows WHERE zone=? AND path>? AND version IS NOT NULL ORDER BY path, version LIMIT 1"
-)
-_FIRST_PATH: Final = _NEXT_PATH.replace("path>?", "path>=?")
-# As the index has it, so that it is used.
-_SETTLED: Final = f"tool IN ('{RESOLVE}', '{DISMISS}', '{REVERT}') AND outcome = 'ok'"
+_MOST_HEADS: Final = 256
+_NOT_DECODED: Final = "Could not decode to UTF-8"
+"""How Python's error begins for a text that is none; it has no code of SQLite's."""
+_log = logging.getLogger("watchroom")
 
 
 class SqliteJournal:
@@ -77,6 +70,7 @@ class SqliteJournal:
         self._lock = Lock()
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._synchronous = ""
+        self._text_factory: Callable[[bytes], str] = str
         with _translated():
             self._writer = self._connect()
             try:
@@ -109,9 +103,11 @@ class SqliteJournal:
                     raise
                 time.sleep(0.01)
 
+    @despite_damage
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
         durable = any(isinstance(draft, Write) or draft.durable for draft in drafts)
         with self._lock, _translated():
+            self._writer.text_factory = self._text_factory
             self._synchronise("FULL" if durable else "NORMAL")
             self._writer.execute("BEGIN IMMEDIATE")
             try:
@@ -140,7 +136,7 @@ class SqliteJournal:
             row = _note_row(draft, seq, now, detail)
             self._store(row, draft.content)
             return Appended(row, None)
-        found = self._writer.execute(_HEAD, (draft.zone, draft.path)).fetchone()
+        found = self._writer.execute(HEAD, (draft.zone, draft.path)).fetchone()
         head = Row._make(found) if found else None
         current = head.version or 0 if head else 0
         live = head is not None and not head.deleted
@@ -179,25 +175,28 @@ class SqliteJournal:
         if content is not None and row.size is not None and row.size > INLINE_BYTES:
             self._writer.execute("INSERT OR IGNORE INTO contents VALUES (?,?)", (row.sha256, content))
             content = None
-        self._writer.execute(_INSERT, (*row, content))
+        self._writer.execute(INSERT, (*row, content))
 
     def _blocker(self, zone: Zone, path: str) -> str | None:
         """A live file at a folder of ``path``, or inside ``path``: both cannot be on one disk."""
         parts = path.split("/")
         for depth in range(1, len(parts)):
             above = "/".join(parts[:depth])
-            found = self._writer.execute(_HEAD, (zone, above)).fetchone()
+            found = self._writer.execute(HEAD, (zone, above)).fetchone()
             if found and not Row._make(found).deleted:
                 return above
-        for row in _walk_heads(self._writer, zone, path + "/", None):
-            if not row.deleted:
-                return row.path
-        return None
+        after: bytes | None = None
+        while True:
+            heads, after = find_heads(self._writer, zone, path + "/", after, None, _MOST_HEADS)
+            blocker = next((row.path for row in heads if not row.deleted), None)
+            if blocker is not None or after is None:
+                return blocker
 
     def last_seq(self) -> int:
         with self._reader() as reader:
             return int(reader.execute("SELECT ifnull(max(seq),0) FROM rows").fetchone()[0])
 
+    @despite_damage
     def seq_at(self, time_ns: int) -> int:
         low, high = 0, self.last_seq()
         with self._reader() as reader:
@@ -207,44 +206,63 @@ class SqliteJournal:
                 low, high = (middle, high) if found <= time_ns else (low, middle - 1)
         return low
 
+    @despite_damage
     def rows(self, after: int = 0, *, until: int | None = None, limit: int = 1000) -> list[Row]:
         bound = "AND seq<=?" if until is not None else ""
         values = (after, limit) if until is None else (after, until, limit)
         with self._reader() as reader:
-            found = reader.execute(f"{_SELECT} WHERE seq>? {bound} ORDER BY seq LIMIT ?", values)
+            found = reader.execute(f"{SELECT} WHERE seq>? {bound} ORDER BY seq LIMIT ?", values)
             return [Row._make(fields) for fields in found]
 
+    @despite_damage
     def rows_before(self, before: int, *, limit: int = 1000, only: RowFilter | None = None) -> list[Row]:
-        clauses, values = _filter_clauses(only or RowFilter())
-        sql = f"{_SELECT} WHERE seq<? {clauses} ORDER BY seq DESC LIMIT ?"
+        clauses, values = filter_clauses(only or RowFilter())
+        sql = f"{SELECT} WHERE seq<? {clauses} ORDER BY seq DESC LIMIT ?"
         with self._reader() as reader:
             return [Row._make(fields) for fields in reader.execute(sql, (before, *values, limit))]
 
+    @despite_damage
     def head(self, zone: Zone, path: str, *, as_of: int | None = None) -> Row | None:
         with self._reader() as reader:
-            return _head(reader, zone, path, as_of)
+            return find_head(reader, zone, path, as_of)
 
     def version(self, zone: Zone, path: str, version: int) -> Row | None:
-        return self._one(_VERSION, zone, path, version)
+        return self._one(VERSION, zone, path, version)
 
     def heads(self, zone: Zone, prefix: str = "", *, as_of: int | None = None) -> Iterator[Row]:
-        with self._reader() as reader:
-            yield from _walk_heads(reader, zone, prefix, as_of)
+        after: bytes | None = None
+        most = 1
+        while True:
+            found, after = self._heads_after(zone, prefix, after, as_of, most)
+            yield from found
+            if after is None:
+                return
+            most = min(most * 4, _MOST_HEADS)
 
+    @despite_damage
+    def _heads_after(
+        self, zone: Zone, prefix: str, after: bytes | None, as_of: int | None, most: int
+    ) -> tuple[list[Row], bytes | None]:
+        """The heads of at most so many paths, and the path to go on from, None at the end."""
+        with self._reader() as reader:
+            return find_heads(reader, zone, prefix, after, as_of, most)
+
+    @despite_damage
     def history(
         self, zone: Zone, path: str, *, after_version: int = 0, limit: int | None = None
     ) -> list[Row]:
-        sql = f"{_SELECT} WHERE zone=? AND path=? AND version>? ORDER BY version LIMIT ?"
+        sql = f"{SELECT} WHERE zone=? AND path=? AND version>? ORDER BY version LIMIT ?"
         with self._reader() as reader:
             found = reader.execute(sql, (zone, path, after_version, -1 if limit is None else limit))
             return [Row._make(fields) for fields in found]
 
+    @despite_damage
     def versions(
         self, zone: Zone, path: str, *, after: int = 0, until: int | None = None, limit: int = 1000
     ) -> list[tuple[Row, str | None]]:
         last = sys.maxsize if until is None else until
         with self._reader() as reader:
-            found = reader.execute(_VERSIONS, (zone, path, after, last, limit))
+            found = reader.execute(VERSIONS, (zone, path, after, last, limit))
             return [(Row._make(fields[:-1]), fields[-1]) for fields in found]
 
     def refused(
@@ -267,7 +285,7 @@ class SqliteJournal:
         until: int | None = None,
         limit: int | None = None,
     ) -> list[Row]:
-        return self._newest(_NOTES, (zone, path, actor, tool), after, until, limit)
+        return self._newest(NOTES, (zone, path, actor, tool), after, until, limit)
 
     def topic(
         self, name: str, *, after: int = 0, until: int | None = None, limit: int | None = None
@@ -277,13 +295,15 @@ class SqliteJournal:
     def rows_of_call(self, actor: str, call: str) -> list[Row]:
         return self._newest("actor=? AND call=?", (actor, call), 0, None, None)
 
+    @despite_damage
     def open_items(self, zone: Zone, holder: str = "") -> list[Row]:
         with self._reader() as reader:
-            return [Row._make(fields) for fields in reader.execute(_OPEN_ITEMS, (zone, holder))]
+            return [Row._make(fields) for fields in reader.execute(OPEN_ITEMS, (zone, holder))]
 
     def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:
-        return self._newest(f"zone=? AND path=? AND {_SETTLED}", (zone, path), after, None, limit)
+        return self._newest(f"zone=? AND path=? AND {SETTLED}", (zone, path), after, None, limit)
 
+    @despite_damage
     def content(self, seq: int) -> str | None:
         with self._reader() as reader:
             found = reader.execute("SELECT sha256, size, content FROM rows WHERE seq=?", (seq,)).fetchone()
@@ -295,11 +315,20 @@ class SqliteJournal:
                 ).fetchone()
             return str(found[2]) if found and found[2] is not None else None
 
+    @despite_damage
     def problems(self) -> list[Damage]:
         from watchroom.journal.check import problems
 
         with self._reader() as reader, _translated():
             return problems(reader)
+
+    def tolerate_damage(self) -> None:
+        """Read U+FFFD for the bytes of a damaged text from now on; `problems` names the rows."""
+        if self._text_factory is not str:
+            # There is another damage, which reading so does not help.
+            raise JournalDamaged
+        _log.error("%s holds damaged texts: verify names their rows", self._path)
+        self._text_factory = decode_damaged
 
     def close(self) -> None:
         with self._lock:
@@ -310,14 +339,16 @@ class SqliteJournal:
                 except Empty:
                     return
 
+    @despite_damage
     def _newest(
         self, where: str, values: tuple[str, ...], after: int, until: int | None, limit: int | None
     ) -> list[Row]:
-        sql = f"{_SELECT} WHERE {where} AND seq>? AND seq<=? ORDER BY seq DESC LIMIT ?"
+        sql = f"{SELECT} WHERE {where} AND seq>? AND seq<=? ORDER BY seq DESC LIMIT ?"
         bounds = (after, sys.maxsize if until is None else until, -1 if limit is None else limit)
         with self._reader() as reader:
             return [Row._make(fields) for fields in reader.execute(sql, (*values, *bounds))]
 
+    @despite_damage
     def _one(self, sql: str, *values: str | int) -> Row | None:
         with self._reader() as reader:
             found = reader.execute(sql, values).fetchone()
@@ -331,6 +362,7 @@ class SqliteJournal:
             with _translated():
                 reader = self._connect()
                 reader.execute("PRAGMA query_only=1")
+        reader.text_factory = self._text_factory
         try:
             with _translated():
                 yield reader
@@ -358,70 +390,6 @@ def _note_row(draft: Note, seq: int, now: int, detail: str) -> Row:
     )
 
 
-def _head(reader: sqlite3.Connection, zone: Zone, path: str, as_of: int | None) -> Row | None:
-    found = reader.execute(_HEAD, (zone, path)).fetchone()
-    if found is None:
-        return None
-    head = Row._make(found)
-    if as_of is None or head.seq <= as_of:
-        return head
-    # Versions of a path are 1, 2, 3 … in the order of their rows, so the one of a moment is found by halving.
-    low, high = 0, (head.version or 1) - 1
-    best: Row | None = None
-    while low < high:
-        middle = (low + high + 1) // 2
-        row = Row._make(reader.execute(_VERSION, (zone, path, middle)).fetchone())
-        if row.seq <= as_of:
-            low, best = middle, row
-        else:
-            high = middle - 1
-    return best
-
-
-def _walk_heads(reader: sqlite3.Connection, zone: Zone, prefix: str, as_of: int | None) -> Iterator[Row]:
-    """Hops from path to path along the index: the cost is the number of paths, not of rows."""
-    found = reader.execute(_FIRST_PATH, (zone, prefix)).fetchone()
-    while found and found[0].startswith(prefix):
-        head = _head(reader, zone, found[0], as_of)
-        if head:
-            yield head
-        found = reader.execute(_NEXT_PATH, (zone, found[0])).fetchone()
-
-
-def _filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
-    clauses = ""
-    values: list[str | int] = []
-    for column, value in (
-        ("actor", only.actor),
-        ("zone", only.zone),
-        ("tool", only.tool),
-        ("outcome", only.outcome),
-    ):
-        if value is not None:
-            clauses += f" AND {column}=?"
-            values.append(value)
-    if only.path is not None:
-        clauses += " AND instr(path,?)>0"
-        values.append(only.path)
-    if only.text is not None:
-        # lower() of SQLite folds ASCII letters only, as `RowFilter` says.
-        clauses += (
-            " AND instr(lower(actor||char(10)||tool||char(10)||path||char(10)||error||char(10)||message),"
-        )
-        clauses += "lower(?))>0"
-        values.append(only.text)
-    if not only.steps:
-        clauses += " AND NOT (zone='session' AND outcome='ok' AND actor NOT LIKE 'human:%')"
-        clauses += " AND NOT (zone='command' AND tool='command_output')"
-    if only.after is not None:
-        clauses += " AND seq>?"
-        values.append(only.after)
-    if only.since is not None:
-        clauses += " AND time>=?"
-        values.append(only.since)
-    return clauses, values
-
-
 @contextmanager
 def _translated() -> Iterator[None]:
     try:
@@ -429,4 +397,6 @@ def _translated() -> Iterator[None]:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise JournalBusy(seconds=_BUSY_SECONDS) from error
+        if str(error).startswith(_NOT_DECODED):
+            raise JournalDamaged from error
         raise JournalError(reason=str(error)) from error

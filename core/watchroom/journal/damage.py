@@ -1,0 +1,42 @@
+"""Reading on where a text in the journal is damaged: one broken row must not hide all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from watchroom.errors import JournalDamaged
+
+
+class ToleratesDamage(Protocol):
+    def tolerate_damage(self) -> None:
+        """Read damaged texts with `decode_damaged` from now on. Raises `JournalDamaged` if it did before."""
+        ...
+
+
+_Self = TypeVar("_Self", bound=ToleratesDamage)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def despite_damage(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concatenate[_Self, _P], _T]:
+    """Have the method called once more where it raises `JournalDamaged`, with damage tolerated.
+
+    Decoding so costs half as much again, so it begins when it is needed.
+    """
+
+    @wraps(method)
+    def run(self: _Self, /, *args: _P.args, **options: _P.kwargs) -> _T:
+        try:
+            return method(self, *args, **options)
+        except JournalDamaged:
+            self.tolerate_damage()
+            return method(self, *args, **options)
+
+    return run
+
+
+def decode_damaged(data: bytes) -> str:
+    """The text, with U+FFFD for bytes that are none."""
+    return data.decode("utf-8", "replace")

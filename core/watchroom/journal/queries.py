@@ -1,0 +1,112 @@
+"""The questions that the embedded journal answers, as SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from watchroom.journal.damage import decode_damaged
+from watchroom.journal.protocol import RowFilter
+from watchroom.model import DISMISS, RESOLVE, REVERT, Row, Zone
+
+COLUMNS: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,message,sha256,size,detail"
+SELECT: Final = f"SELECT {COLUMNS} FROM rows "
+HEAD: Final = SELECT + "WHERE zone=? AND path=? AND version IS NOT NULL ORDER BY version DESC LIMIT 1"
+VERSION: Final = SELECT + "WHERE zone=? AND path=? AND version=?"
+VERSIONS: Final = (
+    # Not a join: that would look up the large contents for rows that have theirs, and SQLite compares a key
+    # with all of the record that it passes, however large.
+    f"SELECT {COLUMNS}, ifnull(content, (SELECT contents.content FROM contents"
+    " WHERE contents.sha256=rows.sha256)) FROM rows"
+    " WHERE zone=? AND path=? AND version>? AND version<=? ORDER BY version LIMIT ?"
+)
+NOTES: Final = "zone=? AND path=? AND actor=? AND tool=? AND version IS NULL AND outcome='ok'"
+OPEN_ITEMS: Final = (
+    f"SELECT {','.join(f'rows.{name}' for name in COLUMNS.split(','))} FROM open_items AS item"
+    " CROSS JOIN rows ON rows.seq=item.seq WHERE item.zone=? AND item.holder=? ORDER BY item.path"
+)
+INSERT: Final = f"INSERT INTO rows ({COLUMNS},content) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+NEXT_PATH: Final = (
+    # As bytes: one that is damaged must still be passed, and not be found again for ever.
+    "SELECT CAST(path AS BLOB) FROM rows WHERE zone=? AND path>CAST(? AS TEXT) AND version IS NOT NULL"
+    " ORDER BY path, version LIMIT 1"
+)
+FIRST_PATH: Final = NEXT_PATH.replace("path>", "path>=")
+# As the index has it, so that it is used.
+SETTLED: Final = f"tool IN ('{RESOLVE}', '{DISMISS}', '{REVERT}') AND outcome = 'ok'"
+
+
+def find_head(reader: sqlite3.Connection, zone: Zone, path: str, as_of: int | None) -> Row | None:
+    found = reader.execute(HEAD, (zone, path)).fetchone()
+    if found is None:
+        return None
+    head = Row._make(found)
+    if as_of is None or head.seq <= as_of:
+        return head
+    # Versions of a path are 1, 2, 3 … in the order of their rows, so the one of a moment is found by halving.
+    low, high = 0, (head.version or 1) - 1
+    best: Row | None = None
+    while low < high:
+        middle = (low + high + 1) // 2
+        row = Row._make(reader.execute(VERSION, (zone, path, middle)).fetchone())
+        if row.seq <= as_of:
+            low, best = middle, row
+        else:
+            high = middle - 1
+    return best
+
+
+def find_heads(
+    reader: sqlite3.Connection, zone: Zone, prefix: str, after: bytes | None, as_of: int | None, most: int
+) -> tuple[list[Row], bytes | None]:
+    """The heads of the next paths after ``after``, at most so many, and where to go on, None at the end.
+
+    It hops from path to path along the index: the cost is the number of paths, not of rows. A path that is
+    damaged has no head that could be asked for.
+    """
+    heads: list[Row] = []
+    start = prefix.encode()
+    for _ in range(most):
+        sql, bound = (FIRST_PATH, start) if after is None else (NEXT_PATH, after)
+        found = reader.execute(sql, (zone, bound)).fetchone()
+        if not found or not found[0].startswith(start):
+            return heads, None
+        after = bytes(found[0])
+        head = find_head(reader, zone, decode_damaged(after), as_of)
+        if head:
+            heads.append(head)
+    return heads, after
+
+
+def filter_clauses(only: RowFilter) -> tuple[str, list[str | int]]:
+    clauses = ""
+    values: list[str | int] = []
+    for column, value in (
+        ("actor", only.actor),
+        ("zone", only.zone),
+        ("tool", only.tool),
+        ("outcome", only.outcome),
+    ):
+        if value is not None:
+            clauses += f" AND {column}=?"
+            values.append(value)
+    if only.path is not None:
+        clauses += " AND instr(path,?)>0"
+        values.append(only.path)
+    if only.text is not None:
+        # lower() of SQLite folds ASCII letters only, as `RowFilter` says.
+        clauses += (
+            " AND instr(lower(actor||char(10)||tool||char(10)||path||char(10)||error||char(10)||message),"
+        )
+        clauses += "lower(?))>0"
+        values.append(only.text)
+    if not only.steps:
+        clauses += " AND NOT (zone='session' AND outcome='ok' AND actor NOT LIKE 'human:%')"
+        clauses += " AND NOT (zone='command' AND tool='command_output')"
+    if only.after is not None:
+        clauses += " AND seq>?"
+        values.append(only.after)
+    if only.since is not None:
+        clauses += " AND time>=?"
+        values.append(only.since)
+    return clauses, values

@@ -1,0 +1,60 @@
+"""A journal of which one text is damaged: everything else stays in reach, and verify names the row."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from calls import ok
+from cli.running import run
+from damage import break_text
+from watchroom import Workspace
+
+NOT_UTF8 = b"\xffA\xed\xa0\x80"
+
+
+@pytest.fixture
+def damaged(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A workspace with one damaged text in the row of ``plan.md``, and another file."""
+    root = tmp_path / "team"
+    with Workspace.open(root, agents=["alice", "bob"]) as workspace:
+        for name in ("plan.md", "other.md"):
+            ok(
+                workspace.tools("alice"),
+                "collab_write",
+                filepath=name,
+                content="x",
+                message="The first draft.",
+            )
+    column, value = request.param
+    break_text(root, "plan.md", 1, column, value)
+    return root
+
+
+DAMAGES = [
+    *((column, NOT_UTF8) for column in ("message", "actor", "tool", "path", "detail", "error")),
+    ("detail", b'{"a": '),
+]
+
+
+@pytest.mark.parametrize("damaged", DAMAGES, indirect=True, ids=lambda damage: damage[0])
+def test_every_command_goes_on_and_verify_names_the_row(
+    damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = str(damaged)
+    for command in (["log"], ["show", "files"], ["show", "needs"], ["show", "agents"]):
+        status, out, err = run(capsys, command[0], root, *command[1:])
+        assert (status, err) == (0, ""), (command, err)
+        assert out or command[-1] == "needs"
+    status, out, _ = run(capsys, "call", root, "bob", "collab_read", '{"filepath": "other.md"}')
+    assert json.loads(out)["content"] == "x"
+    status, out, _ = run(capsys, "call", root, "bob", "collab_list", "{}")
+    # A path that cannot be read is no path that could be asked for.
+    assert "other.md" in {each["filepath"] for each in json.loads(out)["files"]}
+    arguments = '{"filepath": "new.md", "content": "y", "message": "m", "expected_version": 0}'
+    status, out, _ = run(capsys, "call", root, "bob", "collab_write", arguments)
+    assert status == 0, out
+    status, out, _ = run(capsys, "verify", root)
+    assert status == 1
+    assert "cannot be read" in out
