@@ -49,7 +49,8 @@ CREATE INDEX rows_settled ON rows (zone, path, seq)
 """
 
 # What steps, calls and readings ask for by something else than a path. Only the rows that are asked for so
-# have an entry. The columns are computed from the row, so whatever writes rows keeps the indexes, too.
+# have an entry. The columns are computed from the row, so whatever writes rows keeps the indexes, too. Calls
+# go first by their key, which begins with the time of its session: what is new stands on the same few pages.
 _LOOKUPS = """
 ALTER TABLE rows ADD COLUMN topic TEXT GENERATED ALWAYS AS (CASE
     WHEN actor = 'outside' AND outcome <> 'ok' THEN 'outside:' || zone || ':' || path
@@ -67,7 +68,7 @@ ALTER TABLE rows ADD COLUMN call TEXT GENERATED ALWAYS AS (CASE
     WHEN instr(detail, '"call":') AND json_valid(detail) THEN json_extract(detail, '$.call')
 END) VIRTUAL;
 CREATE INDEX rows_topic ON rows (topic, seq) WHERE topic IS NOT NULL;
-CREATE INDEX rows_call ON rows (actor, call) WHERE call IS NOT NULL;
+CREATE INDEX rows_call ON rows (call, actor) WHERE call IS NOT NULL;
 """
 
 # An item is open for its holder: a delivery for its receiver until it is acknowledged, a buffer for its agent
