@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
+from watchroom.errors import InvalidRole
 from watchroom.zones import TaskLimits
 
 
@@ -54,6 +55,28 @@ def test_a_child_works_on_the_same_task_one_layer_down(society: Society) -> None
     assert society.workspace.config.agents[below.actor].layer == "bottom"
     ok(programmer, "write_file", path="a.py", content="1\n")
     assert ok(architect, "read_file", path="a.py")["content"] == "1\n"
+
+
+def test_no_agent_is_made_who_could_pass_for_another(society: Society) -> None:
+    ada = society.spawn(society.root, "architect", name="ada")
+    refusal = refused(society.root, "spawn_agent", role="Ada", instructions="Write it.")
+    assert refusal["error"] == "invalid_role"
+    # An id that is the role of somebody else is as good as taken.
+    assert society.spawn(society.root, "tester", name="architect").actor == "architect-2"
+    assert {each.id for each in society.workspace.members.of(society.task)} == {
+        "root",
+        ada.actor,
+        "architect-2",
+    }
+    society.workspace.members.terminate("human:dana", "ada")
+
+
+def test_a_task_whose_first_agent_could_be_taken_for_another_is_not_begun(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path / "team", agents=[Agent("root", "gardener")]) as workspace:
+        task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "one")
+        with pytest.raises(InvalidRole):
+            workspace.members.begin(task)
+        assert list(workspace.config.agents) == ["root"]
 
 
 def test_no_two_agents_ever_have_one_id(society: Society) -> None:

@@ -77,7 +77,6 @@ class Members:
             return None
 
         agent = Agent("", role, _BELOW[parent.layer], actor, parent.task)
-        self._store.registry.check_role(agent)
         made = self._made(actor, agent, name or _slug(role), instructions, check)
         self.registered(made)
         return made
@@ -240,11 +239,12 @@ class Members:
         instructions: str,
         check: Callable[[Iterable[Member]], Member | None],
     ) -> Member:
-        """A new agent, or the one that ``check`` finds in its place."""
+        """A new agent, or the one that ``check`` finds in its place. Raises `InvalidRole`."""
         with self._store.committer.exclusively() as commit:
             known = check(self.of(agent.task))
             if known is not None:
                 return known
+            self._store.registry.check_role(agent)
             path = self._free(wanted, agent)
             detail: dict[str, Json] = {
                 "task": agent.task,
