@@ -123,19 +123,19 @@ def _begin_line(desk: Desk, sheet: Sheet) -> Script[None]:
     at = sheet.end_of(section)
     if at is None:
         return
-    begin, *rest = _line_of_ones_own(desk, section)
+    begin, *rest = _line_of_ones_own(desk, sheet, section)
     if begin:
         yield from _put(desk, sheet, at, f"{begin}\n")
         sheet.line, sheet.rest = begin, tuple(rest)
 
 
-def _line_of_ones_own(desk: Desk, section: Section) -> list[str]:
+def _line_of_ones_own(desk: Desk, sheet: Sheet, section: Section) -> list[str]:
     """The parts of a line that nobody else begins with the same words: its writer finds it again by them."""
     members = _members(desk)
     for _ in range(_TRIES):
         filling = desk.author.filling()
         parts = [filling(part) for part in desk.rng.choice(section.lines)]
-        if Line(0, parts[0]).editor(members) == desk.me:
+        if Line(0, parts[0]).editor(members) == desk.me and "".join(parts) not in sheet.notes:
             return parts
     return [""]
 
@@ -161,7 +161,7 @@ def _correct(desk: Desk, sheet: Sheet) -> Script[None]:
         return
     number = desk.rng.choice(numbers)
     better = int(number[0]) + desk.rng.choice((-1, 1)) * desk.rng.randint(1, _SPREAD)
-    yield from _replace(desk, sheet, number.start(), number.end(), str(max(1, better)))
+    yield from _replace(desk, sheet, number.start(), number.end(), str(max(2, better)))
 
 
 def _editable(desk: Desk, lines: Sequence[Line]) -> Iterator[Line]:
