@@ -71,7 +71,7 @@ async def test_what_is_estimated_or_was_cut_off_says_so(workspace: Workspace) ->
     async with dashboard(workspace) as desk, running(workspace, "alice", cut, says("Done.")) as alice:
         assert (await alice.ended()).status == "done"
         await sees_agent(desk, "alice")
-        await desk.sees("It begins", "the answer was cut off or empty", "Done.", "tokens (estimated)")
+        await desk.sees("It begins", "the answer was cut off or empty", "Done.", "tokens estimated")
 
 
 async def test_text_is_seen_while_the_model_says_it(workspace: Workspace) -> None:

@@ -40,3 +40,12 @@ def despite_damage(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Con
 def decode_damaged(data: bytes) -> str:
     """The text, with U+FFFD for bytes that are none."""
     return data.decode("utf-8", "replace")
+
+
+def decode_content(data: bytes | None) -> str | None:
+    """The content of a row, None where it has none. A part of it is not the content that somebody wrote, so
+    nothing is put in place of what is damaged. Raises `JournalDamaged`."""
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError as error:
+        raise JournalDamaged from error

@@ -16,10 +16,12 @@ VERSION: Final = SELECT + "WHERE zone=? AND path=? AND version=?"
 VERSIONS: Final = (
     # Not a join: that would look up the large contents for rows that have theirs, and SQLite compares a key
     # with all of the record that it passes, however large.
-    f"SELECT {COLUMNS}, ifnull(content, (SELECT contents.content FROM contents"
-    " WHERE contents.sha256=rows.sha256)) FROM rows"
+    f"SELECT {COLUMNS}, CAST(ifnull(content, (SELECT contents.content FROM contents"
+    " WHERE contents.sha256=rows.sha256)) AS BLOB) FROM rows"
     " WHERE zone=? AND path=? AND version>? AND version<=? ORDER BY version LIMIT ?"
 )
+CONTENT: Final = "SELECT sha256, size, CAST(content AS BLOB) FROM rows WHERE seq=?"
+LARGE_CONTENT: Final = "SELECT '', 0, CAST(content AS BLOB) FROM contents WHERE sha256=?"
 NOTES: Final = "zone=? AND path=? AND actor=? AND tool=? AND version IS NULL AND outcome='ok'"
 OPEN_ITEMS: Final = (
     f"SELECT {','.join(f'rows.{name}' for name in COLUMNS.split(','))} FROM open_items AS item"

@@ -20,11 +20,13 @@ from typing import Final
 
 from watchroom import names
 from watchroom.errors import JournalBusy, JournalDamaged, JournalError
-from watchroom.journal.damage import decode_damaged, despite_damage
+from watchroom.journal.damage import decode_content, decode_damaged, despite_damage
 from watchroom.journal.protocol import Damage, RowFilter
 from watchroom.journal.queries import (
+    CONTENT,
     HEAD,
     INSERT,
+    LARGE_CONTENT,
     NOTES,
     OPEN_ITEMS,
     SELECT,
@@ -263,7 +265,7 @@ class SqliteJournal:
         last = sys.maxsize if until is None else until
         with self._reader() as reader:
             found = reader.execute(VERSIONS, (zone, path, after, last, limit))
-            return [(Row._make(fields[:-1]), fields[-1]) for fields in found]
+            return [(Row._make(fields[:-1]), decode_content(fields[-1])) for fields in found]
 
     def refused(
         self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000
@@ -303,17 +305,14 @@ class SqliteJournal:
     def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:
         return self._newest(f"zone=? AND path=? AND {SETTLED}", (zone, path), after, None, limit)
 
-    @despite_damage
     def content(self, seq: int) -> str | None:
         with self._reader() as reader:
-            found = reader.execute("SELECT sha256, size, content FROM rows WHERE seq=?", (seq,)).fetchone()
+            found = reader.execute(CONTENT, (seq,)).fetchone()
             if found is None or found[0] is None:
                 return None
             if found[2] is None and found[1] > INLINE_BYTES:
-                found = reader.execute(
-                    "SELECT '', 0, content FROM contents WHERE sha256=?", found[:1]
-                ).fetchone()
-            return str(found[2]) if found and found[2] is not None else None
+                found = reader.execute(LARGE_CONTENT, found[:1]).fetchone()
+            return decode_content(found[2]) if found else None
 
     @despite_damage
     def problems(self) -> list[Damage]:
