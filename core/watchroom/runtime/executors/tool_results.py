@@ -13,6 +13,7 @@ from watchroom.runtime.failures import error_info
 from watchroom.runtime.messages import ToolCall, ToolMessage
 from watchroom.runtime.state import AgentState, StepResult, with_failure
 from watchroom.texts import Language
+from watchroom.zones.task_errors import AgentEnded
 
 
 def gave(state: AgentState, call: ToolCall, result: Json, notice: str = "") -> StepResult:
@@ -21,6 +22,9 @@ def gave(state: AgentState, call: ToolCall, result: Json, notice: str = "") -> S
     content = _told(result)
     event = ToolResult(id=call.id, result=json.loads(content))
     is_failure = isinstance(result, Mapping) and result.get("success") is False
+    if isinstance(result, Mapping) and result.get("error") == AgentEnded.code:
+        # Its session is about to be over: that, and no limit, is how it ends.
+        return StepResult(events=(event,), new_state=_with_result(state, call, content, notice))
     counted = with_failure(state, call) if is_failure else state.but(errors_in_a_row=0, failed_turn=-1)
     after = _with_result(counted, call, content, notice)
     return StepResult(events=(event,), new_state=after)
