@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     kind: EntryKind
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """What is another one after each change of a file. ``changed`` is its ctime, in ns since the epoch."""
 
     inode: int
@@ -60,7 +60,7 @@ class Stamp(NamedTuple):
 class Inspected(NamedTuple):
     """A regular file as it is. ``data`` is None where it was not read; ``modified`` its mtime in ns."""
 
-    stamp: Stamp
+    stamp: FileStamp
     modified: int
     data: bytes | None
 
@@ -73,7 +73,7 @@ class Found(NamedTuple):
     kind: EntryKind
     size: int
     changed: int
-    stamp: Stamp
+    stamp: FileStamp
     allocated: int
 
 
@@ -127,7 +127,7 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError, NotAFile):
             return None
 
-    def stamp(self, parts: Parts) -> Stamp | None:
+    def stamp(self, parts: Parts) -> FileStamp | None:
         """That of a regular file, which is not opened; None where there is none."""
         try:
             with self._place(parts) as (fd, name):
@@ -354,8 +354,8 @@ def _found(entry: os.DirEntry[str]) -> Found | None:
     return Found(entry.name, kind, size, known.st_mtime_ns, _stamp(known), allocated)
 
 
-def _stamp(known: os.stat_result) -> Stamp:
-    return Stamp(known.st_ino, known.st_ctime_ns, known.st_size)
+def _stamp(known: os.stat_result) -> FileStamp:
+    return FileStamp(known.st_ino, known.st_ctime_ns, known.st_size)
 
 
 def _kind(entry: os.DirEntry[str]) -> EntryKind:

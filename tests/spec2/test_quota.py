@@ -13,10 +13,10 @@ from watchroom import Workspace
 from watchroom.errors import ConfigInvalid
 from watchroom.registry import parse, render
 from watchroom.zones import commands
-from watchroom.zones.task_files import Author
+from watchroom.zones.task_files import ChangeAuthor
 from watchroom.zones.task_recording import BATCH_ROWS
 
-COMMAND = Author("alice", "run_command", "make", {"command": "make"})
+COMMAND = ChangeAuthor("alice", "run_command", "make", {"command": "make"})
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from calls import ok
 from tasking import Team, as_nobody, on_disk
 from watchroom import Agent, Row, Workspace
 from watchroom.model import Write
-from watchroom.zones.task_files import Author
+from watchroom.zones.task_files import ChangeAuthor
 
-COMMAND = Author("alice", "run_command", "make", {"command": "make"})
+COMMAND = ChangeAuthor("alice", "run_command", "make", {"command": "make"})
 
 
 def heads(workspace: Workspace, folder: Path) -> dict[str, Row]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from watchroom import names
-from watchroom.disk import MAX_DEPTH, Folder, Found, Inspected, Parts, Stamp
+from watchroom.disk import MAX_DEPTH, FileStamp, Folder, Found, Inspected, Parts
 from watchroom.errors import NotFound, NotText
 from watchroom.files import NotAFile
 from watchroom.model import MAX_TEXT_BYTES
@@ -36,14 +36,14 @@ class Info(NamedTuple):
     is_whole: bool
 
 
-class Usage(NamedTuple):
+class DiskUsage(NamedTuple):
     """Files, folders and links, and the bytes that they take on disk."""
 
     files: int
     bytes: int
 
 
-class Scan(NamedTuple):
+class FolderScan(NamedTuple):
     """The regular files in a task's folder, by their parts, but what git keeps for itself.
 
     ``closed`` are folders that nobody here may look into; ``beyond`` what no path can name, because it lies
@@ -53,7 +53,7 @@ class Scan(NamedTuple):
     files: list[tuple[Parts, Found]]
     closed: list[Parts]
     beyond: list[Parts]
-    usage: Usage
+    usage: DiskUsage
     is_whole: bool
 
 
@@ -110,7 +110,7 @@ class TaskFolder:
         with self._refusals("/".join(parts)):
             return self._folder.inspect(parts, MAX_TEXT_BYTES)
 
-    def stamp(self, parts: Parts) -> Stamp | None:
+    def stamp(self, parts: Parts) -> FileStamp | None:
         """What tells a regular file from what it was and will be; None where there is none. Raises
         `FolderDenied`."""
         with self._refusals("/".join(parts)):
@@ -173,7 +173,7 @@ class TaskFolder:
             )
         return Info(files, folders, size, changed, not deeper and files + folders < most)
 
-    def scan(self, most: int) -> Scan:
+    def scan(self, most: int) -> FolderScan:
         """What there is now, at most so many files and folders, those nearest to the top first."""
         closed: list[Parts] = []
         beyond: list[Parts] = []
@@ -187,7 +187,7 @@ class TaskFolder:
                 beyond.append(parts)
             elif entry.kind == "file":
                 files.append((parts, entry))
-        return Scan(files, closed, beyond, Usage(count, allocated), count < most)
+        return FolderScan(files, closed, beyond, DiskUsage(count, allocated), count < most)
 
     def _walk(
         self,

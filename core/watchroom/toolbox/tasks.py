@@ -22,7 +22,7 @@ from watchroom.toolbox.caller import Caller
 _MOST_NAMED = 5
 
 if TYPE_CHECKING:
-    from watchroom.zones.commands import Left, Ran
+    from watchroom.zones.commands import CommandChanges, Ran
 
 
 def read(caller: Caller, args: take.ReadFile) -> give.FileRead:
@@ -99,7 +99,7 @@ def _told(outcome: Ran, args: take.RunCommand, texts: Catalogue) -> give.Command
     return give.CommandRan.model_validate({**values, "cut": finished.cut or None})
 
 
-def _notice(left: Left, texts: Catalogue) -> str:
+def _notice(left: CommandChanges, texts: Catalogue) -> str:
     """In words what else is to be known of what a command left; empty if nothing is."""
     said = []
     if left.pending:

@@ -46,7 +46,7 @@ from watchroom.zones.approvals import Approvals, Stop
 from watchroom.zones.printing import Printing
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded
-from watchroom.zones.task_files import Author, Recorded, TaskFiles
+from watchroom.zones.task_files import ChangeAuthor, RecordedChanges, TaskFiles
 
 ZONE: Final = "command"
 RUN: Final = "run_command"
@@ -62,7 +62,7 @@ _LEAST_SECONDS: Final = 1.0
 """So long its changes are looked for, even if a command used up its time."""
 
 
-class Left(NamedTuple):
+class CommandChanges(NamedTuple):
     """What a command left in its folder: the paths of files that it made, changed or removed, but no more
     than anybody reads, and how many more there are. ``pending`` changes are looked at with the next call;
     what is ``left_out`` no path can name, or nobody may look into. ``over_quota`` are the values of the
@@ -82,7 +82,7 @@ class Ran(NamedTuple):
 
     finished: Finished
     row: Row
-    left: Left
+    left: CommandChanges
 
 
 class Commands:
@@ -187,7 +187,7 @@ class Commands:
             seconds=told["seconds"],
             cut=told["cut"],
         )
-        return Ran(finished, end, Left(**told.get("left", {})))
+        return Ran(finished, end, CommandChanges(**told.get("left", {})))
 
     @contextlib.contextmanager
     def _running(self, path: str) -> Iterator[set[str]]:
@@ -256,8 +256,8 @@ class Commands:
         if beside:
             # What they changed in the same folder cannot be told apart.
             about["beside"] = sorted(beside)
-        author = Author(actor, RUN, message, about)
-        left, count = Left(), 0
+        author = ChangeAuthor(actor, RUN, message, about)
+        left, count = CommandChanges(), 0
         try:
             quarantined: list[str] = []
             if fence.name != Unfenced.name:
@@ -288,7 +288,7 @@ class Commands:
         }
         return Ran(finished, self._end(actor, path, message, told, detail), left)
 
-    def _within_quota(self, recorded: Recorded, limits: Limits) -> Limits:
+    def _within_quota(self, recorded: RecordedChanges, limits: Limits) -> Limits:
         """What a command may use in a folder that is as it was just recorded: in one that holds more than it
         may, it can remove files and write only short ones. Raises `TaskQuotaExceeded` where it holds twice as
         much."""
@@ -298,7 +298,7 @@ class Commands:
         return limits._replace(file_bytes=_SHORT_FILE) if quota.is_exceeded_by(usage) else limits
 
     def _move_repositories(
-        self, folder: str, known: Container[str], author: Author, *, holds_git: bool
+        self, folder: str, known: Container[str], author: ChangeAuthor, *, holds_git: bool
     ) -> list[str]:
         """Move the git repositories out of a command's folder that were not there when it began; returns the
         paths of the first hundred. One row tells of them. ``holds_git``: one at the top cannot be its own."""
@@ -322,7 +322,7 @@ class Commands:
         self._store.committer.commit(note)
         return shown
 
-    def _left(self, recorded: Recorded, quarantined: Sequence[str]) -> Left:
+    def _left(self, recorded: RecordedChanges, quarantined: Sequence[str]) -> CommandChanges:
         paths = recorded.changed
         shown: list[str] = []
         room = _MOST_CHARACTERS
@@ -332,7 +332,7 @@ class Commands:
                 break
             shown.append(path)
         quota = self._files.quota
-        return Left(
+        return CommandChanges(
             tuple(shown),
             len(paths) - len(shown),
             recorded.pending,
@@ -366,7 +366,7 @@ class Commands:
                 if is_last:
                     commit(told)
             if is_last and "repositories" in begun.detail:
-                about = Author(begun.actor, RUN, begun.message, {"command": begun.path})
+                about = ChangeAuthor(begun.actor, RUN, begun.message, {"command": begun.path})
                 known = cast("Sequence[str]", begun.detail["repositories"])
                 fence = self.ladder.best
                 self._move_repositories(folder, known, about, holds_git=fence is not None and fence.holds_git)

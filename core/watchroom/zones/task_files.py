@@ -14,13 +14,13 @@ from watchroom.disk import Found
 from watchroom.errors import Conflict, NotFound
 from watchroom.model import UNCHECKED, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskQuotaExceeded, WorkspaceNotBound
-from watchroom.sandbox.files import Info, TaskFolder, Usage, task_path
+from watchroom.sandbox.files import DiskUsage, Info, TaskFolder, task_path
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.zones.store import Store
-from watchroom.zones.task_recording import OUTSIDERS, ZONE, Author, Recorded, TaskRecorder
+from watchroom.zones.task_recording import OUTSIDERS, ZONE, ChangeAuthor, RecordedChanges, TaskRecorder
 from watchroom.zones.tasks import Tasks
 
-__all__ = ["Author", "Quota", "Recorded", "TaskFiles"]
+__all__ = ["ChangeAuthor", "Quota", "RecordedChanges", "TaskFiles"]
 
 
 class Quota(NamedTuple):
@@ -34,15 +34,15 @@ class Quota(NamedTuple):
         """Nobody looks at more of them than this."""
         return 2 * self.files
 
-    def is_exceeded_by(self, usage: Usage) -> bool:
+    def is_exceeded_by(self, usage: DiskUsage) -> bool:
         return usage.files > self.files or usage.bytes > self.bytes
 
-    def check(self, usage: Usage) -> None:
+    def check(self, usage: DiskUsage) -> None:
         """Raises `TaskQuotaExceeded`."""
         if self.is_exceeded_by(usage):
             raise TaskQuotaExceeded(**self.told(usage))
 
-    def told(self, usage: Usage) -> dict[str, int]:
+    def told(self, usage: DiskUsage) -> dict[str, int]:
         """The values of a refusal; sizes in MB."""
         return {
             "files": usage.files,
@@ -59,7 +59,7 @@ class TaskFiles:
         self._store = store
         self._tasks = tasks
         self._recorders: dict[str, TaskRecorder] = {}
-        self._usage: dict[str, Usage] = {}
+        self._usage: dict[str, DiskUsage] = {}
         """Of each task how much there was when it was last looked at, and what was written since."""
         self._lock = Lock()
 
@@ -133,11 +133,11 @@ class TaskFiles:
             self._usage[recorder.task] = _sum(used, added)
         return row
 
-    def _check_room(self, recorder: TaskRecorder, path: str, size: int) -> Usage:
+    def _check_room(self, recorder: TaskRecorder, path: str, size: int) -> DiskUsage:
         """What a file of ``size`` bytes adds to its task's folder. Raises `TaskQuotaExceeded`."""
         stamp = recorder.folder.stamp(tuple(path.split("/")))
         new_folders = path.count("/") if stamp is None else 0
-        added = Usage(1 + new_folders, size) if stamp is None else Usage(0, max(0, size - stamp.size))
+        added = DiskUsage(1 + new_folders, size) if stamp is None else DiskUsage(0, max(0, size - stamp.size))
         quota = self.quota
         used = self._usage.get(recorder.task)
         if any(added) and (used is None or quota.is_exceeded_by(_sum(used, added))):
@@ -167,13 +167,15 @@ class TaskFiles:
         self._store.note_reading(actor, tool, ZONE, recorder.path(()), None)
         return found
 
-    def take_in(self, actor: str, author: Author = OUTSIDERS, *, until: float | None = None) -> Recorded:
+    def take_in(
+        self, actor: str, author: ChangeAuthor = OUTSIDERS, *, until: float | None = None
+    ) -> RecordedChanges:
         """Make rows of all that changed in the folder, as made by ``author``; of what nobody may look into,
         or no path can name, rows that say so once. ``until`` is when to end, by `time.monotonic`: what there
         was no time for is taken in with the next call, as made by the same ``author``."""
         return self._record(self._of(actor), author, until)
 
-    def take_in_of(self, task: str, author: Author, *, until: float | None = None) -> Recorded:
+    def take_in_of(self, task: str, author: ChangeAuthor, *, until: float | None = None) -> RecordedChanges:
         """The same for what ``author`` left in the folder of a task, which may have ended since."""
         return self._record(self._recorder(task), author, until)
 
@@ -203,7 +205,7 @@ class TaskFiles:
             and all(head.version != 1 for head in journal.heads("command", f"{task.id}/"))
         ]
 
-    def _record(self, recorder: TaskRecorder, author: Author, until: float | None) -> Recorded:
+    def _record(self, recorder: TaskRecorder, author: ChangeAuthor, until: float | None) -> RecordedChanges:
         recorded = recorder.record(author, self.quota.most_files, until)
         self._usage[recorder.task] = recorded.usage
         return recorded
@@ -236,5 +238,5 @@ class TaskFiles:
         return found
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(one.files + other.files, one.bytes + other.bytes)
+def _sum(one: DiskUsage, other: DiskUsage) -> DiskUsage:
+    return DiskUsage(one.files + other.files, one.bytes + other.bytes)

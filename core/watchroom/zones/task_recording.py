@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from watchroom import names
-from watchroom.disk import Inspected, Parts, Stamp
+from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import OUTSIDE, Appended, Draft, Json, Note, Row, Write, timestamp
 from watchroom.sandbox.errors import FolderDenied, LeftOut
-from watchroom.sandbox.files import Scan, TaskFolder, Usage
+from watchroom.sandbox.files import DiskUsage, FolderScan, TaskFolder
 from watchroom.zones.outside import EDIT_TOOL
 from watchroom.zones.store import Store
 
@@ -35,7 +35,7 @@ _SETTLED_AFTER: Final = 1_000_000_000
 """A file that was changed less than so many nanoseconds ago is looked into again."""
 
 
-class Author(NamedTuple):
+class ChangeAuthor(NamedTuple):
     """Whose changes they are, and the tool by which they were made."""
 
     actor: str
@@ -44,10 +44,10 @@ class Author(NamedTuple):
     detail: dict[str, Json] | None = None
 
 
-OUTSIDERS: Final = Author(OUTSIDE, EDIT_TOOL)
+OUTSIDERS: Final = ChangeAuthor(OUTSIDE, EDIT_TOOL)
 
 
-class Recorded(NamedTuple):
+class RecordedChanges(NamedTuple):
     """The rows that were made. ``pending``: how many changes may be left for the next time, because there was
     no more time, or they were going on. ``left_out``: how much no path can name, or may not be looked into;
     0 where that was told before."""
@@ -55,7 +55,7 @@ class Recorded(NamedTuple):
     rows: list[Row]
     pending: int
     left_out: int
-    usage: Usage
+    usage: DiskUsage
 
     @property
     def changed(self) -> list[str]:
@@ -71,7 +71,7 @@ def changed_paths(rows: Sequence[Row]) -> list[str]:
 class _Content(NamedTuple):
     """What a row tells of a file: its text or what stands for it; ``checksum`` is empty of one not read."""
 
-    stamp: Stamp
+    stamp: FileStamp
     text: str
     checksum: str
     detail: dict[str, Json]
@@ -82,7 +82,7 @@ class _Suspect(NamedTuple):
 
     path: str
     parts: Parts
-    stamp: Stamp | None
+    stamp: FileStamp | None
     head: Row | None
 
 
@@ -91,14 +91,14 @@ class _Change(NamedTuple):
 
     suspect: _Suspect
     content: _Content | None
-    author: Author
+    author: ChangeAuthor
 
 
 class _Known(NamedTuple):
     """A file that was as its newest row said. Until it is ``settled`` its next change may bear the same time,
     so it is looked into again."""
 
-    stamp: Stamp
+    stamp: FileStamp
     seq: int
     settled: bool
 
@@ -112,7 +112,7 @@ class TaskRecorder:
         self.task = task
         self._known: dict[Parts, _Known] = {}
         """Of each file what it was when it was last looked into."""
-        self._authors: dict[Parts, tuple[Stamp | None, Author]] = {}
+        self._authors: dict[Parts, tuple[FileStamp | None, ChangeAuthor]] = {}
         """Of what there was no time for: how it was then, and who had changed it."""
         self._told: set[Parts] = set()
         """The closed folders of which there are rows."""
@@ -121,7 +121,7 @@ class TaskRecorder:
         """Where a file has its rows."""
         return f"{self.task}/{names.storable('/'.join(parts), names.MAX_PATH_BYTES)}"
 
-    def record(self, author: Author, most: int, until: float | None = None) -> Recorded:
+    def record(self, author: ChangeAuthor, most: int, until: float | None = None) -> RecordedChanges:
         """Make rows of all that changed, as made by ``author``; of what cannot be told, rows that say so
         once. At most ``most`` files are looked at. ``until`` is when to end, by `time.monotonic`: None is
         never."""
@@ -138,9 +138,11 @@ class TaskRecorder:
         self._authors = {each.parts: (each.stamp, self._author_of(each, author)) for each in left}
         told = self._tell(closed, scan.beyond, author)
         left_out = len(closed) + len(scan.beyond) if told else 0
-        return Recorded([*rows, *told], len(left) + stale, left_out, scan.usage)
+        return RecordedChanges([*rows, *told], len(left) + stale, left_out, scan.usage)
 
-    def record_file(self, parts: Parts, author: Author, commit: Callable[[Draft], Appended]) -> Row | None:
+    def record_file(
+        self, parts: Parts, author: ChangeAuthor, commit: Callable[[Draft], Appended]
+    ) -> Row | None:
         """The row of a file as it is on disk, made if there is none yet; None where there never was one. Call
         it while everyone else is held off. Raises `FolderDenied`."""
         path = self.path(parts)
@@ -160,7 +162,7 @@ class TaskRecorder:
     def close(self) -> None:
         self.folder.close()
 
-    def _suspects(self, scan: Scan) -> list[_Suspect]:
+    def _suspects(self, scan: FolderScan) -> list[_Suspect]:
         """What may not be as its newest row says. What is gone comes first: where a folder took a file's
         place, the file has to go before."""
         heads = {head.path: head for head in self._store.journal.heads(ZONE, f"{self.task}/")}
@@ -198,7 +200,7 @@ class TaskRecorder:
     def _changes(
         self,
         suspects: Sequence[_Suspect],
-        author: Author,
+        author: ChangeAuthor,
         budget: _Budget,
         closed: list[Parts],
         left: list[_Suspect],
@@ -256,17 +258,17 @@ class TaskRecorder:
         except FolderDenied:
             return False
 
-    def _remember(self, parts: Parts, stamp: Stamp, row: Row) -> None:
+    def _remember(self, parts: Parts, stamp: FileStamp, row: Row) -> None:
         if row.version is not None:
             is_settled = time.time_ns() - stamp.changed > _SETTLED_AFTER
             self._known[parts] = _Known(stamp, row.seq, is_settled)
 
-    def _author_of(self, suspect: _Suspect, author: Author) -> Author:
+    def _author_of(self, suspect: _Suspect, author: ChangeAuthor) -> ChangeAuthor:
         """Who changed it: of what there was no time for before, whoever had done so then."""
         stamp, before = self._authors.get(suspect.parts, (None, author))
         return before if stamp == suspect.stamp else author
 
-    def _tell(self, closed: Sequence[Parts], beyond: Sequence[Parts], author: Author) -> list[Row]:
+    def _tell(self, closed: Sequence[Parts], beyond: Sequence[Parts], author: ChangeAuthor) -> list[Row]:
         """Say of folders that nobody may look into, and of the first of what no path can name, that they are
         left out, once."""
         self._told.intersection_update(closed)
@@ -337,7 +339,7 @@ def _is_current(head: Row | None, content: _Content | None) -> bool:
     return "changed" not in detail and (detail.get("sha256") or head.sha256) == content.checksum
 
 
-def _is_of_stamp(head: Row, stamp: Stamp) -> bool:
+def _is_of_stamp(head: Row, stamp: FileStamp) -> bool:
     """Whether the row is of a file that was not read, of that very size and time."""
     if '"changed"' not in head.detail_json:
         return False
@@ -353,6 +355,6 @@ def _draft(change: _Change) -> Write:
     return Write(author.actor, author.tool, ZONE, suspect.path, text, author.message, version, detail)
 
 
-def _note(author: Author, error: str, path: str, more: dict[str, Json] | None = None) -> Note:
+def _note(author: ChangeAuthor, error: str, path: str, more: dict[str, Json] | None = None) -> Note:
     detail = {**(author.detail or {}), **(more or {})}
     return Note(author.actor, author.tool, ZONE, path, "failed", error, author.message, detail=detail)
