@@ -71,14 +71,7 @@ def verify(
     found = [_of_journal(store, each) for each in store.journal.problems()]
     found.extend(_role_problems(store.registry.current()))
     found.extend(Problem("file", zone, path, "differs") for zone, path in outside.differing())
-    with store.committer.exclusively():
-        for head in chain.from_iterable(map(store.journal.heads, SHARED)):
-            found.extend(_version_problems(store, head))
-        found.extend(
-            Problem("metadata", "handoff", head.path, "differs")
-            for head in store.journal.heads("handoff")
-            if _read(store, meta_place(head.path)) != meta_text(head)
-        )
+    found.extend(_problems_of_versions(store))
     if documents:
         found.extend(Problem("file", "realtime", name, "differs") for name in documents.differing())
     found.extend(Problem("file", "file", path, "differs") for path in tasks.differing())
@@ -159,6 +152,26 @@ def _role_problems(config: Config) -> Iterator[Problem]:
         if found is not None:
             what = f"{agent.id} ({agent.role or '-'}) and {found.other.id} ({found.other.role or '-'})"
             yield Problem("registry", "config", CONFIG_PATH, f"{what}: one could be taken for the other")
+
+
+def _problems_of_versions(store: Store) -> list[Problem]:
+    """What differs in the files that belong to versions. Everyone may go on writing meanwhile: a version that
+    was committed a moment ago may be on its way to its files, so only what seems wrong is looked at again,
+    with everyone held off."""
+    heads = chain.from_iterable(store.journal.heads(zone) for zone in (*SHARED, "handoff"))
+    suspects = [(head.zone, head.path) for head in heads if any(_problems_of_head(store, head))]
+    if not suspects:
+        return []
+    with store.committer.exclusively():
+        current = (store.journal.head(zone, path) for zone, path in suspects)
+        return [problem for head in current if head for problem in _problems_of_head(store, head)]
+
+
+def _problems_of_head(store: Store, head: Row) -> Iterator[Problem]:
+    if head.zone != "handoff":
+        yield from _version_problems(store, head)
+    elif _read(store, meta_place(head.path)) != meta_text(head):
+        yield Problem("metadata", "handoff", head.path, "differs")
 
 
 def _version_problems(store: Store, head: Row) -> Iterator[Problem]:

@@ -24,6 +24,8 @@ from watchroom.tree.tree import Overwritten
 from watchroom.zones.store import Store
 
 EDIT_TOOL: Final = "outside_edit"
+_MOST_AT_ONCE: Final = 50
+"""So many paths are compared before everyone else gets a turn."""
 _log = logging.getLogger("watchroom")
 SCANNED: Final[tuple[Zone, ...]] = ("private", "handoff", "collab", "board")
 
@@ -48,15 +50,14 @@ class OutsideEdits:
         return self._record_all([each for each in sorted(places) if self._differs_now(*each)])
 
     def _record_all(self, suspects: list[tuple[Zone, str]], *, after_restart: bool = False) -> list[Row]:
-        if not suspects:
-            return []
         found: list[Row] = []
-        with self._store.committer.exclusively() as commit:
-            for zone, path in suspects:
-                if after_restart and self._was_never_synced(zone, path):
-                    self._store.tree.lay_again(zone, path)
-                else:
-                    found.extend(self._record(zone, path, commit))
+        for at in range(0, len(suspects), _MOST_AT_ONCE):
+            with self._store.committer.exclusively() as commit:
+                for zone, path in suspects[at : at + _MOST_AT_ONCE]:
+                    if after_restart and self._was_never_synced(zone, path):
+                        self._store.tree.lay_again(zone, path)
+                    else:
+                        found.extend(self._record(zone, path, commit))
         return found
 
     def check(self, zone: Zone, path: str) -> Row | None:
@@ -115,8 +116,12 @@ class OutsideEdits:
 
     def differing(self) -> list[tuple[Zone, str]]:
         """The paths whose file is not what the journal says, without recording anything."""
+        suspects = list(self._suspects())
+        if not suspects:
+            return []
+        # A version that was committed a moment ago may be on its way to its file: look again at those.
         with self._store.committer.exclusively():
-            return [(zone, path) for zone, path in self._suspects() if self._differs_now(zone, path)]
+            return [(zone, path) for zone, path in suspects if self._differs_now(zone, path)]
 
     def _differs_now(self, zone: Zone, path: str) -> bool:
         if not names.is_unicode(path):
