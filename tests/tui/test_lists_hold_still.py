@@ -38,3 +38,17 @@ async def test_other_lists_keep_the_cursor_on_its_item_while_they_change(
         write(alice, "x\n", 0, "aaa.md")
         await desk.until(lambda: len(desk.list("shared").items) == 4, "the new file")
         assert desk.cursor("shared").path == PLAN
+
+
+async def test_the_end_is_shown_though_the_list_became_long_just_before(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    """The key comes before a list that had space for all of its items is laid out with a scrollbar."""
+    ok(alice, "save_to_my_workspace", filename="notes.md", content="x")
+    async with dashboard(workspace) as desk:
+        rows = desk.list("activity")
+        await desk.until(lambda: rows.items, "a row")
+        first = rows.items[0]
+        rows.show([first._replace(seq=1000 - n, path=f"alice/{n}.md") for n in range(200)])
+        rows.action_last()
+        await desk.sees("199.md")

@@ -165,9 +165,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Counted(self))
         if self._cursor != before_cursor and before_key is not None:
             # The line under the cursor keeps its place on the screen.
-            self.scroll_to(
-                y=self.scroll_offset.y + self._cursor - before_cursor, animate=False, immediate=True
-            )
+            self._scroll_to_line(self.scroll_offset.y + self._cursor - before_cursor)
         self._retitle()
         after = self.item
         if (None if after is None else self.key_of(after)) != before_key:
@@ -301,9 +299,14 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         """Scroll as little as brings the cursor's line into view."""
         top, height = self.scroll_offset.y, max(1, self.room.height)
         if self._cursor < top:
-            self.scroll_to(y=self._cursor, animate=False, immediate=True)
+            self._scroll_to_line(self._cursor)
         elif self._cursor >= top + height:
-            self.scroll_to(y=self._cursor - height + 1, animate=False, immediate=True)
+            self._scroll_to_line(self._cursor - height + 1)
+
+    def _scroll_to_line(self, y: int) -> None:
+        # By force: a list that has just become long has no scrollbar before it is laid out, and would stay
+        # where it is.
+        self.scroll_to(y=y, animate=False, immediate=True, force=True)
 
     def on_resize(self) -> None:
         if self.room.height:
