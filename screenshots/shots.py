@@ -222,10 +222,11 @@ async def _at_an_approval(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WatchroomApp)
     await _settled(pilot)
-    asked = next(each for each in app.model.requests if each.kind == "approve")
+    while not (asked := [each for each in app.model.requests if each.kind == "approve"]):
+        await pilot.pause(0.2)
     await app.action_room("requests")
     if app.room:
-        app.room.go_to(asked.row)
+        app.room.go_to(asked[0].row)
     await _settled(pilot)
 
 
@@ -234,8 +235,9 @@ async def _at_a_choice(pilot: Pilot[Any]) -> None:
     app = pilot.app
     assert isinstance(app, WatchroomApp)
     await _settled(pilot)
-    choosing = next(each for each in app.model.buffers if each.waits_for_choice)
-    await app.push_screen(BuffersScreen(choosing.path))
+    while not (choosing := [each for each in app.model.buffers if each.waits_for_choice]):
+        await pilot.pause(0.2)
+    await app.push_screen(BuffersScreen(choosing[0].path))
     await _settled(pilot)
     await pilot.press("enter")
 
