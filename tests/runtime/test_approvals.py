@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +13,16 @@ from calls import ok
 from runtime.scripted import at_work, say, until
 from runtime.weather import Model, call, calling, offered
 from runtime.working import SAYS, asked_in, results
-from watchroom import Json, Toolbox, Workspace
+from watchroom import Agent, Json, Toolbox, Workspace
+from watchroom.cause import guarded_by
+from watchroom.errors import ApprovalOutdated
 from watchroom.model import UNCHECKED, Write
 from watchroom.projections import Asked
-from watchroom.requests import arguments_of
+from watchroom.requests import AskedCall, Request, arguments_of
 from watchroom.runtime import AgentTool, CallOrigin, ChatAgent, Policies, Session
 from watchroom.texts import catalogue
 from watchroom.toolbox.agent_tools import agent_tools
+from watchroom.toolbox.approval import approval_guard
 from watchroom.toolbox.live import BufferTools
 from watchroom_tui.asking import read_request, request_lines
 
@@ -145,6 +149,71 @@ async def test_nothing_slips_in_between_the_check_and_the_write(workspace: Works
         commit(Write("bob", "collab_write", "collab", "plan.md", "theirs\n"))
     assert (await writing)["error"] == "approval_outdated"
     assert text_of(workspace) == "theirs\n"
+
+
+@pytest.mark.parametrize("number", [2, 2.0, "2"])
+def test_a_version_is_shown_and_bound_however_its_number_is_written(
+    alice: Toolbox, bob: Toolbox, number: Json
+) -> None:
+    for version, text in enumerate(["one\n", "two\n", "three\n"]):
+        ok(bob, "collab_write", filepath="plan.md", content=text, message="m", expected_version=version)
+    arguments: dict[str, Json] = {"filepath": "plan.md", "to_version": number}
+    shown = alice.approval_checksum("collab_rollback", arguments)
+    ok(bob, "collab_write", filepath="plan.md", content="not shown\n", message="m", expected_version=3)
+    made = alice.dispatch_tool_call("collab_rollback", arguments, approved=shown)
+    assert made["error"] == "approval_outdated"
+    shown = alice.approval_checksum("collab_rollback", arguments)
+    assert alice.dispatch_tool_call("collab_rollback", arguments, approved=shown)["new_version"] == 5
+
+
+@pytest.mark.parametrize("number", [10**30, -(10**30), "9" * 40, 1e300, "nan", True])
+def test_numbers_that_are_no_version_are_asked_about_and_read(workspace: Workspace, number: Json) -> None:
+    alice = workspace.tools("alice")
+    calls: list[tuple[str, dict[str, Json]]] = [
+        ("collab_rollback", {"filepath": "plan.md", "to_version": number}),
+        ("whiteboard_restore", {"board": "bottom-layer-alice", "version": number}),
+    ]
+    for tool, arguments in calls:
+        checksum = alice.approval_checksum(tool, arguments)
+        asked = AskedCall("c1", tool, json.dumps(arguments), checksum)
+        row = workspace.requests.ask("alice", f"alice/{tool}/1", Request("approve", calls=(asked,)))
+        assert tool in as_read(workspace, row.seq)
+        made = alice.dispatch_tool_call(tool, arguments, approved=checksum)
+        assert made["error"] == "invalid_arguments"
+
+
+@pytest.fixture
+def in_task(workspace: Workspace, tmp_path: Path) -> Toolbox:
+    task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "task")
+    workspace.register([Agent("alice", task=task.id)])
+    return workspace.tools("alice")
+
+
+def test_what_a_task_s_file_holds_by_now_is_asked_about_again(in_task: Toolbox, tmp_path: Path) -> None:
+    ok(in_task, "write_file", path="plan.md", content="shown\n")
+    arguments: dict[str, Json] = {"path": "./plan.md", "content": "mine\n"}
+    shown = in_task.approval_checksum("write_file", arguments)
+    file = tmp_path / "task" / "plan.md"
+    file.write_text("not shown\n")
+    made = in_task.dispatch_tool_call("write_file", arguments, approved=shown)
+    assert made["error"] == "approval_outdated"
+    assert file.read_text() == "not shown\n"
+    shown = in_task.approval_checksum("write_file", arguments)
+    assert in_task.dispatch_tool_call("write_file", arguments, approved=shown)["success"] is True
+    assert file.read_text() == "mine\n"
+
+
+def test_an_approved_call_that_is_refused_leaves_the_task_s_file(
+    workspace: Workspace, in_task: Toolbox, tmp_path: Path
+) -> None:
+    ok(in_task, "write_file", path="plan.md", content="shown\n")
+    arguments: dict[str, Json] = {"path": "plan.md", "content": "mine\n"}
+    shown = in_task.approval_checksum("write_file", arguments)
+    guard = approval_guard(workspace.journal, "alice", "write_file", arguments, shown)
+    ok(in_task, "write_file", path="plan.md", content="theirs\n")
+    with guarded_by(guard), pytest.raises(ApprovalOutdated):
+        workspace.task_files.write("alice", "plan.md", "mine\n", tool="write_file")
+    assert (tmp_path / "task" / "plan.md").read_text() == "theirs\n"
 
 
 def test_a_call_that_was_made_is_told_again_whatever_its_approval_was_for(

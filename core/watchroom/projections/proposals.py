@@ -7,12 +7,17 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from watchroom import names
+from watchroom.errors import InvalidName
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Json, Row, Zone
+from watchroom.registry import Registry
+from watchroom.sandbox.files import task_path
 from watchroom.tree.layout import handoff_path
 from watchroom.zones.buffers.record import ZONE, record_of, text_of
 
 _FLUSH: Final = "_flush"
+_NUMBERS: Final = 2**31
+"""All versions are less: no tool takes a larger one, and a journal cannot be asked for it."""
 
 
 class Proposal(NamedTuple):
@@ -59,13 +64,12 @@ def _shared(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Prop
     path, content = arguments.get("filepath"), arguments.get("content")
     if not isinstance(path, str) or not isinstance(content, str):
         return None
-    expected = arguments.get("expected_version")
-    return _against_head(journal, "collab", path, content, expected if isinstance(expected, int) else None)
+    return _against_head(journal, "collab", path, content, _number(arguments.get("expected_version")))
 
 
 def _rolled_back(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
-    path, version = arguments.get("filepath"), arguments.get("to_version")
-    if not isinstance(path, str) or not isinstance(version, int):
+    path, version = arguments.get("filepath"), _version(arguments.get("to_version"))
+    if not isinstance(path, str) or version is None:
         return None
     wanted = journal.version("collab", path, version)
     return _against_head(journal, "collab", path, journal.content(wanted.seq) or "") if wanted else None
@@ -93,6 +97,34 @@ def _flushed(journal: Journal, agent: str, buffer: str) -> Proposal | None:
     return _against_head(journal, record.zone, record.path, text_of(journal, row), record.base)
 
 
+def _in_task(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
+    path, content = arguments.get("path"), arguments.get("content")
+    known = Registry(journal).current().agents.get(agent)
+    if not isinstance(path, str) or not isinstance(content, str) or known is None or not known.task:
+        return None
+    try:
+        return _against_head(journal, "file", f"{known.task}/{task_path(path)}", content)
+    except InvalidName:
+        return None
+
+
+def _number(given: Json) -> int | None:
+    """``given`` as a tool takes it that wants a whole number: models write ``"2"`` and ``2.0``, too. None
+    for what it refuses."""
+    if isinstance(given, bool) or not isinstance(given, int | float | str):
+        return None
+    try:
+        number = float(given)
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if number.is_integer() and abs(number) < _NUMBERS else None
+
+
+def _version(given: Json) -> int | None:
+    number = _number(given)
+    return number if number is not None and number > 0 else None
+
+
 def _against_head(
     journal: Journal, zone: Zone, path: str, content: str, expected: int | None = None
 ) -> Proposal:
@@ -105,13 +137,12 @@ def _on_board(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Pr
     board, content = arguments.get("board"), arguments.get("content")
     if not isinstance(board, str) or not isinstance(content, str):
         return None
-    expected = arguments.get("expected_version")
-    return _against_head(journal, "board", board, content, expected if isinstance(expected, int) else None)
+    return _against_head(journal, "board", board, content, _number(arguments.get("expected_version")))
 
 
 def _restored(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:
-    board, version = arguments.get("board"), arguments.get("version")
-    if not isinstance(board, str) or not isinstance(version, int):
+    board, version = arguments.get("board"), _version(arguments.get("version"))
+    if not isinstance(board, str) or version is None:
         return None
     wanted = journal.version("board", board, version)
     return _against_head(journal, "board", board, journal.content(wanted.seq) or "") if wanted else None
@@ -125,4 +156,5 @@ _WRITERS: Final[dict[str, Callable[[Journal, str, Mapping[str, Json]], Proposal 
     "handoff_file": _handed,
     "whiteboard_write": _on_board,
     "whiteboard_restore": _restored,
+    "write_file": _in_task,
 }
