@@ -29,7 +29,7 @@ from watchroom_whiteboards.meaning import meaning
 from watchroom_whiteboards.templates import template
 
 NOW = "2031-03-07T23:50:00Z"
-VISITS = 80
+VISITS = 50
 LARGEST = 8_000
 """Bytes of any board of a team of six."""
 

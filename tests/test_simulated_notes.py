@@ -3,12 +3,13 @@ to act, each line is one that somebody meant to write, and no two numbers ran to
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from random import Random
 from typing import Final
 
+import pytest
 from calls import ok
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -75,10 +76,16 @@ def begins_line_of(line: str, section: Section, corrections: int) -> bool:
     return False
 
 
-@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None,
+    max_examples=40 if "WATCHROOM_HUNT" in os.environ else 4,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(seed=st.integers(0, 10_000))
-def test_what_several_wrote_at_once_reads_as_they_meant_it(tmp_path_factory: object, seed: int) -> None:
-    root: Path = tmp_path_factory.mktemp("notes")  # type: ignore[attr-defined]
+def test_what_several_wrote_at_once_reads_as_they_meant_it(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    root = tmp_path_factory.mktemp("notes")
     with Workspace.open(root / "team", agents=TEAM) as workspace:
         corrections = interleave(workspace, seed)
         found: dict[str, Json] = ok(

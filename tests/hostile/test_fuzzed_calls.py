@@ -1,6 +1,6 @@
 """Calls that nobody thought of: each is answered, with success or a whole refusal, in JSON that can be sent.
 
-Every tool there is, by agents and by a person, in batches: 2,000 calls each time, 20,000 with WATCHROOM_HUNT=1.
+Every tool there is, by agents and by a person, in batches: 1,000 calls each time, 20,000 with WATCHROOM_HUNT=1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from watchroom.toolbox.buffers import buffer_tool
 from watchroom.toolbox.offered import tools
 
 CALLS_IN_A_BATCH: Final = 25
-BATCHES: Final = 800 if "WATCHROOM_HUNT" in os.environ else 80
+BATCHES: Final = 800 if "WATCHROOM_HUNT" in os.environ else 40
 
 BUFFER_TOOLS: Final = {
     tool.name: tool for name in (*EDIT_TOOLS, *SYNC_TOOLS) for tool in (buffer_tool("alice", "plan", name),)

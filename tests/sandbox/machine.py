@@ -40,12 +40,7 @@ class Held(NamedTuple):
 
     @classmethod
     def now(cls) -> Held:
-        children = (
-            int(pid)
-            for path in Path("/proc/self/task").glob("*/children")
-            for pid in path.read_text(encoding="ascii").split()
-        )
-        return cls(frozenset(children), frozenset(_files()))
+        return cls(frozenset(_children()), frozenset(_files()))
 
     def since(self, before: Held) -> Held:
         """What was not held before."""
@@ -53,6 +48,13 @@ class Held(NamedTuple):
 
     def __bool__(self) -> bool:
         return bool(self.children or self.files)
+
+
+def _children() -> Iterator[int]:
+    for path in Path("/proc/self/task").glob("*/children"):
+        # A thread that has ended meanwhile hands its children on to the others.
+        with contextlib.suppress(FileNotFoundError):
+            yield from map(int, path.read_text(encoding="ascii").split())
 
 
 def _files() -> Iterator[str]:
