@@ -17,7 +17,7 @@ from watchroom.mail import Mailroom
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Agent, Config, Registry, render, with_checked_agents
 from watchroom.texts import Language
-from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, QUARANTINE, document_at, place
+from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, QUARANTINE, document_at
 from watchroom.tree.tree import Tree, export
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import (
@@ -290,15 +290,9 @@ class Workspace:
     def check(self, files: Iterable[str | os.PathLike[str]]) -> list[Row]:
         """Compare only these files with the journal; returns the rows of outside edits that were new."""
         relative = [tuple(os.path.relpath(file, self.root).split(os.sep)) for file in files]
-        # The folder of an agent that is just being registered is no file of anybody's.
-        relative = [parts for parts in relative if not self._is_agents_folder(parts)]
         documents = {name for parts in relative if (name := document_at(parts))}
         edits = self._check_documents(documents) if documents else []
         return [*self._outside.check_files(relative), *edits]
-
-    def _is_agents_folder(self, parts: tuple[str, ...]) -> bool:
-        own = place("private", parts[-1])
-        return parts == own and os.path.isdir(os.path.join(self.root, *parts))
 
     def _check_documents(self, names: Iterable[str] | None = None) -> list[Row]:
         """Put right the checkpoints of these documents, or of all; the rows of what somebody wrote there."""

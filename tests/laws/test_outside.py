@@ -248,8 +248,10 @@ def test_scanning_does_not_depend_on_the_clock(workspace: Workspace, notes: Path
     assert len(workspace.scan()) == 1
 
 
-def test_the_folder_of_an_agent_is_no_file_that_somebody_made(root: Path, workspace: Workspace) -> None:
-    os.makedirs(root / "agents" / "zoe", exist_ok=True)
+@pytest.mark.parametrize("folder", ["agents/zoe", "handoff/alice_to_bob", "collaborative/current/docs"])
+def test_a_new_folder_is_no_file_that_somebody_made(root: Path, workspace: Workspace, folder: str) -> None:
+    """Whoever watches the files is told of the folder of the first handoff between two agents, too."""
+    os.makedirs(root / folder, exist_ok=True)
     before = workspace.journal.last_seq()
-    assert workspace.check([root / "agents" / "zoe"]) == []
+    assert workspace.check([root / folder]) == []
     assert workspace.journal.last_seq() == before

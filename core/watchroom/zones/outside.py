@@ -128,6 +128,11 @@ class OutsideEdits:
             return True
         try:
             data = self._store.tree.current(zone, path)
+        except NotAFile:
+            if not self._store.tree.folder.is_folder(place(zone, path)):
+                return True
+            # A folder, such as that of an agent's handoffs, which is made with the first, is no edit.
+            data = None
         except OSError:
             return True
         return self._differs(self._store.journal.head(zone, path), data)
