@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from calls import ok
-from tui.driving import dashboard
+from tui.driving import Desk, dashboard
 from tui.team import write
 from watchroom import Toolbox, Workspace
 from watchroom_tui.actions import ROOMS
+from watchroom_tui.app import WatchroomApp
 
 
 async def test_number_keys_go_to_the_rooms(workspace: Workspace) -> None:
@@ -17,6 +18,15 @@ async def test_number_keys_go_to_the_rooms(workspace: Workspace) -> None:
         for key, room in [*ROOMS[1:], ROOMS[0]]:
             await desk.goes_to(key, room)
             assert desk.pane is not None, "a pane has the keys at once"
+
+
+async def test_every_room_is_reached_wherever_the_dashboard_opens(workspace: Workspace) -> None:
+    app = WatchroomApp(workspace.journal, place="team/", room="tasks")
+    async with app.run_test(notifications=True) as pilot:
+        desk = Desk(app, pilot)
+        await desk.until(lambda: desk.place == "tasks", "the tasks")
+        for key, room in ROOMS:
+            await desk.goes_to(key, room)
 
 
 async def test_empty_rooms_say_what_will_appear_and_how(root: Path) -> None:

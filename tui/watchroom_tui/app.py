@@ -102,10 +102,11 @@ class WatchroomApp(App[None]):
         room: str | None = None,
         watch: TerminalWatch | None = None,
     ) -> None:
+        if room is not None:
+            # Before Textual names the first screen after it.
+            self.DEFAULT_MODE = room  # type: ignore[misc]
         super().__init__(driver_class=watch.driver_class() if watch is not None else None)
         self._watch = watch
-        if room is not None:
-            self.DEFAULT_MODE = room  # type: ignore[misc]  # textual reads it from the app
         self.words = wording(language)
         self.language: Language = language
         self.journal = journal
