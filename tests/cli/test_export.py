@@ -41,6 +41,9 @@ def test_export_lays_out_the_files_as_of_a_time_and_as_of_now(
     printed(capsys, "export", team, str(tmp_path / "then"), "--at", moment)
     text = printed(capsys, "export", team, str(tmp_path / "now"))
     assert text.startswith("3 files as of row "), "versions and histories are not counted"
+    assert printed(capsys, "export", team, str(tmp_path / "first"), "--at", "4").startswith(
+        "1 file as of row 4"
+    )
     assert exported(tmp_path / "then")["collaborative/current/plan.md"] == "two"
     assert exported(tmp_path / "now")["collaborative/current/plan.md"] == "three"
     assert exported(tmp_path / "now")["agents/bob/notes/a.md"] == "mine"

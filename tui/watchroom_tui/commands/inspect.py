@@ -155,5 +155,6 @@ def run_export(given: Namespace, words: Catalogue) -> int:
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         until = moment(workspace.journal, given.at, words)
         count = workspace.export(until, given.out)
-    print(words("cli.export.done", count=count, row=until, out=given.out))
+    done = "cli.export.done_one" if count == 1 else "cli.export.done"
+    print(words(done, count=count, row=until, out=given.out))
     return 0
