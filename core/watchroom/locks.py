@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import Final, Literal
 
@@ -71,6 +73,32 @@ def is_alive(process: str) -> bool:
     """Whether the process is there that `this_process` told apart."""
     boot, _, told = process.partition("/")
     return bool(told) and boot == boot_id() and is_running(told)
+
+
+class KeyedLock:
+    """A lock for each key, among the threads of this process. Not re-entrant."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._used: dict[str, tuple[Lock, int]] = {}
+        """Each lock that is held, with how many hold it or wait for it."""
+
+    @contextmanager
+    def hold(self, key: str) -> Iterator[None]:
+        """Wait until nobody else holds that key's lock, and hold it."""
+        with self._lock:
+            lock, users = self._used.get(key, (Lock(), 0))
+            self._used[key] = lock, users + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                users = self._used[key][1] - 1
+                if users:
+                    self._used[key] = lock, users
+                else:
+                    del self._used[key]
 
 
 class ProcessLock:

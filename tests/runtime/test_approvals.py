@@ -226,6 +226,25 @@ def test_a_call_that_was_made_is_told_again_whatever_its_approval_was_for(
         assert made["version"] == 1, made
 
 
+async def test_an_approval_is_used_once_by_calls_that_are_made_at_once(
+    in_task: Toolbox, tmp_path: Path
+) -> None:
+    folder = tmp_path / "task"
+    command = "echo ran >> log; while [ ! -e go ]; do sleep 0.05; done"
+    arguments: dict[str, Json] = {"command": command}
+    shown = in_task.approval_checksum("run_command", arguments)
+
+    def runs() -> dict[str, Json]:
+        return in_task.dispatch_tool_call("run_command", arguments, call="k", again=True, approved=shown)
+
+    running = [asyncio.create_task(asyncio.to_thread(runs)) for _ in range(4)]
+    await until(folder.joinpath("log").exists)
+    folder.joinpath("go").touch()
+    results = await asyncio.gather(*running)
+    assert [result["success"] for result in results] == [True] * 4
+    assert folder.joinpath("log").read_text() == "ran\n"
+
+
 @pytest.mark.parametrize("tool", ["collab_write", "whiteboard_write", "read_board", "", "no_such_flush"])
 def test_whatever_is_asked_about_has_a_checksum_of_its_arguments(alice: Toolbox, tool: str) -> None:
     one: dict[str, Json] = {"filepath": 1, "content": "a"}

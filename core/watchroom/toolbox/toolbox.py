@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from typing import Final
 
 from pydantic import ValidationError
@@ -170,7 +171,8 @@ class Toolbox:
         """
         # What comes from outside keeps to no type.
         name = tool_name if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
-        with on_behalf_of(call):
+        turn = self._store.calls.hold(f"{self.actor} {call}") if call else nullcontext()
+        with turn, on_behalf_of(call):
             try:
                 return self._dispatch(name, arguments, call if again else "", approved)
             except Exception:  # noqa: BLE001  # a defect of ours ends one call, not its caller; the log names it

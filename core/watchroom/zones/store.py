@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from watchroom.committer import Committer
 from watchroom.errors import NotFound, PathBlocked
 from watchroom.journal import Journal
+from watchroom.locks import KeyedLock
 from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
 from watchroom.registry import Registry
 from watchroom.tree.tree import Tree
@@ -20,6 +21,8 @@ class Store:
     committer: Committer
     tree: Tree
     registry: Registry
+    calls: KeyedLock = field(default_factory=KeyedLock)
+    """Held by each call that has a key, so that the same one made twice at once finds what it has done."""
 
     def write(self, draft: Write) -> Appended:
         """Commit a write. Raises `PathBlocked`; a conflict is the caller's to tell."""
