@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from calls import ok
 from cli.running import run
 from damage import break_text
 from watchroom import Workspace
+from watchroom.journal import SqliteJournal
+from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 
 NOT_UTF8 = b"\xffA\xed\xa0\x80"
 
@@ -58,3 +62,17 @@ def test_every_command_goes_on_and_verify_names_the_row(
     status, out, _ = run(capsys, "verify", root)
     assert status == 1
     assert "cannot be read" in out
+
+
+@pytest.mark.parametrize("damaged", [("message", NOT_UTF8)], indirect=True)
+def test_threads_that_come_upon_it_at_once_all_go_on(damaged: Path) -> None:
+    def reads(journal: SqliteJournal, ready: Barrier) -> int:
+        ready.wait()
+        return len(journal.rows())
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(10):
+            journal, ready = SqliteJournal(Path(damaged, CONTROL, JOURNAL_NAME)), Barrier(8)
+            found = [pool.submit(reads, journal, ready) for _ in range(8)]
+            assert len({each.result() for each in found}) == 1
+            journal.close()

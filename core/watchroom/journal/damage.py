@@ -10,8 +10,13 @@ from watchroom.errors import JournalDamaged
 
 
 class ToleratesDamage(Protocol):
+    @property
+    def tolerates_damage(self) -> bool:
+        """Whether damaged texts are read with `decode_damaged`."""
+        ...
+
     def tolerate_damage(self) -> None:
-        """Read damaged texts with `decode_damaged` from now on. Raises `JournalDamaged` if it did before."""
+        """Read damaged texts with `decode_damaged` from now on."""
         ...
 
 
@@ -23,14 +28,19 @@ _T = TypeVar("_T")
 def despite_damage(method: Callable[Concatenate[_Self, _P], _T]) -> Callable[Concatenate[_Self, _P], _T]:
     """Have the method called once more where it raises `JournalDamaged`, with damage tolerated.
 
-    Decoding so costs half as much again, so it begins when it is needed.
+    Decoding so costs half as much again, so it begins when it is needed. What is raised although damage was
+    tolerated is another damage, which reading so does not help.
     """
 
     @wraps(method)
     def run(self: _Self, /, *args: _P.args, **options: _P.kwargs) -> _T:
+        # Looked at first: another thread may come upon the damage at the same moment.
+        tolerated = self.tolerates_damage
         try:
             return method(self, *args, **options)
         except JournalDamaged:
+            if tolerated:
+                raise
             self.tolerate_damage()
             return method(self, *args, **options)
 

@@ -321,12 +321,15 @@ class SqliteJournal:
         with self._reader() as reader, _translated():
             return problems(reader)
 
+    @property
+    def tolerates_damage(self) -> bool:
+        """Whether U+FFFD is read for the bytes of a damaged text; `problems` names the rows."""
+        return self._text_factory is not str
+
     def tolerate_damage(self) -> None:
-        """Read U+FFFD for the bytes of a damaged text from now on; `problems` names the rows."""
-        if self._text_factory is not str:
-            # There is another damage, which reading so does not help.
-            raise JournalDamaged
-        _log.error("%s holds damaged texts: verify names their rows", self._path)
+        """Read so from now on."""
+        if not self.tolerates_damage:
+            _log.error("%s holds damaged texts: verify names their rows", self._path)
         self._text_factory = decode_damaged
 
     def close(self) -> None:
