@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calls import ok
-from tui.driving import dashboard, seqs
+from tui.driving import NARROW, dashboard, seqs
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
 
@@ -52,3 +52,17 @@ async def test_the_end_is_shown_though_the_list_became_long_just_before(
         rows.show([first._replace(seq=1000 - n, path=f"alice/{n}.md") for n in range(200)])
         rows.action_last()
         await desk.sees("199.md")
+
+
+async def test_a_list_that_is_not_shown_yet_does_not_scroll_away_from_its_beginning(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    ok(alice, "save_to_my_workspace", filename="notes.md", content="x")
+    async with dashboard(workspace, size=NARROW) as desk:
+        rows = desk.list("activity")
+        await desk.until(lambda: rows.items, "a row")
+        first = rows.items[0]
+        rows.show([first._replace(seq=1000 - n, path=f"alice/{n}.md") for n in range(200)])
+        rows.action_move(1)
+        await desk.press("tab", "tab")
+        await desk.sees(" 0.md", " 1.md")

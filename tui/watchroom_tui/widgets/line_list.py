@@ -297,7 +297,9 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
 
     def _show_cursor(self) -> None:
         """Scroll as little as brings the cursor's line into view."""
-        top, height = self.scroll_offset.y, max(1, self.room.height)
+        top, height = self.scroll_offset.y, self.room.height
+        if not height:
+            return  # It is not shown yet; when it is, its size tells.
         if self._cursor < top:
             self._scroll_to_line(self._cursor)
         elif self._cursor >= top + height:
@@ -309,8 +311,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         self.scroll_to(y=y, animate=False, immediate=True, force=True)
 
     def on_resize(self) -> None:
-        if self.room.height:
-            self._show_cursor()
+        self._show_cursor()
 
     def on_focus(self) -> None:
         self.refresh_line(self._cursor)
