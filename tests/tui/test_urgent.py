@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -103,3 +104,14 @@ async def test_urgent_for_a_refused_first_write_shows_that_write(
     async with dashboard(workspace) as desk:
         await desk.press("exclamation_mark")
         await desk.sees("never seen before")
+
+
+async def test_what_needs_a_person_by_now_is_counted_in_every_room_without_a_new_row(
+    workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver(alice, "bob", "waits.md")
+    async with dashboard(workspace) as desk:
+        await desk.goes_to("8", "activity")
+        await desk.sees("✓ all well")
+        monkeypatch.setattr("watchroom_tui.app.time_ns", lambda: time.time_ns() + 200 * 10**9)
+        await desk.sees("⚑ 1 need you")

@@ -43,6 +43,7 @@ class Room(AtWork[None]):
     def __init__(self) -> None:
         super().__init__()
         self._trail: list[Widget] = []
+        self._needs: tuple[Need, ...] = ()
         # What is new is styled as it is mounted; Textual would parse every stylesheet twice more for it.
         self._css_update_count = self.app._css_update_count
 
@@ -92,9 +93,9 @@ class Room(AtWork[None]):
 
     def show(self, model: Model) -> None:
         app = self.watchroom
-        waiting = len(pressing(model, app.now()))
+        self._needs = pressing(model, app.now())
         self.query_one(Header).show(
-            model, waiting, is_live=app.feed.is_live, may_act=app.may_act, progress=app.progress
+            model, len(self._needs), is_live=app.feed.is_live, may_act=app.may_act, progress=app.progress
         )
         self.show_model(model)
         self._show_tabs()
@@ -119,6 +120,13 @@ class Room(AtWork[None]):
 
     def on_mount(self) -> None:
         self._put_in_front(self.panes[0])
+        self.set_interval(1.0, self._show_needs_of_now)
+
+    def _show_needs_of_now(self) -> None:
+        """Needs come and go without a row, too: a request expires, a handoff has waited for too long."""
+        app = self.watchroom
+        if app.room is self and self._needs != pressing(app.model, app.now()):
+            self.show(app.model)
 
     def on_screen_resume(self) -> None:
         self.show(self.watchroom.model)
