@@ -169,10 +169,10 @@ class Row(NamedTuple):
         if not self.detail_json:
             return {}
         try:
-            detail: Mapping[str, Json] = json.loads(self.detail_json)
-        except ValueError:
+            detail: Json = json.loads(self.detail_json)
+        except (ValueError, RecursionError):
             return {}
-        return detail
+        return detail if isinstance(detail, dict) else {}
 
     @property
     def kind(self) -> ActorKind:

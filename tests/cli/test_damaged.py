@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from calls import ok
+from calls import ok, refused
 from cli.running import run
 from damage import break_text
 from watchroom import Workspace
@@ -76,3 +76,30 @@ def test_threads_that_come_upon_it_at_once_all_go_on(damaged: Path) -> None:
             found = [pool.submit(reads, journal, ready) for _ in range(8)]
             assert len({each.result() for each in found}) == 1
             journal.close()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("column", ["detail", "path"])
+def test_a_damaged_buffer_hides_no_other_and_is_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str, version: int
+) -> None:
+    root = tmp_path / "team"
+    with Workspace.open(root, agents=["alice", "bob"]) as workspace:
+        alice = workspace.tools("alice")
+        for name in ("plan", "other"):
+            ok(alice, "open_buffer", source="collab", path=f"{name}.md")
+            for text in ("one\n", "two\n"):
+                ok(alice, f"{name}_append", text=text)
+    break_text(root, "alice/plan", version, column, NOT_UTF8, zone="buffer")
+    with Workspace.open(root) as workspace:
+        alice = workspace.tools("alice")
+        assert "other_flush" in [each["name"] for each in alice.get_tool_definitions()]
+        assert "other" in alice.show_buffers()
+        if (column, version) != ("path", 3):
+            # Without its last row a buffer is as it was before.
+            assert refused(alice, "plan_flush")["error"] == "journal_damaged"
+        ok(alice, "other_append", text="three\n")
+        ok(alice, "open_buffer", source="collab", path="third.md")
+        assert ok(alice, "other_flush")["success"]
+        assert workspace.verify()
+    assert "other" in run(capsys, "show", str(root), "buffers")[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from watchroom.errors import JournalDamaged
 from watchroom.model import REVERT, Row, Zone
 from watchroom.zones.buffers.record import ZONE, BufferRecord, name_of, record_of
 from watchroom.zones.outside import EDIT_TOOL
@@ -88,7 +89,7 @@ class Buffers:
 
     def _apply_to_buffer(self, row: Row) -> None:
         self._changed = True
-        record = record_of(row)
+        record = _readable(row)
         known = self._open.get(row.path)
         place = (record.zone, record.path) if record else None
         if known is not None and place != (known.record.zone, known.record.path):
@@ -102,3 +103,11 @@ class Buffers:
         known_base = known and (known.record.base, known.record.edit)
         edit = known.edit if known and known_base == (record.base, record.edit) else record.edit or 0
         self._open[row.path] = BufferView(row, record, newest, edit)
+
+
+def _readable(row: Row) -> BufferRecord | None:
+    """What a version of a buffer says; None of one that closes it or is damaged, which `verify` names."""
+    try:
+        return record_of(row)
+    except JournalDamaged:
+        return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from watchroom import names
-from watchroom.errors import InvalidName
+from watchroom.errors import InvalidName, JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.registry import Registry
@@ -91,10 +91,14 @@ def _handed(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Prop
 
 def _flushed(journal: Journal, agent: str, buffer: str) -> Proposal | None:
     row = journal.head(ZONE, f"{agent}/{buffer}")
-    record = record_of(row) if row else None
-    if row is None or record is None:
+    try:
+        record = record_of(row) if row else None
+        if row is None or record is None:
+            return None
+        return _against_head(journal, record.zone, record.path, text_of(journal, row), record.base)
+    except JournalDamaged:
+        # The flush is refused, as every call that needs the buffer.
         return None
-    return _against_head(journal, record.zone, record.path, text_of(journal, row), record.base)
 
 
 def _in_task(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Proposal | None:

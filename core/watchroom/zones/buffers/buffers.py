@@ -28,7 +28,7 @@ from watchroom.editing import (
     visible_edit_tools,
     visible_sync_tools,
 )
-from watchroom.errors import WatchroomError
+from watchroom.errors import JournalDamaged, WatchroomError
 from watchroom.model import Json, Note, Row, Write, Zone
 from watchroom.texts import Language
 from watchroom.zones.buffers.errors import BufferNotFound, BufferTaken, BufferUnflushed, TooManyBuffers
@@ -150,7 +150,7 @@ class Buffers:
         found = [only] if only else self.open_names(actor)
         with self._hold_all(actor, found, language) as held:
             if only and not held:
-                raise BufferNotFound(buffer=only, known=self._known(actor))
+                held = [self._hold(actor, only, language)]
             return frames([OpenBuffer(each.editor, each.binding) for each in held], language)
 
     def act(
@@ -206,8 +206,8 @@ class Buffers:
                 turns.enter_context(self._turn(f"{actor}/{name}"))
             held: list[Held] = []
             for name in found:
-                # Another process may close one in between.
-                with suppress(BufferNotFound):
+                # Another process may close one in between. One that is damaged must not hide the others.
+                with suppress(BufferNotFound, JournalDamaged):
                     held.append(self._hold(actor, name, language))
             yield held
 
@@ -219,7 +219,12 @@ class Buffers:
         """The agent's buffer that has the source open, None if it may open one more by that name."""
         open_now = {name_of(row): row for row in self._rows(actor)}
         for known, row in open_now.items():
-            record = record_of(row)
+            try:
+                record = record_of(row)
+            except JournalDamaged:
+                if known == name:
+                    raise
+                continue
             if record is not None and (record.zone, record.path) == (bound.zone, bound.path):
                 if name not in ("", known):
                     raise BufferTaken(buffer=known, source=bound.place)

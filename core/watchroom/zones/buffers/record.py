@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, cast
 
 from watchroom.editing import Change
 from watchroom.editing.conflict_marks import Marks, follow_marks
+from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Json, Row, Zone
 
@@ -65,6 +66,9 @@ class BufferRecord(NamedTuple):
         }
 
 
+_NEEDED: Final = frozenset(BufferRecord._fields) - frozenset(BufferRecord._field_defaults)
+
+
 class BufferText(NamedTuple):
     """A buffer as it was: its text, that of its base, for what a choice was open, and marks of a merge."""
 
@@ -82,10 +86,14 @@ class Sought(NamedTuple):
 
 
 def record_of(row: Row) -> BufferRecord | None:
-    """What a version says; None of a row that makes no version, or closes the buffer."""
+    """What a version says; None of a row that makes no version, or closes the buffer. Raises
+    `JournalDamaged`."""
     if row.version is None or row.deleted:
         return None
-    known = {name: row.detail[name] for name in BufferRecord._fields if name in row.detail}
+    detail = row.detail
+    known = {name: detail[name] for name in BufferRecord._fields if name in detail}
+    if not _NEEDED.issubset(known):
+        raise JournalDamaged
     marks = known.pop("marks", None)
     record = BufferRecord(**known)  # type: ignore[arg-type]
     return record._replace(marks=tuple(cast("list[int]", marks))) if isinstance(marks, list) else record
@@ -111,7 +119,7 @@ def read(journal: Journal, row: Row) -> BufferText:
 
 
 def text_of(journal: Journal, row: Row) -> str:
-    """The text that a version made."""
+    """The text that a version made. Raises `JournalDamaged`."""
     return _text_and_marks(journal, row)[0]
 
 
@@ -122,12 +130,15 @@ def _text_and_marks(journal: Journal, row: Row) -> tuple[str, Marks]:
         first = max(0, last - WHOLE_EVERY)
         for each, content in reversed(journal.versions(ZONE, row.path, after=first, until=last)):
             record = record_of(each)
+            if each.version != (row.version or 0) - len(later):
+                # Without each of them the text would be another one.
+                raise JournalDamaged
             if record is not None and record.is_whole:
                 return _replayed(content or "", record.marks or (), reversed(later))
             if record is not None:
                 later.append((record, content or ""))
         last = first
-    raise ValueError(f"no version of {row.path} carries the whole text")
+    raise JournalDamaged
 
 
 def _replayed(text: str, marks: Marks, later: Iterable[tuple[BufferRecord, str]]) -> tuple[str, Marks]:
