@@ -65,7 +65,10 @@ async def test_a_request_whose_time_is_over_presses_nobody(workspace: Workspace)
         model = folded(workspace.journal)
         now = time.time_ns()
         assert [need.kind for need in pressing(model, now)] == ["request"]
-        assert pressing(model, now + 3600 * 1_000_000_000) == ()
+        assert view(workspace, "bob").status(now) == "waiting"
+        later = now + 3600 * 1_000_000_000
+        assert pressing(model, later) == ()
+        assert view(workspace, "bob").status(later) == "idle", "its process died, or it would have gone on"
 
 
 async def test_a_request_goes_with_the_session_that_is_ended(workspace: Workspace) -> None:

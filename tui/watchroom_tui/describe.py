@@ -304,7 +304,7 @@ def says(view: AgentView, now: int, words: Catalogue) -> str:
     session = view.session
     if session is None:
         return ""
-    if view.asked is not None:
+    if view.asked is not None and not view.asked.has_expired(now):
         return words("agents.waits", what=request_text(view.asked, words))
     if session.status == "paused":
         return words("session.status.paused")

@@ -60,7 +60,7 @@ class AgentView(NamedTuple):
     def status(self, now: int, idle_after: float = 30.0) -> Status:
         """What the agent is up to at ``now`` (nanoseconds since the epoch)."""
         step = self.session.status if self.session else "idle"
-        if step == "waiting_for_human_input":
+        if step == "waiting_for_human_input" and not (self.asked and self.asked.has_expired(now)):
             return "waiting"
         if step in ("paused", "error"):
             return "paused" if step == "paused" else "error"
