@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from watchroom import names
-from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, UnknownAgent
+from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged, UnknownAgent
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.sandbox.hosts import is_pattern
@@ -252,7 +252,8 @@ class Registry:
         self._looked_through = 0
 
     def current(self) -> Config:
-        """The newest valid config: one that was broken by hand does not count until it is mended."""
+        """The newest valid config: one that was broken by hand does not count until it is mended, nor does
+        one that is damaged, or nobody could so much as look for the damage."""
         return self._newest()[1]
 
     def _newest(self) -> tuple[int, Config]:
@@ -270,7 +271,7 @@ class Registry:
             row = self._journal.version("config", CONFIG_PATH, version)
             try:
                 return parse(self._journal.content(row.seq) or "" if row else "")
-            except ConfigInvalid:
+            except (ConfigInvalid, JournalDamaged):
                 version -= 1
         return Config()
 
@@ -281,8 +282,8 @@ class Registry:
         for row in self._journal.history("config", CONFIG_PATH, after_version=self._looked_through):
             try:
                 self._ever_known |= parse(self._journal.content(row.seq) or "").agents.keys()
-            except ConfigInvalid:
-                # A version that was broken by hand registered nobody.
+            except (ConfigInvalid, JournalDamaged):
+                # A version that was broken by hand registered nobody, and of a damaged one nobody can tell.
                 continue
         self._looked_through = newest
         return frozenset(self._ever_known)

@@ -11,8 +11,9 @@ import pytest
 from calls import ok, refused
 from cli.running import run
 from damage import break_text
-from watchroom import Workspace
+from watchroom import Agent, Workspace
 from watchroom.journal import SqliteJournal
+from watchroom.model import Zone
 from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 
 NOT_UTF8 = b"\xffA\xed\xa0\x80"
@@ -103,3 +104,27 @@ def test_a_damaged_buffer_hides_no_other_and_is_not_written(
         assert ok(alice, "other_flush")["success"]
         assert workspace.verify()
     assert "other" in run(capsys, "show", str(root), "buffers")[1]
+
+
+@pytest.mark.parametrize(
+    ("zone", "version", "column"),
+    [("agent", 1, "detail"), ("task", 1, "content"), ("config", 3, "content"), ("config", 2, "content")],
+)
+def test_a_damaged_row_of_a_society_stops_neither_verify_nor_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], zone: Zone, version: int, column: str
+) -> None:
+    root = tmp_path / "team"
+    with Workspace.open(root) as workspace:
+        first = workspace.members.begin(workspace.tasks.submit("human:dana", "Build it.", tmp_path / "task"))
+        workspace.register([Agent("alice")])
+        path = next(workspace.journal.heads(zone)).path
+        assert workspace.journal.version(zone, path, version)
+    break_text(root, path, version, column, NOT_UTF8, zone=zone)
+    status, out, _ = run(capsys, "verify", str(root))
+    assert status != 0
+    assert path in out
+    assert "root" in run(capsys, "show", str(root), "agents")[1]
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        ok(workspace.tools("alice"), "collab_write", filepath="plan.md", content="x", message="m")
+        said = workspace.tools(first.id).dispatch_tool_call("collab_list", {})
+        assert said["success"] is True

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from watchroom.errors import ConfigInvalid
+from watchroom.errors import ConfigInvalid, JournalDamaged
 from watchroom.model import OUTSIDE, Outcome, Row, is_step
 from watchroom.projections.buffers import Buffers
 from watchroom.projections.conflicts import Conflict, Conflicts
@@ -194,8 +194,8 @@ class Fold:
     def _apply_to_registry(self, row: Row) -> None:
         try:
             config = parse(self._content(row.seq) or "")
-        except ConfigInvalid:
-            # An edit by hand that is not valid does not count until it is mended.
+        except (ConfigInvalid, JournalDamaged):
+            # An edit by hand that is not valid does not count until it is mended; `verify` names a damage.
             return
         known = self._agents
         self._agents = {

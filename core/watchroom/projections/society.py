@@ -220,7 +220,7 @@ class Society:
     def _members(self, task: str) -> tuple[MemberView, ...]:
         agents = {each.id: each for each in self._agents.values() if each.task == task}
         for agent, row in self._born.items():
-            if agent not in agents and row.detail["task"] == task:
+            if agent not in agents and row.detail.get("task") == task:
                 agents[agent] = agent_born(row)
         found: dict[str, MemberView] = {}
         for each in downward(agents):

@@ -283,8 +283,9 @@ class Members:
         return self._store.committer.commit(note).row
 
     def _born(self, agent: str) -> Row | None:
+        """The row that made an agent; None where none did, or it is damaged: then its registration counts."""
         row = self._store.journal.version(ZONE, agent, 1)
-        return row if row is not None and row.tool == SPAWN else None
+        return row if row is not None and row.tool == SPAWN and "task" in row.detail else None
 
     def _task_of(self, agent: str) -> str:
         """The task that an agent was made for; of one that nobody made, that of its registration."""

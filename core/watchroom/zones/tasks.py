@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from watchroom import names
+from watchroom.errors import JournalDamaged
 from watchroom.locks import ProcessLock, is_alive, this_process
 from watchroom.model import END_TASK, Json, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
@@ -123,7 +124,7 @@ class Tasks:
         return self._store.journal.version(ZONE, task, 2)
 
     def find(self, task: str) -> Task:
-        """The task of that id. Raises `TaskNotFound`."""
+        """The task of that id. Raises `TaskNotFound`, and `JournalDamaged` where its row is."""
         first = self._store.journal.version(ZONE, task, 1)
         head = self._store.journal.head(ZONE, task)
         if first is None or head is None:
@@ -131,9 +132,14 @@ class Tasks:
         return self._read(first, head)
 
     def list(self) -> Iterator[Task]:
-        """All tasks, in order of id."""
+        """All tasks that can be read, in order of id."""
         for head in self._store.journal.heads(ZONE):
-            yield self.find(head.path)
+            try:
+                found = self.find(head.path)
+            except (JournalDamaged, TaskNotFound):
+                # `verify` names it; the others are looked at all the same.
+                continue
+            yield found
 
     def end(self, actor: str, task: str, status: TaskStatus, message: str = "") -> Task:
         """End a task; its folder is free for another one. Ending it again changes nothing. Raises
