@@ -79,6 +79,14 @@ def call(arguments: bytes, tool: bytes = b"collab_read") -> bytes:
     )
 
 
+@pytest.mark.parametrize(("digits", "told"), [("9" * 19, 10**19 - 1), ("9" * 5000, None)])
+def test_an_answer_has_the_whole_id_of_its_request_or_none(ask: Ask, digits: str, told: int | None) -> None:
+    line = (
+        b'{"jsonrpc":"2.0","id":' + digits.encode() + b',"method":"tools/list","params":{"cursor":"\\ud800"}}'
+    )
+    assert ask(line)["id"] == told
+
+
 @pytest.mark.parametrize("line", [b"{", b"hello", b'"', b"[" * 30_000, b'{"a":' * 30_000, b'{"a": "\\'])
 def test_what_is_no_json_is_a_parse_error(ask: Ask, line: bytes) -> None:
     answer = ask(line)

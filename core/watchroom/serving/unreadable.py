@@ -34,7 +34,7 @@ _UNREADABLE: Final = "\ufffd"
 """The one argument of a call whose arguments could not be read: what is wrong with them."""
 _DEEPEST: Final = 100
 """Levels of a line that are looked at; readers of JSON go by recursion and give up at some depth."""
-_MOST_DIGITS: Final = 18
+_MOST_DIGITS: Final = 1000
 _LONGEST: Final = 200
 # A string that does not end goes to the end of the line, so that a line is looked through once.
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{\]}]', re.DOTALL)
@@ -157,9 +157,9 @@ def _outline(line: str) -> Json:
     return found
 
 
-def _number(digits: str) -> int:
-    # Python reads no number of any length.
-    return int(digits[:_MOST_DIGITS])
+def _number(digits: str) -> int | None:
+    # Python reads no number of any length, and a part of one would be the id of another request.
+    return int(digits) if len(digits) <= _MOST_DIGITS else None
 
 
 def _whole(message: Json) -> str:
