@@ -7,7 +7,7 @@ interaction. Each answer is checked against what was asked, once, by `check_answ
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
@@ -19,6 +19,8 @@ RequestKind: TypeAlias = Literal["approve", "prompt", "select"]
 Policy: TypeAlias = Literal["always", "never", "ask"]
 """Whether a tool may be called: always, never, or only when a person approves of the call."""
 
+MAX_NESTING: Final = 100
+"""So many arrays and objects may stand in one another in a call's arguments."""
 _LONGEST_TEXT: Final = 100_000
 """Characters."""
 _STRICTNESS: Final[Sequence[Policy]] = ("always", "ask", "never")
@@ -129,8 +131,21 @@ def stricter(one: Policy, other: Policy) -> Policy:
 
 
 def parsed(text: str) -> object:
-    """What the JSON in ``text`` says. Raises ValueError, for NaN and Infinity too, and RecursionError."""
-    return json.loads(text, parse_constant=_no_number)
+    """What the JSON in ``text`` says. Raises ValueError, for NaN, Infinity and what is nested more than
+    `MAX_NESTING` deep too, and RecursionError."""
+    value: object = json.loads(text, parse_constant=_no_number)
+    level = [value]
+    for _ in range(MAX_NESTING):
+        level = [inner for each in level for inner in _members_of(each)]
+        if not level:
+            return value
+    raise ValueError(f"nested more than {MAX_NESTING} deep")
+
+
+def _members_of(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _no_number(name: str) -> None:

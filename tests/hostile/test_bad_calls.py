@@ -19,6 +19,7 @@ BAD_CALLS: Final[dict[str, tuple[str, Any, str]]] = {
     "unknown tool": ("run_shell", {"command": "rm -rf /"}, "unknown_tool"),
     "tool without a name": ("", {}, "unknown_tool"),
     "a list for a tool's name": (["collab_read"], {"filepath": "x"}, "unknown_tool"),  # type: ignore[dict-item]
+    "a buffer's tool with half a character": ("\ud800_flush", {}, "buffer_not_found"),
     "tool with a wild name": ("\ud800\0‮" * 200, {}, "unknown_tool"),
     "null": ("collab_read", None, "invalid_arguments"),
     "number": ("collab_read", 7, "invalid_arguments"),

@@ -126,9 +126,11 @@ async def test_no_arguments_are_an_empty_object(arguments: str) -> None:
         '{"a": Infinity}',
         "[" * 100_000,
         "9" * 5000,
+        '{"a": ' + "[" * 100 + "]" * 100 + "}",
+        '{"a": ' + "[" * 987 + "]" * 987 + "}",
     ],
 )
-async def test_arguments_that_are_no_object_run_nothing(arguments: str) -> None:
+async def test_arguments_that_are_no_object_or_too_deep_run_nothing(arguments: str) -> None:
     tool = Calls()
     result = await result_of(tool, raw(arguments))
     assert kinds(result) == ["error"]

@@ -27,13 +27,12 @@ from pydantic import ValidationError
 
 from watchroom import names
 from watchroom.model import Json
+from watchroom.requests import MAX_NESTING
 from watchroom.texts import Catalogue
 
 _CALL: Final = "tools/call"
 _UNREADABLE: Final = "\ufffd"
 """The one argument of a call whose arguments could not be read: what is wrong with them."""
-_DEEPEST: Final = 100
-"""Levels of a line that are looked at; readers of JSON go by recursion and give up at some depth."""
 _MOST_DIGITS: Final = 1000
 _LONGEST: Final = 200
 # A string that does not end goes to the end of the line, so that a line is looked through once.
@@ -129,7 +128,7 @@ class AnsweredReads:
 
     def _problem(self, line: str, outline: Json, reason: str) -> str:
         if _cut(line) != line:
-            return self._texts("arguments.too_deep", most=_DEEPEST)
+            return self._texts("arguments.too_deep", most=MAX_NESTING)
         text = json.dumps(outline, ensure_ascii=False)
         if not names.is_unicode(text):
             return self._texts("arguments.string_unicode")
@@ -174,10 +173,10 @@ def _cut(line: str) -> str:
     for token in _TOKENS.finditer(line):
         if token[0] in ("[", "{"):
             depth += 1
-            if depth == _DEEPEST + 1:
+            if depth == MAX_NESTING + 1:
                 kept += [line[start : token.start()], "null"]
         elif token[0] in ("]", "}"):
-            if depth == _DEEPEST + 1:
+            if depth == MAX_NESTING + 1:
                 start = token.end()
             depth -= 1
-    return "" if depth > _DEEPEST else "".join([*kept, line[start:]])
+    return "" if depth > MAX_NESTING else "".join([*kept, line[start:]])

@@ -170,7 +170,7 @@ class Toolbox:
         now it is not made, and the error is ``approval_outdated``.
         """
         # What comes from outside keeps to no type.
-        name = tool_name if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
+        name = names.storable(tool_name, 1000) if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
         turn = self._store.calls.hold(f"{self.actor} {call}") if call else nullcontext()
         with turn, on_behalf_of(call):
             try:
