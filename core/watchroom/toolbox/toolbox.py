@@ -171,7 +171,8 @@ class Toolbox:
         """
         # What comes from outside keeps to no type.
         name = names.storable(tool_name, 1000) if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
-        turn = self._store.calls.hold(f"{self.actor} {call}") if call else nullcontext()
+        # Of an approval only: whoever repeats another call that still goes on is told so at once.
+        turn = self._store.calls.hold(f"{self.actor} {call}") if call and approved else nullcontext()
         with turn, on_behalf_of(call):
             try:
                 return self._dispatch(name, arguments, call if again else "", approved)

@@ -22,7 +22,7 @@ class Store:
     tree: Tree
     registry: Registry
     calls: KeyedLock = field(default_factory=KeyedLock)
-    """Held by each call that has a key, so that the same one made twice at once finds what it has done."""
+    """Held by each approved call, so that the same one made twice at once finds what it has done."""
 
     def write(self, draft: Write) -> Appended:
         """Commit a write. Raises `PathBlocked`; a conflict is the caller's to tell."""
