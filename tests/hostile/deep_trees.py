@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from watchroom.sandbox.supervisor import remove_tree
 
 
 @contextmanager
@@ -23,5 +24,4 @@ def deep_tree(top: Path, depth: int) -> Iterator[None]:
         yield
     finally:
         os.close(folder)
-        # shutil.rmtree recurses.
-        subprocess.run(["rm", "-rf", top], check=True)
+        remove_tree(str(top))

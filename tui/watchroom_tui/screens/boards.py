@@ -52,7 +52,6 @@ class BoardsRoom(Room):
         return self._pane
 
     def on_mount(self) -> None:
-        super().on_mount()
         # Leases run out without a row.
         self.set_interval(1.0, self._follow_the_clock)
 

@@ -28,7 +28,6 @@ class OverviewRoom(Room):
         yield RowList(title="pane.activity", empty="empty.activity", id="activity", classes="pane")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_interval(AGE_SECONDS, lambda: self.show(self.watchroom.model))
 
     def show_model(self, model: Model) -> None:

@@ -97,7 +97,6 @@ class TasksRoom(Room):
         return self._steering
 
     def on_mount(self) -> None:
-        super().on_mount()
         # Commands run, and agents fall silent, without a row.
         self.set_interval(1.0, self._follow_the_clock)
         if self.watchroom.feed.is_live:
