@@ -47,6 +47,7 @@ class BoardEditor(Room):
             yield MarkdownView(title="pane.preview", empty="empty.board", id="preview", classes="pane")
 
     def on_mount(self) -> None:
+        super().on_mount()
         source = self.query_one(BoardSource)
         source.open(self._draft.text)
         self._is_open = True

@@ -60,6 +60,7 @@ class MergeScreen(Room):
         yield Editor(id="editor")
 
     def on_mount(self) -> None:
+        super().on_mount()
         self.take_up()
 
     @work(group="merge")

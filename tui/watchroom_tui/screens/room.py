@@ -118,7 +118,7 @@ class Room(AtWork[None]):
     def choose_pane(self, event: PaneTabs.Chosen) -> None:
         self.front(self.panes_in_use[event.index])
 
-    # Textual calls it beside the on_mount of a subclass, which so must not.
+    # Textual calls it after the on_mount of a subclass, which need not.
     def on_mount(self) -> None:
         self._put_in_front(self.panes[0])
         self.set_interval(1.0, self._show_needs_of_now)
