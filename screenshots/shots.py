@@ -17,12 +17,12 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 from watchroom import Workspace
+from watchroom.checkout.layout import CONTROL
 from watchroom.journal import RowFilter
 from watchroom.model import Row
 from watchroom.simulation import Simulation, developer, roster
 from watchroom.society import Society
 from watchroom.texts import Language
-from watchroom.tree.layout import CONTROL
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.screens.buffers import BuffersScreen
 

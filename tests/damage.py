@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from watchroom.tree.layout import CONTROL, JOURNAL_NAME
+from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 
 
 def break_content(

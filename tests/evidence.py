@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from watchroom import Row, Workspace, Zone
+from watchroom.checkout.layout import path_at
 from watchroom.journal import Journal
-from watchroom.names import sha256
-from watchroom.tree.layout import path_at
+from watchroom.validation import sha256
 
 
 def snapshot(root: Path) -> dict[str, bytes | str]:

@@ -17,10 +17,10 @@ import pytest
 from calls import ok
 from simulating import PATIENCE, all_rows, open_team, run_until
 from watchroom import Row, Toolbox, Workspace
+from watchroom.checkout.layout import CONTROL
 from watchroom.runtime import Sessions
 from watchroom.simulation import Simulation, roster, works_apart
 from watchroom.simulation.sheet import Sheet, board
-from watchroom.tree.layout import CONTROL
 from watchroom.wake import waker
 
 EDITS = 120

@@ -15,7 +15,7 @@ from simulating import all_rows, open_team, rows_so_far, run_until
 from watchroom import Row, Toolbox, Workspace
 from watchroom.registry import Agent, Config
 from watchroom.simulation import Simulation, keeping, roster
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.growing import Author
 from watchroom.simulation.material import material
 from watchroom.simulation.page import ENTRY, SECTION, joined, parts_of
@@ -39,7 +39,7 @@ class Room(NamedTuple):
 
     workspace: Workspace
     team: list[Agent]
-    desks: dict[str, Desk]
+    desks: dict[str, AgentContext]
     tools: dict[str, Toolbox]
 
     def does(
@@ -70,7 +70,7 @@ class Room(NamedTuple):
 def room(root: Path, count: int, seed: int = 1, language: Language = "en") -> Room:
     team = roster(count)
     workspace = Workspace.open(root, agents=team, language=language)
-    desks = {agent.id: Desk(agent, team, seed) for agent in team}
+    desks = {agent.id: AgentContext(agent, team, seed) for agent in team}
     return Room(workspace, team, desks, {agent.id: workspace.tools(agent.id) for agent in team})
 
 
@@ -195,7 +195,7 @@ def test_an_agent_reads_again_when_somebody_was_faster(root: Path) -> None:
 @pytest.mark.parametrize("error", ["board_leased", "board_not_found", "section_not_found"])
 @pytest.mark.parametrize("act", [keeping.keep, keeping.tend_global, keeping.read_one])
 def test_a_board_that_cannot_be_had_is_left(
-    root: Path, act: Callable[[Desk], Script[None]], error: str
+    root: Path, act: Callable[[AgentContext], Script[None]], error: str
 ) -> None:
     there = room(root, 6)
     with there.workspace:
@@ -231,7 +231,9 @@ def test_each_agent_has_a_board_of_its_own(count: int, root: Path) -> None:
 def test_a_large_team_says_no_more_on_the_global_board() -> None:
     def signing(count: int) -> float:
         team = roster(count)
-        return sum(keeping.tends_global(Desk(agent, team, 0)) for agent in team if agent.layer == "mid")
+        return sum(
+            keeping.tends_global(AgentContext(agent, team, 0)) for agent in team if agent.layer == "mid"
+        )
 
     assert signing(200) == pytest.approx(signing(40))
     assert signing(200) < 2 * signing(6)

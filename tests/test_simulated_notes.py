@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from watchroom import Json, Toolbox, Workspace
 from watchroom.registry import Agent
 from watchroom.simulation import board, roster
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.material import material
 from watchroom.simulation.sheet import Section, Sheet
 from watchroom.simulation.sheet import board as the_board
@@ -31,7 +31,7 @@ DRIFT: Final = 9
 
 def visits(agent: Agent, seed: int) -> Script[None]:
     """An agent that comes to the board again and again."""
-    desk = Desk(agent, TEAM, seed)
+    desk = AgentContext(agent, TEAM, seed)
     for _ in range(VISITS):
         yield from board.visit(desk)
 

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 import pytest
 from simulating import PATIENCE, Meddled, ToolCall, all_rows, open_team, run_for, run_until
-from watchroom import Json, Row, names
+from watchroom import Json, Row, validation
 from watchroom.merge import merge
 from watchroom.registry import LAYERS
 from watchroom.simulation import Simulation, growing, roster
@@ -34,7 +34,7 @@ def test_a_roster_is_a_sensible_team(count: int) -> None:
     ]
     earlier: dict[str, int] = {}
     for agent in team:
-        assert names.agent_id(agent.id) == agent.id
+        assert validation.agent_id(agent.id) == agent.id
         assert agent.role
         height = LAYERS.index(agent.layer)
         if agent.layer == "bottom":

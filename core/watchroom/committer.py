@@ -16,16 +16,16 @@ from itertools import chain, takewhile
 from threading import Event, Lock, Thread
 from typing import Final, NamedTuple
 
-from watchroom import names
-from watchroom.cause import current_guard, signed
+from watchroom import validation
+from watchroom.call_context import current_guard, signed
+from watchroom.checkout.layout import has_files, is_edited
+from watchroom.checkout.tree import NewVersion, Overwritten, Tree
 from watchroom.errors import InvalidPath, NotText, TooLarge, WatchroomError, WorkspaceLocked
 from watchroom.files import NotAFile
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
 from watchroom.locks import LOCK_SECONDS, ProcessLock, boot_id
 from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write
-from watchroom.tree.layout import has_files, is_edited
-from watchroom.tree.tree import NewVersion, Overwritten, Tree
 
 LAY_OUT_TOOL: Final = "lay_out"
 _MOST_AT_ONCE: Final = 512
@@ -378,14 +378,14 @@ class Committer:
             (each.row.zone, each.row.path) == (row.zone, row.path) for each in earlier
         ):
             return None
-        if names.sha256(ticket.replaces) in (head and head.sha256, row.sha256):
+        if validation.sha256(ticket.replaces) in (head and head.sha256, row.sha256):
             return None
         return Overwritten(row.zone, row.path, ticket.replaces, (head.version or 0) if head else 0)
 
     def _is_kept(self, edit: Overwritten) -> bool:
         """Whether the journal has this very text already, as an edit or as a version (one that was old on
         disk because a later one could not be laid out)."""
-        checksum = names.sha256(edit.data)
+        checksum = validation.sha256(edit.data)
         reverted = last_revert(self._journal, edit.zone, edit.path)
         kept = takewhile(lambda row: row.seq > reverted, edits(self._journal, edit.zone, edit.path))
         versions = self._journal.history(edit.zone, edit.path)
@@ -408,7 +408,7 @@ class Committer:
         content: str | None = None
         error = "outside_edit"
         try:
-            content = names.decoded(found.data)
+            content = validation.decoded(found.data)
         except (NotText, TooLarge) as refusal:
             error = refusal.code
         return Note(
@@ -420,7 +420,7 @@ class Committer:
             error=error,
             content=content,
             base=found.base,
-            sha256=names.sha256(found.data),
+            sha256=validation.sha256(found.data),
             size=len(found.data),
         )
 

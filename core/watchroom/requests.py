@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import InvalidAnswer
 from watchroom.model import Json, frozen_json
 
@@ -235,7 +235,7 @@ def arguments_of(text: str) -> Mapping[str, Json]:
     arguments = json.loads(text)
     if "\\u" in text:
         # Models write halves of characters, too.
-        arguments = json.loads(names.without_halves(json.dumps(arguments, ensure_ascii=False)))
+        arguments = json.loads(validation.without_halves(json.dumps(arguments, ensure_ascii=False)))
     return cast("Mapping[str, Json]", arguments)
 
 

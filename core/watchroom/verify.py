@@ -9,12 +9,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from watchroom import names
-from watchroom.disk import Parts
-from watchroom.journal import Damage, Journal
-from watchroom.model import SHARED, Row, Zone
-from watchroom.registry import Config, role_collision
-from watchroom.tree.layout import (
+from watchroom import validation
+from watchroom.checkout.layout import (
     CONFIG_PATH,
     history_line,
     history_place,
@@ -23,7 +19,11 @@ from watchroom.tree.layout import (
     oldest_kept,
     version_place,
 )
-from watchroom.tree.tree import whole_content
+from watchroom.checkout.tree import whole_content
+from watchroom.disk import Parts
+from watchroom.journal import Damage, Journal
+from watchroom.model import SHARED, Row, Zone
+from watchroom.registry import Config, role_collision
 from watchroom.zones import OutsideEdits, Store, TaskFiles
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def repair(
     }
     with store.committer.exclusively():
         for zone, path in sorted(wrong):
-            if not names.is_unicode(path):
+            if not validation.is_unicode(path):
                 continue
             try:
                 store.tree.lay_again(zone, path, current=_is_kept(store, zone, path))
@@ -136,7 +136,7 @@ def _is_kept(store: Store, zone: Zone, path: str) -> bool:
         return False
     if data is None:
         return True
-    checksum = names.sha256(data)
+    checksum = validation.sha256(data)
     head = store.journal.head(zone, path)
     if head is not None and head.sha256 == checksum:
         return True
@@ -199,7 +199,7 @@ def _file_breakage(store: Store, row: Row) -> Breakage | None:
         return "unreadable"
     if data is None:
         return "missing"
-    is_whole = names.sha256(data) == row.sha256 if row.sha256 else not data
+    is_whole = validation.sha256(data) == row.sha256 if row.sha256 else not data
     return None if is_whole else "differs"
 
 

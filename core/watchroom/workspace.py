@@ -8,17 +8,17 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from watchroom import names
+from watchroom import validation
+from watchroom.checkout.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, QUARANTINE, document_at
+from watchroom.checkout.tree import Tree, export
 from watchroom.committer import Committer, LockUse
 from watchroom.errors import Conflict, WorkspaceNotFound
 from watchroom.files import make_private
 from watchroom.journal import Journal, SqliteJournal
-from watchroom.mail import Mailroom
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Agent, Config, Registry, render, with_checked_agents
+from watchroom.row_dispatcher import RowDispatcher
 from watchroom.texts import Language
-from watchroom.tree.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, QUARANTINE, document_at
-from watchroom.tree.tree import Tree, export
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import (
     Attention,
@@ -83,8 +83,8 @@ class Workspace:
         self._commands_lock = Lock()
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
-        self.mailroom = Mailroom(self.journal, control, address)
-        self.subscribe(self.mailroom.wake)
+        self.dispatcher = RowDispatcher(self.journal, control, address)
+        self.subscribe(self.dispatcher.wake)
         self._realtime: RealtimeZone | None = None
         self._realtime_lock = Lock()
         self._buffers: Buffers | None = None
@@ -141,7 +141,7 @@ class Workspace:
         """Add agents, or change what is known of them. Raises `InvalidAgentId`, `ConfigInvalid`."""
         given = list(agents)
         for agent in given:
-            names.agent_id(agent.id)
+            validation.agent_id(agent.id)
         known = self.config.agents
         # An id alone registers an unknown agent; it does not take a known one's role away.
         new = [agent for agent in given if agent.id not in known or agent != Agent(agent.id)]
@@ -170,7 +170,7 @@ class Workspace:
 
     def tools_for_human(self, name: str, *, language: Language | None = None) -> Toolbox:
         """The toolbox of a person, who acts as ``human:NAME``."""
-        return self._toolbox(HUMAN_PREFIX + names.human_name(name), language)
+        return self._toolbox(HUMAN_PREFIX + validation.human_name(name), language)
 
     @property
     def registry(self) -> Registry:
@@ -184,7 +184,7 @@ class Workspace:
 
         with self._sessions_lock:
             if self._sessions is None:
-                self._sessions = Sessions(self.session_zone, self.requests, self.mailroom)
+                self._sessions = Sessions(self.session_zone, self.requests, self.dispatcher)
             return self._sessions
 
     @property
@@ -324,7 +324,7 @@ class Workspace:
         if self._is_closed:
             return
         self._is_closed = True
-        self.mailroom.close()
+        self.dispatcher.close()
         if self._sessions is not None:
             self._sessions.close()
         if self._commands is not None:

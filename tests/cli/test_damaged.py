@@ -12,9 +12,9 @@ from calls import ok, refused
 from cli.running import run
 from damage import break_text
 from watchroom import Agent, Workspace
+from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.journal import SqliteJournal
 from watchroom.model import Zone
-from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 
 NOT_UTF8 = b"\xffA\xed\xa0\x80"
 

@@ -15,7 +15,7 @@ import pytest
 from cli.running import Captured, as_typed, misuse, spawned
 from runtime.models.server import Exchange, serving
 from tasking import on_disk
-from watchroom import Workspace, names
+from watchroom import Workspace, validation
 from watchroom_tui.cli import OK, REFUSED, USAGE
 
 REQUIREMENT = "Build a calculator for the command line."
@@ -47,7 +47,7 @@ def checked(root: Path, folder: Path, task: str) -> None:
     assert is_delivered(folder)
     with Workspace.open(root, create=False) as workspace:
         assert workspace.verify() == []
-        found = {path: names.sha256(data) for path, data in on_disk(folder).items()}
+        found = {path: validation.sha256(data) for path, data in on_disk(folder).items()}
         assert kept_in_rows(workspace, task) == found
         assert workspace.tasks.find(task).status == "done"
 

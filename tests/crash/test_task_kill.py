@@ -14,7 +14,7 @@ import pytest
 from cli.running import as_typed
 from evidence import all_rows
 from tasking import on_disk
-from watchroom import Workspace, names
+from watchroom import Workspace, validation
 from watchroom.model import MESSAGE, SPAWN
 
 KILLS = 6
@@ -63,7 +63,7 @@ def test_a_team_that_is_killed_again_and_again_delivers(tmp_path: Path) -> None:
         assert max(said.values()) == 1, said
         heads = workspace.journal.heads("file", f"{task}/")
         kept = {head.path.partition("/")[2]: head.sha256 for head in heads if not head.deleted}
-        assert kept == {path: names.sha256(data) for path, data in on_disk(folder).items()}
+        assert kept == {path: validation.sha256(data) for path, data in on_disk(folder).items()}
         again = {head.path.partition("/")[2] for head in workspace.journal.heads("file") if head.version != 1}
         assert again == {"calculator/evaluate.py", "calculator/__init__.py"}, (
             "each was written twice on purpose"

@@ -18,7 +18,7 @@ from watchroom import Outcome, Row, Zone
 from watchroom.journal import RowFilter, SqliteJournal
 from watchroom.journal.sqlite import INLINE_BYTES
 from watchroom.model import UNCHECKED, Draft, Note, Write
-from watchroom.names import sha256
+from watchroom.validation import sha256
 
 ACTORS: Final = ("alice", "bob", "human:eve", "outside")
 TOOLS: Final = ("collab_write", "collab_read")

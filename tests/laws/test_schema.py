@@ -14,7 +14,7 @@ from watchroom.errors import JournalError, JournalTooNew
 from watchroom.journal import SqliteJournal, topics
 from watchroom.journal.schema import STEPS
 from watchroom.model import Draft, Note, Write, Zone
-from watchroom.names import sha256
+from watchroom.validation import sha256
 
 FILL_THE_DISK = """
 import resource, signal, sys

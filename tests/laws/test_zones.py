@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from watchroom import Toolbox, Workspace
-from watchroom.names import sha256
+from watchroom.validation import sha256
 
 AGENTS: Final = ("alice", "bob", "charlie")
 FILENAMES: Final = ("a.md", "folder/深.md")

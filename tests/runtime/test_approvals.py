@@ -14,7 +14,7 @@ from runtime.scripted import at_work, say, until
 from runtime.weather import Model, call, calling, offered
 from runtime.working import SAYS, asked_in, results
 from watchroom import Agent, Json, Toolbox, Workspace
-from watchroom.cause import guarded_by
+from watchroom.call_context import guarded_by
 from watchroom.errors import ApprovalOutdated
 from watchroom.model import UNCHECKED, Write
 from watchroom.projections import Asked

@@ -12,7 +12,6 @@ from runtime.weather import Model, call, calling
 from watchroom import Row
 from watchroom.errors import JournalBusy, NotWaiting
 from watchroom.journal import SqliteJournal
-from watchroom.mail import Mailroom
 from watchroom.model import Note
 from watchroom.requests import (
     Answer,
@@ -24,6 +23,7 @@ from watchroom.requests import (
     subject,
     summary_of,
 )
+from watchroom.row_dispatcher import RowDispatcher
 from watchroom.runtime import AgentRuntime, CallLlm, UserMessage
 from watchroom.runtime.answering import answered
 from watchroom.runtime.record import state_after, step_record
@@ -130,7 +130,7 @@ def test_mail_comes_although_the_journal_could_not_be_read_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     journal = Unreadable(tmp_path / "journal.db")
-    mailroom = Mailroom(journal, str(tmp_path), lambda row: row.path)
+    dispatcher = RowDispatcher(journal, str(tmp_path), lambda row: row.path)
     came = Event()
     taken: list[str] = []
 
@@ -139,12 +139,12 @@ def test_mail_comes_although_the_journal_could_not_be_read_once(
         came.set()
 
     try:
-        mailroom.subscribe(("alice",), take)
+        dispatcher.subscribe(("alice",), take)
         journal.append([Note("human:dana", "send_message", "session", "alice", message="Hello")])
         while not came.wait(0.01):
-            mailroom.wake()
+            dispatcher.wake()
     finally:
-        mailroom.close()
+        dispatcher.close()
         journal.close()
     assert taken == ["Hello"]
     assert "mail could not be delivered" in caplog.text
@@ -152,17 +152,17 @@ def test_mail_comes_although_the_journal_could_not_be_read_once(
 
 def test_who_has_left_gets_no_mail(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "journal.db")
-    mailroom = Mailroom(journal, str(tmp_path), lambda row: row.path)
+    dispatcher = RowDispatcher(journal, str(tmp_path), lambda row: row.path)
     left: list[Row] = []
     came = Event()
     try:
-        end = mailroom.subscribe(("alice", "alice/s1"), left.append)
-        mailroom.subscribe(("alice",), lambda row: came.set())
+        end = dispatcher.subscribe(("alice", "alice/s1"), left.append)
+        dispatcher.subscribe(("alice",), lambda row: came.set())
         end()
         journal.append([Note("human:dana", "send_message", "session", "alice")])
-        mailroom.wake()
+        dispatcher.wake()
         assert came.wait(20)
     finally:
-        mailroom.close()
+        dispatcher.close()
         journal.close()
     assert left == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from calls import ok, refused
 from watchroom import Json, Toolbox, Workspace
-from watchroom.cause import on_behalf_of
+from watchroom.call_context import on_behalf_of
 from watchroom.debug_log import CATEGORIES, category_logger
 from watchroom.model import Note
 from watchroom.texts import LANGUAGES, Language

@@ -13,10 +13,10 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widget import Widget
 from watchroom import Row, Workspace
+from watchroom.checkout.layout import CONTROL
 from watchroom.journal import Journal
 from watchroom.projections import Model
 from watchroom.texts import Language
-from watchroom.tree.layout import CONTROL
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.screens.room import Room
 from watchroom_tui.widgets.line_list import LineList

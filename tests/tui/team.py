@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from calls import ok, refused
 from tui.driving import Desk
 from watchroom import Toolbox, Workspace
+from watchroom.checkout.layout import CONTROL
 from watchroom.locks import ProcessLock
-from watchroom.tree.layout import CONTROL
 from watchroom_tui.merge_in_hand import MergeInHand
 from watchroom_tui.screens.merge import MergeScreen
 

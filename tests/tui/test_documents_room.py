@@ -12,8 +12,8 @@ from documents import count, create, edit, get, put, tag
 from textual.geometry import Offset
 from tui.driving import Desk, dashboard, past
 from watchroom import Row, Toolbox, Workspace
+from watchroom.checkout.tail import Tail
 from watchroom.model import Zone
-from watchroom.tree.tail import Tail
 from watchroom_tui.document_pane import SLOWEST
 from watchroom_tui.widgets.document_view import DocumentView
 from watchroom_tui.widgets.scrubber import Scrubber

@@ -10,7 +10,7 @@ from calls import ok
 from tui.driving import MIDDLE, Desk
 from tui.team import has_opened_merge
 from watchroom import Toolbox, Workspace
-from watchroom.tree.layout import CONTROL
+from watchroom.checkout.layout import CONTROL
 from watchroom_tui.app import WatchroomApp
 
 

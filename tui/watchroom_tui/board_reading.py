@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.errors import ConfigInvalid
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.registry import Config, parse
-from watchroom.tree.layout import CONFIG_PATH
 from watchroom_whiteboards import Board
 from watchroom_whiteboards.templates import template
 

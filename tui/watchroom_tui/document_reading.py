@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from watchroom.checkout.tail import ZONE, Tail, object_in
 from watchroom.crdt.picture import Picture, picture_of
 from watchroom.crdt.timeline import Timeline
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
 from watchroom.texts import Catalogue
-from watchroom.tree.tail import ZONE, Tail, object_in
 
 from watchroom_tui.document_drawing import DocumentDrawing
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final
 
+from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.journal import Journal
 from watchroom.projections import Fold, Model
-from watchroom.tree.layout import CONFIG_PATH
 from watchroom.wake import BACKSTOP_SECONDS, Waker, waker
 
 FRAME_SECONDS: Final = 0.05

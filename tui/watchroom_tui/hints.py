@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
-from watchroom.names import GLOBAL_BOARD
-from watchroom.tree.layout import CONFIG_PATH, CONTROL, place
+from watchroom.checkout.layout import CONFIG_PATH, CONTROL, place
+from watchroom.validation import GLOBAL_BOARD
 
 if TYPE_CHECKING:
     from watchroom import Workspace

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
-from watchroom.names import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, board_name
+from watchroom.checkout.layout import place
 from watchroom.registry import Agent, Config, board_owner
-from watchroom.tree.layout import place
+from watchroom.validation import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, board_name
 
 BoardKind: TypeAlias = Literal["global", "top", "mid", "bottom"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import InvalidName
 from watchroom.model import HUMAN_PREFIX, Row, Write
 from watchroom.registry import Registry
@@ -136,7 +136,7 @@ class Whiteboards:
         """Replace a board's text. ``expected`` 0: nothing was written yet; `UNCHECKED`: whatever is there.
         Raises `Conflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`."""
         board = self._allowed("write", actor, name)
-        names.text(content)
+        validation.text(content)
         draft = Write(actor, tool, "board", board.name, content, message, expected)
         return self._zone.write(actor, board.name, lambda current: draft, wait=wait)
 
@@ -154,7 +154,7 @@ class Whiteboards:
         needs the right to write. Never a conflict: it goes to the board as it is then. Raises
         `SectionNotFound`, `SectionAmbiguous`, `InvalidSection` and what `write` raises but `Conflict`."""
         board = self._allowed("append" if section is None else "write", actor, name)
-        names.text(content)
+        validation.text(content)
         if section is None:
             sections.check_entry(board.name, content)
         message = _first_line(content)
@@ -193,7 +193,7 @@ class Whiteboards:
         starts from whatever it saw, -1 any. Raises what `append` does to a section, and
         `Conflict`."""
         board = self._allowed("write", actor, name)
-        names.text(content)
+        validation.text(content)
 
         def last_saw(path: str) -> int:
             if expected is not None:
@@ -307,4 +307,4 @@ def _version(current: FileVersion | None) -> int:
 
 def _first_line(content: str) -> str:
     line = content.strip().partition("\n")[0].strip()
-    return names.storable(line, _MESSAGE)
+    return validation.storable(line, _MESSAGE)

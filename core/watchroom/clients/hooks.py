@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
-from watchroom import names
+from watchroom import validation
+from watchroom.checkout.layout import CONTROL, ROOTS, path_at, split_handoff
 from watchroom.disk import Parts
 from watchroom.journal import Journal
 from watchroom.model import MESSAGE, Json, Row, Zone
 from watchroom.texts import Language, catalogue
-from watchroom.tree.layout import CONTROL, ROOTS, path_at, split_handoff
 from watchroom.zones.news import News
 
 BEFORE: Final = "PreToolUse"
@@ -65,7 +65,7 @@ def denied(root: str, agent: str, event: Mapping[str, Json], language: Language)
     for written in _written(event):
         cwd = event.get("cwd")
         # What no file can be called, clients replace in ways of their own; where it would lie is the same.
-        given = names.without_halves(written).replace("\0", "\ufffd")
+        given = validation.without_halves(written).replace("\0", "\ufffd")
         path = os.path.join(cwd if isinstance(cwd, str) else os.getcwd(), os.path.expanduser(given))
         # Clients differ in whether they take ".." out of a path before they follow its links.
         for meant in (path, os.path.normpath(path)):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
 from watchroom.editing.buffer import Change, ContentChanged
 from watchroom.editing.nearest import differs_in_line_ends, nearest
 from watchroom.editing.response import (
@@ -49,7 +49,7 @@ class TextEditor:
         clock: Callable[[], int] = time.time_ns,
         version: int = 1,
     ) -> None:
-        self._bytes = len(names.text(content))
+        self._bytes = len(validation.text(content))
         self._text = content
         self._version = version
         self._words = Wording(name, language)
@@ -202,7 +202,7 @@ class TextEditor:
     def _problem_with(self, text: str, *, whole: bool = False) -> str:
         """Why the text cannot be taken, empty if it can."""
         try:
-            names.text(text)
+            validation.text(text)
         except TooLarge:
             return "too_large"
         except NotText:

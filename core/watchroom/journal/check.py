@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 
-from watchroom import names
+from watchroom import validation
 from watchroom.journal.protocol import Damage
 
 
@@ -66,5 +66,5 @@ def _wrong_contents(reader: sqlite3.Connection) -> Iterator[Damage]:
         if content is None:
             if version is not None:
                 yield Damage(f"{of}: its content is missing", zone, path, version)
-        elif names.sha256(content) != expected:
+        elif validation.sha256(content) != expected:
             yield Damage(f"{of}: its content does not match its checksum", zone, path, version)

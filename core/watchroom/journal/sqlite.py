@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import JournalBusy, JournalDamaged, JournalError
 from watchroom.journal.damage import decode_content, decode_damaged, despite_damage
 from watchroom.journal.protocol import Damage, RowFilter
@@ -166,7 +166,7 @@ class SqliteJournal:
             outcome=outcome,
             error=error,
             message=draft.message,
-            sha256=None if data is None else names.sha256(data),
+            sha256=None if data is None else validation.sha256(data),
             size=None if data is None else len(data),
             detail_json=detail,
         )
@@ -386,7 +386,7 @@ def _note_row(draft: Note, seq: int, now: int, detail: str) -> Row:
         outcome=draft.outcome,
         error=draft.error,
         message=draft.message,
-        sha256=draft.sha256 if data is None else names.sha256(data),
+        sha256=draft.sha256 if data is None else validation.sha256(data),
         size=draft.size if data is None else len(data),
         detail_json=detail,
     )

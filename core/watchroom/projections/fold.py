@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from watchroom.checkout.layout import split_handoff
 from watchroom.errors import ConfigInvalid, JournalDamaged
 from watchroom.model import OUTSIDE, Outcome, Row, is_step
 from watchroom.projections.buffers import Buffers
@@ -24,7 +25,6 @@ from watchroom.projections.needs import Needs
 from watchroom.projections.sessions import Asked, Requests, Sessions
 from watchroom.projections.society import Society
 from watchroom.registry import parse
-from watchroom.tree.layout import split_handoff
 
 RECENT: Final = 400
 """How many of the newest rows the model carries."""

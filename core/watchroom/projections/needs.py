@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from watchroom.checkout.layout import split_handoff
 from watchroom.model import HUMAN_PREFIX, MESSAGE, OUTSIDE, SEEN, SHARED, UNCHECKED, USER, Row
 from watchroom.projections.conflicts import Conflict
 from watchroom.projections.model import URGENCY, Need, NeedKind
 from watchroom.projections.sessions import Asked
-from watchroom.tree.layout import split_handoff
 
 STOPPED: Final = '"status": "error"'
 """In the detail of a step. Looked for as text: there are many steps, and few fail."""

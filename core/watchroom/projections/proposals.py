@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from watchroom import names
+from watchroom import validation
+from watchroom.checkout.layout import handoff_path
 from watchroom.errors import InvalidName, JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.registry import Registry
 from watchroom.sandbox.files import task_path
-from watchroom.tree.layout import handoff_path
 from watchroom.zones.buffers.record import ZONE, record_of, text_of
 
 _FLUSH: Final = "_flush"
@@ -42,8 +42,8 @@ class Proposal(NamedTuple):
         """The same for two calls only if they would put the same text in place of the same version."""
         head = self.head
         replaced = [head.version, head.sha256] if head else None
-        facts = [self.zone, self.path, replaced, names.sha256(self.text)]
-        return names.sha256(json.dumps(facts).encode())
+        facts = [self.zone, self.path, replaced, validation.sha256(self.text)]
+        return validation.sha256(json.dumps(facts).encode())
 
     @property
     def is_stale(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
 from watchroom.model import Json, Row
 from watchroom.requests import AskedCall, call_line, summary_of
 from watchroom.runtime.events import (
@@ -30,7 +30,7 @@ def message_of(before: AgentState, result: StepResult) -> str:
     for event in reversed(result.events):
         text = _said(before, result.new_state, event)
         if text:
-            return names.storable(text.strip().split("\n", 1)[0], _LONGEST)
+            return validation.storable(text.strip().split("\n", 1)[0], _LONGEST)
     return ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import ToolFailed, WatchroomError
 from watchroom.runtime.events import ErrorInfo, Event, Failed
 from watchroom.runtime.state import AgentState, StepResult
@@ -39,4 +39,4 @@ def tool_error(tool: str, error: BaseException) -> WatchroomError:
 
 
 def _reason(error: BaseException) -> str:
-    return names.storable(f"{type(error).__name__}: {error}", _MOST_REASON)
+    return validation.storable(f"{type(error).__name__}: {error}", _MOST_REASON)

@@ -10,7 +10,7 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import InvalidInstruction
 from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, RuntimeConfig, WithExecutors
 from watchroom.runtime.errors import LimitReached
@@ -115,7 +115,7 @@ class AgentRuntime:
             raise InvalidInstruction(problem=f"{type(instruction).__name__} is not an instruction")
         executor = self.executors.get(kind)
         if executor is None:
-            raise InvalidInstruction(problem=f"{names.storable(kind, 100)}: {', '.join(self.executors)}")
+            raise InvalidInstruction(problem=f"{validation.storable(kind, 100)}: {', '.join(self.executors)}")
         return executor
 
     def _limit_reached(self, state: AgentState) -> LimitReached | None:

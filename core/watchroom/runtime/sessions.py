@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from watchroom import names
-from watchroom.mail import Mailroom
+from watchroom import validation
 from watchroom.model import Row, SessionStatus
+from watchroom.row_dispatcher import RowDispatcher
 from watchroom.runtime.agent import Agent, RuntimeConfig
 from watchroom.runtime.describing import detail_of, heard_in
 from watchroom.runtime.messages import AssistantMessage, Message
@@ -42,10 +42,10 @@ class SessionHead(NamedTuple):
 class Sessions:
     """Made by `Workspace`. Looking may be done from any thread; sessions run on an event loop."""
 
-    def __init__(self, zone: SessionZone, requests: Requests, mailroom: Mailroom) -> None:
+    def __init__(self, zone: SessionZone, requests: Requests, dispatcher: RowDispatcher) -> None:
         self._zone = zone
         self._requests = requests
-        self._mailroom = mailroom
+        self._dispatcher = dispatcher
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="watchroom-session")
 
     @asynccontextmanager
@@ -64,7 +64,7 @@ class Sessions:
         Raises `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionExists`, and as
         `create_initial_state` does.
         """
-        number = new_session_id() if session_id is None else names.session_id(session_id)
+        number = new_session_id() if session_id is None else validation.session_id(session_id)
         state = create_initial_state(session_id=number, messages=messages, metadata=metadata)
         said = next((message.content for message in state.messages if message.role == "user"), "")
         first = said.strip().split("\n", 1)[0][:200]
@@ -75,7 +75,7 @@ class Sessions:
     def _begin(self, agent_id: str, state: AgentState, title: str) -> Row:
         """The first row. What was said to the agent since its last session was done, or since it was made,
         is for this one."""
-        last = self._zone.newest_step(names.agent_id(agent_id))
+        last = self._zone.newest_step(validation.agent_id(agent_id))
         heard = self._zone.heard_from(agent_id) if last is None else None
         if last is not None and status_in(last) == "done":
             heard = heard_in(last)[0]
@@ -141,11 +141,11 @@ class Sessions:
         loop = asyncio.get_running_loop()
 
         def take(row: Row) -> None:
-            # The mailroom may still be busy with what was said before this session began.
+            # The dispatcher may still be busy with what was said before this session began.
             if session.is_meant(row):
                 call_on(loop, partial(session.takes, self._zone.recorded(row)))
 
-        end = self._mailroom.subscribe((agent_id, path), take)
+        end = self._dispatcher.subscribe((agent_id, path), take)
         try:
             # What was said before somebody listened.
             for mail in await finished(self._threads, self._zone.steering, path, heard_in(last)[0]):
@@ -167,7 +167,7 @@ def new_session_id() -> str:
 
 
 def _path(agent_id: str, session_id: str) -> str:
-    return session_path(names.agent_id(agent_id), names.session_id(session_id))
+    return session_path(validation.agent_id(agent_id), validation.session_id(session_id))
 
 
 def _replayed(rows: Sequence[Recorded]) -> tuple[AgentState, int]:

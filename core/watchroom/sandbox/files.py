@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from watchroom import names
+from watchroom import validation
 from watchroom.disk import MAX_DEPTH, FileStamp, Folder, Found, Inspected, Parts
 from watchroom.errors import NotFound, NotText
 from watchroom.files import NotAFile
@@ -62,12 +62,12 @@ def task_path(given: str) -> str:
     `PathTraversalBlocked` for whatever holds ``..`` or begins like an absolute path (spec 2, property 1),
     `InvalidPath` for other rules of names."""
     if ".." in given:
-        raise PathTraversalBlocked(given=names.storable(given, 120), rule="dot_part")
+        raise PathTraversalBlocked(given=validation.storable(given, 120), rule="dot_part")
     if given.startswith(("/", "\\", "~")) or _DRIVE.match(given):
-        raise PathTraversalBlocked(given=names.storable(given, 120), rule="absolute")
+        raise PathTraversalBlocked(given=validation.storable(given, 120), rule="absolute")
     while given.startswith("./"):
         given = given[2:]
-    return names.relative_path(given)
+    return validation.relative_path(given)
 
 
 class TaskFolder:
@@ -121,7 +121,7 @@ class TaskFolder:
         data = self.data(path, MAX_TEXT_BYTES)
         if data is None:
             raise NotFound(path=path, zone=self.path)
-        return names.decoded(data)
+        return validation.decoded(data)
 
     def write(self, path: str, data: bytes) -> None:
         """Put a file there whole, making folders as needed. Raises what `data` raises."""
@@ -169,7 +169,7 @@ class TaskFolder:
             changed = max(changed, entry.changed)
         if closed:
             raise FolderDenied(
-                path=names.storable("/".join(closed[0]), 200), reason=os.strerror(errno.EACCES)
+                path=validation.storable("/".join(closed[0]), 200), reason=os.strerror(errno.EACCES)
             )
         return Info(files, folders, size, changed, not deeper and files + folders < most)
 
@@ -179,11 +179,11 @@ class TaskFolder:
         beyond: list[Parts] = []
         files: list[tuple[Parts, Found]] = []
         count = allocated = 0
-        walked = self._walk(closed, beyond, most, names.MAX_PATH_PARTS, histories=False)
+        walked = self._walk(closed, beyond, most, validation.MAX_PATH_PARTS, histories=False)
         for parts, entry in islice(walked, most):
             count += 1
             allocated += entry.allocated
-            if len(os.fsencode("/".join(parts))) > names.MAX_PATH_BYTES:
+            if len(os.fsencode("/".join(parts))) > validation.MAX_PATH_BYTES:
                 beyond.append(parts)
             elif entry.kind == "file":
                 files.append((parts, entry))
@@ -229,7 +229,7 @@ class TaskFolder:
         try:
             yield
         except PermissionError as error:
-            raise FolderDenied(path=names.storable(path, 200), reason=error.strerror or "") from error
+            raise FolderDenied(path=validation.storable(path, 200), reason=error.strerror or "") from error
 
 
 def _opened(path: str) -> Folder:

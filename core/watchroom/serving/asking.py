@@ -134,7 +134,7 @@ class Asking:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(called.set)
 
-        end = self._place.mailroom.subscribe((path.rpartition("/")[0],), wake)
+        end = self._place.dispatcher.subscribe((path.rpartition("/")[0],), wake)
         asking = None
         if elicits and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             asking = asyncio.create_task(self._elicit(context, toolbox, asked, path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from watchroom.journal import Journal
-from watchroom.mail import Mailroom
+from watchroom.row_dispatcher import RowDispatcher
 from watchroom.toolbox import Toolbox
 from watchroom.zones import Requests
 from watchroom.zones.tokens import Tokens
@@ -21,7 +21,7 @@ class Place(Protocol):
     def requests(self) -> Requests: ...
 
     @property
-    def mailroom(self) -> Mailroom: ...
+    def dispatcher(self) -> RowDispatcher: ...
 
     @property
     def access(self) -> Tokens: ...

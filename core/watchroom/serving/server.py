@@ -14,7 +14,7 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import ApprovalOutdated, InvalidArguments
 from watchroom.runtime.threads import in_own_thread
 from watchroom.serving.asking import Asking
@@ -96,7 +96,7 @@ async def _called(
 ) -> types.CallToolResult | types.InputRequiredResult:
     problem = unreadable(params.arguments or {})
     if problem is not None:
-        error = InvalidArguments(tool=names.storable(params.name, 100), problems=problem)
+        error = InvalidArguments(tool=validation.storable(params.name, 100), problems=problem)
         return call_result(await in_own_thread(toolbox.refuse, params.name, {}, error))
     if not await in_own_thread(asking.wants, toolbox, params.name):
         return call_result(

@@ -25,7 +25,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from watchroom import names
+from watchroom import validation
 from watchroom.model import Json
 from watchroom.requests import MAX_NESTING
 from watchroom.texts import Catalogue
@@ -93,7 +93,7 @@ class AnsweredReads:
     async def _answered(self, error: ValidationError) -> SessionMessage | None:
         """The message to go on with in place of what could not be read; None where that was answered."""
         first, *others = error.errors(include_url=False, include_context=False)
-        line, reason = first["input"], names.storable(first["msg"], _LONGEST)
+        line, reason = first["input"], validation.storable(first["msg"], _LONGEST)
         if first["type"] != "json_invalid":
             # Of the kinds of messages that it could have been, one lacks something of the whole.
             known = (_id_of(each["input"]) for each in (first, *others))
@@ -130,7 +130,7 @@ class AnsweredReads:
         if _cut(line) != line:
             return self._texts("arguments.too_deep", most=MAX_NESTING)
         text = json.dumps(outline, ensure_ascii=False)
-        if not names.is_unicode(text):
+        if not validation.is_unicode(text):
             return self._texts("arguments.string_unicode")
         return self._texts("arguments.not_json", problem=reason)
 
@@ -143,7 +143,7 @@ def _id_of(message: object) -> RequestId | None:
     """The id by which a request is answered, if it has one that can be sent back."""
     found = message.get("id") if isinstance(message, dict) else None
     if isinstance(found, str):
-        return found if names.is_unicode(found) else None
+        return found if validation.is_unicode(found) else None
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
@@ -163,7 +163,7 @@ def _number(digits: str) -> int | None:
 
 def _whole(message: Json) -> str:
     """The message as JSON that everybody can read."""
-    return names.without_halves(json.dumps(message, ensure_ascii=False))
+    return validation.without_halves(json.dumps(message, ensure_ascii=False))
 
 
 def _cut(line: str) -> str:

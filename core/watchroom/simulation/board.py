@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from watchroom.model import Json
-from watchroom.simulation.desk import STORY_TEAM, Desk
+from watchroom.simulation.desk import STORY_TEAM, AgentContext
 from watchroom.simulation.sheet import Line, Section, Sheet, board
 from watchroom.simulation.steps import Call, Result, Script, number_in, succeeded, text_in
 
@@ -33,19 +33,19 @@ _NUMBER: Final = re.compile(r"(?<![\d:.,])\d{1,3}(?![\d:.,])")
 _SPREAD: Final = 9
 _TRIES: Final = 30
 
-_Act: TypeAlias = Callable[[Desk, Sheet], Script[None]]
+_Act: TypeAlias = Callable[[AgentContext, Sheet], Script[None]]
 
 
-def goes_first(desk: Desk) -> bool:
+def goes_first(desk: AgentContext) -> bool:
     """Whether this agent goes to the board at once: the first of the team who is not busy at first."""
     return desk.me == min(_members(desk), key=STORY_TEAM.__contains__)
 
 
-def _members(desk: Desk) -> list[str]:
+def _members(desk: AgentContext) -> list[str]:
     return [agent for agent in MEMBERS if agent in (desk.me, *desk.others)]
 
 
-def visit(desk: Desk) -> Script[None]:
+def visit(desk: AgentContext) -> Script[None]:
     """Go to the board and write on it; stay while others write on it too."""
     sheet = yield from _open(desk)
     if sheet is None:
@@ -61,13 +61,13 @@ def visit(desk: Desk) -> Script[None]:
         yield from _act(desk, sheet, _write_on)
 
 
-def _act(desk: Desk, sheet: Sheet, act: _Act) -> Script[None]:
+def _act(desk: AgentContext, sheet: Sheet, act: _Act) -> Script[None]:
     if sheet.is_behind:
         yield from _read_again(desk, sheet)
     yield from act(desk, sheet)
 
 
-def _open(desk: Desk) -> Script[Sheet | None]:
+def _open(desk: AgentContext) -> Script[Sheet | None]:
     """Look at the board; whoever finds none sets it up."""
     found = yield from _look(desk)
     if found.get("error") == "document_not_found":
@@ -79,25 +79,25 @@ def _open(desk: Desk) -> Script[Sheet | None]:
     return Sheet(snapshot, number_in(found, "version")) if isinstance(snapshot, Mapping) else None
 
 
-def _look(desk: Desk) -> Script[Result]:
+def _look(desk: AgentContext) -> Script[Result]:
     return (yield from desk.call("realtime_get_document_snapshot", doc_id=board().id))
 
 
-def _set_up(desk: Desk) -> Script[None]:
+def _set_up(desk: AgentContext) -> Script[None]:
     sheet = Sheet({}, 1)
     headings = "\n\n".join(section.heading for section in board().sections)
     yield from _put(desk, sheet, 0, f"{headings}\n")
     yield from _name(desk, sheet)
 
 
-def _read_again(desk: Desk, sheet: Sheet) -> Script[None]:
+def _read_again(desk: AgentContext, sheet: Sheet) -> Script[None]:
     found = yield from desk.call("realtime_get_field", doc_id=board().id, field_name="notes")
     sheet.notes = text_in(found, "value")
     sheet.version = max(sheet.version, number_in(found, "version"))
     sheet.is_behind = False
 
 
-def _next_act(desk: Desk, sheet: Sheet) -> _Act:
+def _next_act(desk: AgentContext, sheet: Sheet) -> _Act:
     acts: list[tuple[_Act, float]] = [(_correct, 14), (_claim, 10), (_name, 2)]
     if not sheet.rest:
         acts.append((_begin_line, 40))
@@ -110,7 +110,7 @@ def _next_act(desk: Desk, sheet: Sheet) -> _Act:
     return desk.rng.choices([act for act, _ in acts], [weight for _, weight in acts])[0]
 
 
-def _begin_line(desk: Desk, sheet: Sheet) -> Script[None]:
+def _begin_line(desk: AgentContext, sheet: Sheet) -> Script[None]:
     """Begin a line in a section; where that is full, take out the oldest of one's own first."""
     sections = [section for section in board().sections if (section.language == "zh") == desk.writes_chinese]
     section = desk.rng.choice(sections)
@@ -129,7 +129,7 @@ def _begin_line(desk: Desk, sheet: Sheet) -> Script[None]:
         sheet.line, sheet.rest = begin, tuple(rest)
 
 
-def _line_of_ones_own(desk: Desk, sheet: Sheet, section: Section) -> list[str]:
+def _line_of_ones_own(desk: AgentContext, sheet: Sheet, section: Section) -> list[str]:
     """The parts of a line that nobody else begins with the same words: its writer finds it again by them."""
     members = _members(desk)
     for _ in range(_TRIES):
@@ -140,7 +140,7 @@ def _line_of_ones_own(desk: Desk, sheet: Sheet, section: Section) -> list[str]:
     return [""]
 
 
-def _write_on(desk: Desk, sheet: Sheet) -> Script[None]:
+def _write_on(desk: AgentContext, sheet: Sheet) -> Script[None]:
     """Add the next part to the line that was begun; if somebody changed it meanwhile, it is theirs."""
     line, (part, *rest) = sheet.unfinished(), sheet.rest
     sheet.rest = tuple(rest) if line else ()
@@ -149,7 +149,7 @@ def _write_on(desk: Desk, sheet: Sheet) -> Script[None]:
         yield from _put(desk, sheet, line.end, part)
 
 
-def _correct(desk: Desk, sheet: Sheet) -> Script[None]:
+def _correct(desk: AgentContext, sheet: Sheet) -> Script[None]:
     """Put another number in the place of one, whoever wrote it."""
     numbers = [
         number
@@ -164,17 +164,17 @@ def _correct(desk: Desk, sheet: Sheet) -> Script[None]:
     yield from _replace(desk, sheet, number.start(), number.end(), str(max(2, better)))
 
 
-def _editable(desk: Desk, lines: Sequence[Line]) -> Iterator[Line]:
+def _editable(desk: AgentContext, lines: Sequence[Line]) -> Iterator[Line]:
     """The finished lines that nobody but this agent changes, oldest first."""
     members = _members(desk)
     return (line for line in lines if line.is_finished and line.editor(members) == desk.me)
 
 
-def _put(desk: Desk, sheet: Sheet, position: int, text: str) -> Script[None]:
+def _put(desk: AgentContext, sheet: Sheet, position: int, text: str) -> Script[None]:
     yield from _edit(desk, sheet, "insert", (position, position), text, {"position": position, "text": text})
 
 
-def _replace(desk: Desk, sheet: Sheet, start: int, stop: int, text: str) -> Script[None]:
+def _replace(desk: AgentContext, sheet: Sheet, start: int, stop: int, text: str) -> Script[None]:
     given: dict[str, Json] = {"from": start, "to": stop}
     if text:
         yield from _edit(desk, sheet, "replace", (start, stop), text, {**given, "text": text})
@@ -183,7 +183,12 @@ def _replace(desk: Desk, sheet: Sheet, start: int, stop: int, text: str) -> Scri
 
 
 def _edit(
-    desk: Desk, sheet: Sheet, operation: str, where: tuple[int, int], text: str, given: dict[str, Json]
+    desk: AgentContext,
+    sheet: Sheet,
+    operation: str,
+    where: tuple[int, int],
+    text: str,
+    given: dict[str, Json],
 ) -> Script[None]:
     result = yield from _change(
         desk, sheet, "realtime_edit_text", field_name="notes", operation=operation, args=given
@@ -192,7 +197,7 @@ def _edit(
         sheet.notes = sheet.notes[: where[0]] + text + sheet.notes[where[1] :]
 
 
-def _change(desk: Desk, sheet: Sheet, tool: str, **arguments: Json) -> Script[Result]:
+def _change(desk: AgentContext, sheet: Sheet, tool: str, **arguments: Json) -> Script[Result]:
     yield desk.rhythm.pause()
     result = yield Call(tool, {"doc_id": board().id, **arguments})
     if succeeded(result):
@@ -200,14 +205,14 @@ def _change(desk: Desk, sheet: Sheet, tool: str, **arguments: Json) -> Script[Re
     return result
 
 
-def _add_task(desk: Desk, sheet: Sheet) -> Script[None]:
+def _add_task(desk: AgentContext, sheet: Sheet) -> Script[None]:
     filling = desk.author.filling()
     task = filling.one_of(board().tasks_zh) if desk.writes_chinese else filling("{task}")
     yield from _change(desk, sheet, "realtime_edit_set", field_name="tasks", operation="add", element=task)
     sheet.tasks.add(task)
 
 
-def _finish_task(desk: Desk, sheet: Sheet) -> Script[None]:
+def _finish_task(desk: AgentContext, sheet: Sheet) -> Script[None]:
     """Take a task off the board, and count it."""
     task = desk.rng.choice(sorted(sheet.tasks))
     sheet.tasks.discard(task)
@@ -215,7 +220,7 @@ def _finish_task(desk: Desk, sheet: Sheet) -> Script[None]:
     yield from _change(desk, sheet, "realtime_edit_counter", field_name="done", operation="increment")
 
 
-def _claim(desk: Desk, sheet: Sheet) -> Script[None]:
+def _claim(desk: AgentContext, sheet: Sheet) -> Script[None]:
     """Take over an area, of somebody else or of nobody."""
     areas = board().areas_zh if desk.writes_chinese else board().areas
     area = desk.rng.choice([each for each in areas if sheet.owners.get(each) != desk.me] or areas)
@@ -223,14 +228,14 @@ def _claim(desk: Desk, sheet: Sheet) -> Script[None]:
     yield from _change(desk, sheet, "realtime_set_field", field_name="owners", key=area, value=desk.me)
 
 
-def _release(desk: Desk, sheet: Sheet) -> Script[None]:
+def _release(desk: AgentContext, sheet: Sheet) -> Script[None]:
     """Give an area back."""
     area = desk.rng.choice(sorted(area for area, who in sheet.owners.items() if who == desk.me))
     del sheet.owners[area]
     yield from _change(desk, sheet, "realtime_set_field", field_name="owners", key=area, remove=True)
 
 
-def _name(desk: Desk, sheet: Sheet) -> Script[None]:
+def _name(desk: AgentContext, sheet: Sheet) -> Script[None]:
     """Give the board another title."""
     title = desk.author.filling().one_of(board().titles)
     if title != sheet.title:

@@ -47,7 +47,7 @@ class Rhythm:
         return Pause(self._rng.uniform(*(_QUIET if mood > 0.7 else self._range)))
 
 
-class Desk:
+class AgentContext:
     """One agent's state. Only its own script touches it."""
 
     def __init__(self, agent: Agent, team: Sequence[Agent], seed: int) -> None:

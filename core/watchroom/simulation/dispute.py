@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchroom.simulation import shared
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.growing import Change
 from watchroom.simulation.steps import GaveUp, Pause, Script, Task, entries_in, number_in, text_in
 from watchroom.simulation.story import Piece, piece
@@ -21,14 +21,14 @@ _LOOKS_A_TASK: Final = 8
 _BRISK_STEPS: Final = 10
 
 
-def dispute(desk: Desk) -> Script[None]:
+def dispute(desk: AgentContext) -> Script[None]:
     """The agent's part in it, if it has one and the scene was not played in this workspace before."""
     parts = {"analyst": _announce, "writer": _rewrite}
     if desk.role in parts and desk.me == desk.role:
         yield from parts[desk.me](desk)
 
 
-def _announce(desk: Desk) -> Script[None]:
+def _announce(desk: AgentContext) -> Script[None]:
     """Write the announcement, and change it once more from the first version, whatever came between."""
     draft, mine = piece("announcement"), piece("announcement_analyst")
     path = draft.filename
@@ -50,7 +50,7 @@ def _announce(desk: Desk) -> Script[None]:
         yield GaveUp(path)
 
 
-def _rewrite(desk: Desk) -> Script[None]:
+def _rewrite(desk: AgentContext) -> Script[None]:
     """Change the announcement as soon as it is there."""
     mine = piece("announcement_writer")
     path = piece("announcement").filename
@@ -64,7 +64,7 @@ def _rewrite(desk: Desk) -> Script[None]:
         yield from shared.commit(desk, path, text, Change(_changed(text, mine), mine.message), 1)
 
 
-def _await_version(desk: Desk, path: str, wanted: int) -> Script[bool]:
+def _await_version(desk: AgentContext, path: str, wanted: int) -> Script[bool]:
     for look in range(1, _PATIENCE + 1):
         if (yield from _version(desk, path)) >= wanted:
             return True
@@ -74,7 +74,7 @@ def _await_version(desk: Desk, path: str, wanted: int) -> Script[bool]:
     return False
 
 
-def _version(desk: Desk, path: str) -> Script[int]:
+def _version(desk: AgentContext, path: str) -> Script[int]:
     found = yield from shared.survey(desk)
     return next(
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchroom.simulation import growing, shared
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.growing import Change
 from watchroom.simulation.passages import Passage, lines_changed, words_changed
 from watchroom.simulation.reconcile import reconcile
@@ -14,7 +14,7 @@ _LOOKS = (3.0, 9.0)
 _OFFERED = 5
 
 
-def edit(desk: Desk) -> Script[None]:
+def edit(desk: AgentContext) -> Script[None]:
     """Change a passage of one of the shared files in a buffer, and flush it."""
     document = shared.choose(desk)
     path = desk.place(document)
@@ -48,7 +48,7 @@ def edit(desk: Desk) -> Script[None]:
         yield from _write_again(desk, path, base, change)
 
 
-def _replace(desk: Desk, name: str, base: str, passage: Passage) -> Script[bool]:
+def _replace(desk: AgentContext, name: str, base: str, passage: Passage) -> Script[bool]:
     """Replace as little as changed, or the lines that it stands in; of several places the right one."""
     short = words_changed(passage) if desk.chance(_BY_WORDS) else passage
     result = yield from desk.call(f"{name}_replace", old_text=short.old, new_text=short.new)
@@ -66,7 +66,7 @@ def _replace(desk: Desk, name: str, base: str, passage: Passage) -> Script[bool]
     return succeeded(result)
 
 
-def _flush(desk: Desk, name: str, message: str) -> Script[bool]:
+def _flush(desk: AgentContext, name: str, message: str) -> Script[bool]:
     """Write the buffer; where the file moved on, merge first. False where both changed the same lines."""
     for _ in range(2):
         result = yield from desk.call(f"{name}_flush", message=message)
@@ -78,7 +78,7 @@ def _flush(desk: Desk, name: str, message: str) -> Script[bool]:
     return False
 
 
-def _write_again(desk: Desk, path: str, base: str, change: Change) -> Script[None]:
+def _write_again(desk: AgentContext, path: str, base: str, change: Change) -> Script[None]:
     """Both changed the same lines: theirs stay, and one's own go beside them."""
     found = yield from desk.call("collab_read", filepath=path)
     current = text_in(found, "content")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.private import log_down, recall
 from watchroom.simulation.steps import Result, Script, entries_in, text_in
 
 _AT_ONCE = 3
 
 
-def deliver(desk: Desk) -> Script[None]:
+def deliver(desk: AgentContext) -> Script[None]:
     """Hand a file of one's own to a colleague."""
     if not desk.others or not desk.files:
         return
@@ -24,7 +24,7 @@ def deliver(desk: Desk) -> Script[None]:
     )
 
 
-def inbox(desk: Desk) -> Script[None]:
+def inbox(desk: AgentContext) -> Script[None]:
     """Look into the inbox and deal with some of it; now and then something is left for later."""
     found = yield from desk.call("check_my_handoffs")
     for entry in entries_in(found, "handoffs")[:_AT_ONCE]:
@@ -39,7 +39,7 @@ def inbox(desk: Desk) -> Script[None]:
             yield from _follow_up(desk, text_in(entry, "from"))
 
 
-def take(desk: Desk, entry: Result) -> Script[Result]:
+def take(desk: AgentContext, entry: Result) -> Script[Result]:
     """Read a delivery."""
     return (
         yield from desk.call(
@@ -48,7 +48,7 @@ def take(desk: Desk, entry: Result) -> Script[Result]:
     )
 
 
-def confirm(desk: Desk, entry: Result, message: str) -> Script[Result]:
+def confirm(desk: AgentContext, entry: Result, message: str) -> Script[Result]:
     return (
         yield from desk.call(
             "acknowledge_handoff",
@@ -59,7 +59,7 @@ def confirm(desk: Desk, entry: Result, message: str) -> Script[Result]:
     )
 
 
-def _follow_up(desk: Desk, sender: str) -> Script[None]:
+def _follow_up(desk: AgentContext, sender: str) -> Script[None]:
     """Note in one's own log what is to be done about it."""
     line = desk.author.filling(sender=sender)(desk.material.said.follow_up)
     yield from log_down(desk, line, f"Note a follow-up for {sender}")

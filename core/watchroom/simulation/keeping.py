@@ -6,13 +6,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from watchroom.names import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD
 from watchroom.registry import Agent
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.page import ENTRY, parts_of
 from watchroom.simulation.pen import MOST_UPDATES, Kind, Pen
 from watchroom.simulation.steps import Pause, Script, Task
 from watchroom.simulation.whiteboard import Changes, Whiteboard, at, bodies, is_blank
+from watchroom.validation import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD
 
 _OPENING_STEPS: Final = 8
 _HELD_STEPS: Final = 2
@@ -28,7 +28,7 @@ _LEADING: Final = 8.0
 _PARTS: Final[tuple[Kind, ...]] = ("goals", "decisions", "milestones", "risks", "update_log")
 
 
-def opening(desk: Desk) -> Script[None]:
+def opening(desk: AgentContext) -> Script[None]:
     """The first visit, at a brisk pace, so that there is something to look at."""
     desk.rhythm.hurry(_OPENING_STEPS)
     if desk.agent.layer == "top":
@@ -38,7 +38,7 @@ def opening(desk: Desk) -> Script[None]:
     yield from keep(desk)
 
 
-def keep(desk: Desk) -> Script[None]:
+def keep(desk: AgentContext) -> Script[None]:
     """Bring one's own board up to date: its tasks, what else there is to say, its log."""
     board = yield from at(desk, board_of(desk.agent))
     parts = yield from board.read()
@@ -59,7 +59,7 @@ def keep(desk: Desk) -> Script[None]:
         yield from board.bring_on("execution_log", logged, stands.get("execution_log"))
 
 
-def tend_global(desk: Desk) -> Script[None]:
+def tend_global(desk: AgentContext) -> Script[None]:
     """What an agent does for the global board."""
     if desk.agent.layer == "top":
         yield from _lead(desk)
@@ -67,7 +67,7 @@ def tend_global(desk: Desk) -> Script[None]:
         yield from _sign(desk)
 
 
-def tends_global(desk: Desk) -> float:
+def tends_global(desk: AgentContext) -> float:
     """How often an agent does that: a large middle layer signs no more than a small one."""
     if desk.agent.layer == "bottom":
         return 0.0
@@ -75,7 +75,7 @@ def tends_global(desk: Desk) -> float:
     return _LEADING if desk.agent.layer == "top" else min(1.0, _FEW / max(1, len(layer)))
 
 
-def read_one(desk: Desk) -> Script[None]:
+def read_one(desk: AgentContext) -> Script[None]:
     """Look at another's board, as far as one may, or at a part of the global one."""
     if desk.chance(0.5):
         board = yield from at(desk, desk.rng.choice(_near(desk)))
@@ -93,7 +93,7 @@ def board_of(agent: Agent) -> str:
     return MID_BOARD + (role or agent.id) if agent.layer == "mid" else BOTTOM_BOARD + agent.id
 
 
-def _near(desk: Desk) -> list[str]:
+def _near(desk: AgentContext) -> list[str]:
     """The boards of others that an agent reads: its people's or its supervisor's, and the top layer's."""
     near = {
         "top": [agent for agent in desk.team if agent.layer != "top"],
@@ -113,7 +113,7 @@ def _layer_changes(pen: Pen) -> Changes:
     }
 
 
-def _set_up_global(desk: Desk) -> Script[None]:
+def _set_up_global(desk: AgentContext) -> Script[None]:
     """Set the global board up unless that was done; held, so that nobody signs an entry meanwhile."""
     board = yield from at(desk, GLOBAL_BOARD)
     parts = yield from board.read(hold=True)
@@ -132,7 +132,7 @@ def _set_up_global(desk: Desk) -> Script[None]:
     yield from board.set_up(parts, changes)
 
 
-def _lead(desk: Desk) -> Script[None]:
+def _lead(desk: AgentContext) -> Script[None]:
     """Decide something, or go through milestones or risks and tell of it."""
     board = yield from at(desk, GLOBAL_BOARD)
     if desk.chance(0.35):
@@ -149,7 +149,7 @@ def _lead(desk: Desk) -> Script[None]:
         yield from board.bring_on("update_log", partial(pen.led, note=note), log)
 
 
-def _decide(desk: Desk, board: Whiteboard) -> Script[None]:
+def _decide(desk: AgentContext, board: Whiteboard) -> Script[None]:
     """Put a decision on record, with the board held while it is thought over."""
     desk.rhythm.hurry(_HELD_STEPS)
     body = yield from board.read_section("decisions", hold=True)
@@ -158,7 +158,7 @@ def _decide(desk: Desk, board: Whiteboard) -> Script[None]:
         yield from board.bring_on("decisions", board.pen.decision, body)
 
 
-def _sign(desk: Desk) -> Script[None]:
+def _sign(desk: AgentContext) -> Script[None]:
     """Put an entry under one's name, unless so many wait for the top layer that none would read it."""
     board = yield from at(desk, GLOBAL_BOARD)
     log = yield from board.read_section("update_log")

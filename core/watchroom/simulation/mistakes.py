@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.private import recall
 from watchroom.simulation.steps import Script
 
@@ -10,7 +10,7 @@ _STUBBORN = 0.12
 _STUBBORN_TRIES = 3
 
 
-def make_one(desk: Desk) -> Script[None]:
+def make_one(desk: AgentContext) -> Script[None]:
     """One mistake. Most agents read the suggestion; a stubborn one tries the same again and again."""
     roll = desk.rng.random()
     if roll < 0.35:
@@ -25,7 +25,7 @@ def make_one(desk: Desk) -> Script[None]:
         yield from desk.call("collab_write", filepath="plan.md", content="")
 
 
-def _reach_outside(desk: Desk) -> Script[None]:
+def _reach_outside(desk: AgentContext) -> Script[None]:
     if not desk.others or not desk.files:
         return
     filename = desk.rng.choice(sorted(desk.files))
@@ -41,7 +41,7 @@ def _reach_outside(desk: Desk) -> Script[None]:
         )
 
 
-def _hand_to_nobody(desk: Desk) -> Script[None]:
+def _hand_to_nobody(desk: AgentContext) -> Script[None]:
     """Deliver to someone who is not here, then to someone who is."""
     if not desk.others or not desk.files:
         return

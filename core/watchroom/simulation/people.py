@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.runtime import ASK_PERSON
 from watchroom.simulation import shared
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.growing import Change
 from watchroom.simulation.material import load
 from watchroom.simulation.private import log_down
@@ -92,14 +92,14 @@ def needs() -> Needs:
     return Needs.model_validate(load("people.toml"))
 
 
-def kinds_for(desk: Desk) -> tuple[str, ...]:
+def kinds_for(desk: AgentContext) -> tuple[str, ...]:
     """What this agent may need people for."""
     if desk.me == _PUBLISHER:
         return ("publish", "roll_back")
     return ("roll_back", *sorted({question.kind for question in _questions(desk)}))
 
 
-def ask(desk: Desk, kind: str) -> Script[None]:
+def ask(desk: AgentContext, kind: str) -> Script[None]:
     """Have a person do or decide something of that kind."""
     if kind == "publish":
         yield from _publish(desk)
@@ -109,7 +109,7 @@ def ask(desk: Desk, kind: str) -> Script[None]:
         yield from _question(desk, kind)
 
 
-def heed(desk: Desk, who: str, text: str) -> Script[None]:
+def heed(desk: AgentContext, who: str, text: str) -> Script[None]:
     """Keep what a person said."""
     answers = needs().answers
     yield Task("heed", who)
@@ -117,7 +117,7 @@ def heed(desk: Desk, who: str, text: str) -> Script[None]:
     yield from log_down(desk, line, message)
 
 
-def _questions(desk: Desk, kind: str = "") -> list[Question]:
+def _questions(desk: AgentContext, kind: str = "") -> list[Question]:
     return [
         question
         for question in needs().questions
@@ -125,7 +125,7 @@ def _questions(desk: Desk, kind: str = "") -> list[Question]:
     ]
 
 
-def _question(desk: Desk, kind: str) -> Script[None]:
+def _question(desk: AgentContext, kind: str) -> Script[None]:
     """Ask what nobody has decided yet, and write the answer down where all can read it."""
     answers = needs().answers
     yield Task("decided")
@@ -157,7 +157,7 @@ def _question(desk: Desk, kind: str) -> Script[None]:
     yield from shared.commit(desk, answers.path, decided, change, number_in(found, "version"))
 
 
-def _publish(desk: Desk) -> Script[None]:
+def _publish(desk: AgentContext) -> Script[None]:
     """Rework the press release; a person decides whether it goes out so."""
     release = needs().release
     yield Task("draft")
@@ -184,7 +184,7 @@ def _publish(desk: Desk) -> Script[None]:
     yield from _take_in(desk, release.path, result)
 
 
-def _take_back(desk: Desk) -> Script[None]:
+def _take_back(desk: AgentContext) -> Script[None]:
     """Take back the last changes of a file that has many of them, if a person agrees."""
     yield Task("roll_back", asks=("collab_rollback",))
     left_alone = (piece("announcement").filename, needs().release.path, needs().answers.path)
@@ -207,7 +207,7 @@ def _take_back(desk: Desk) -> Script[None]:
     yield from _take_in(desk, path, result)
 
 
-def _take_in(desk: Desk, path: str, result: Result) -> Script[None]:
+def _take_in(desk: AgentContext, path: str, result: Result) -> Script[None]:
     """What became of an act that a person had to approve."""
     answers = needs().answers
     if result.get("error") == "no_answer":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchroom.simulation import growing
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.growing import Change
 from watchroom.simulation.steps import Script, names_in, succeeded, text_in
 
@@ -11,7 +11,7 @@ SCRATCH = "scratch/"
 LOG = "log.md"
 
 
-def settle_in(desk: Desk) -> Script[None]:
+def settle_in(desk: AgentContext) -> Script[None]:
     """Look at what is on one's own desk already, from an earlier day."""
     found = yield from desk.call("list_workspace_files", agent_id=desk.me)
     for name in names_in(found, "files"):
@@ -20,7 +20,7 @@ def settle_in(desk: Desk) -> Script[None]:
             desk.scratch.append(name)
 
 
-def save(desk: Desk, filename: str, change: Change) -> Script[bool]:
+def save(desk: AgentContext, filename: str, change: Change) -> Script[bool]:
     result = yield from desk.call(
         "save_to_my_workspace", filename=filename, content=change.content, message=change.message
     )
@@ -29,7 +29,7 @@ def save(desk: Desk, filename: str, change: Change) -> Script[bool]:
     return succeeded(result)
 
 
-def recall(desk: Desk, filename: str) -> Script[str]:
+def recall(desk: AgentContext, filename: str) -> Script[str]:
     """A file of one's own: from memory, or read again."""
     known = desk.files.get(filename)
     if known is None or (known and desk.chance(0.65)):
@@ -38,14 +38,14 @@ def recall(desk: Desk, filename: str) -> Script[str]:
     return text_in(found, "content")
 
 
-def log_down(desk: Desk, line: str, message: str) -> Script[None]:
+def log_down(desk: AgentContext, line: str, message: str) -> Script[None]:
     """Put a line into one's own log."""
     log = next(note for note in desk.material.notes if note.path == LOG)
     text = (yield from recall(desk, LOG)) or growing.start(log, desk.author).content
     yield from save(desk, LOG, growing.note_down(log, text, line, message, desk.author))
 
 
-def grow_note(desk: Desk) -> Script[None]:
+def grow_note(desk: AgentContext) -> Script[None]:
     notes = [note for note in desk.material.notes if note.is_for(desk.role)]
     note = desk.rng.choice(notes)
     text = yield from recall(desk, note.path)
@@ -53,7 +53,7 @@ def grow_note(desk: Desk) -> Script[None]:
     yield from save(desk, note.path, change)
 
 
-def scratch(desk: Desk) -> Script[None]:
+def scratch(desk: AgentContext) -> Script[None]:
     """Start a loose note; when there are many, throw the oldest away."""
     if desk.has_much_scratch:
         oldest = desk.scratch.pop(0)
@@ -70,7 +70,7 @@ def scratch(desk: Desk) -> Script[None]:
         desk.scratch.append(path)
 
 
-def look_around(desk: Desk) -> Script[None]:
+def look_around(desk: AgentContext) -> Script[None]:
     """Read one of a colleague's files."""
     if not desk.others:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchroom.model import UNCHECKED, Json
 from watchroom.simulation import growing, private
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.growing import Change
 from watchroom.simulation.material import Document
 from watchroom.simulation.reconcile import reconcile
@@ -31,7 +31,7 @@ _HURRIED = 0.008
 _TURNS_AFTER_SURRENDER = 60
 
 
-def update(desk: Desk) -> Script[None]:
+def update(desk: AgentContext) -> Script[None]:
     """Bring one of the shared files on by a step, or start it."""
     document = choose(desk)
     path = desk.place(document)
@@ -55,7 +55,7 @@ def update(desk: Desk) -> Script[None]:
     yield from commit(desk, path, base, change, UNCHECKED if hurried else version)
 
 
-def choose(desk: Desk) -> Document:
+def choose(desk: AgentContext) -> Document:
     """One of the documents that are the agent's to write."""
     documents = [document for document in desk.material.documents if document.is_for(desk.role)]
     # The first role that a document names is its keeper's.
@@ -63,7 +63,7 @@ def choose(desk: Desk) -> Document:
     return desk.rng.choices(documents, weights)[0]
 
 
-def waits_for_story(desk: Desk, path: str, version: int) -> bool:
+def waits_for_story(desk: AgentContext, path: str, version: int) -> bool:
     """Whether the report still belongs to those three who begin it."""
     if desk.story_is_told or path != REPORT:
         return False
@@ -71,7 +71,7 @@ def waits_for_story(desk: Desk, path: str, version: int) -> bool:
     return not desk.story_is_told
 
 
-def _think(desk: Desk) -> Script[None]:
+def _think(desk: AgentContext) -> Script[None]:
     """Take so long between reading and writing that the file may move on."""
     if desk.chance(0.5):
         yield from private.grow_note(desk)
@@ -80,7 +80,7 @@ def _think(desk: Desk) -> Script[None]:
 
 
 def commit(
-    desk: Desk, path: str, base: str, change: Change, expected: int, *, merge_message: str = ""
+    desk: AgentContext, path: str, base: str, change: Change, expected: int, *, merge_message: str = ""
 ) -> Script[bool]:
     """Write; on a conflict merge and write again.
 
@@ -103,7 +103,7 @@ def commit(
 
 
 def _try_again(
-    desk: Desk, path: str, base: str, mine: str, refusal: Result, attempt: int, message: str
+    desk: AgentContext, path: str, base: str, mine: str, refusal: Result, attempt: int, message: str
 ) -> Script[tuple[Result, str, str]]:
     """One merge and its commit; returns the result, what was written, and what it was based on."""
     yield Pause(desk.rng.uniform(0.5, 1.4))
@@ -126,7 +126,7 @@ def _write(path: str, change: Change, expected: int, attempt: int = 0) -> Script
     return (yield Call("collab_write", arguments, attempt))
 
 
-def roll_back(desk: Desk) -> Script[None]:
+def roll_back(desk: AgentContext) -> Script[None]:
     """Take back a recent version, after a look at the history."""
     document = choose(desk)
     path = desk.place(document)
@@ -148,14 +148,14 @@ def roll_back(desk: Desk) -> Script[None]:
     yield GaveUp(path)
 
 
-def survey(desk: Desk) -> Script[Result]:
+def survey(desk: AgentContext) -> Script[Result]:
     """See which shared files there are."""
     found = yield from desk.call("collab_list")
     desk.shared = {text_in(entry, "filepath") for entry in entries_in(found, "files")}
     return found
 
 
-def browse(desk: Desk) -> Script[None]:
+def browse(desk: AgentContext) -> Script[None]:
     """See what the others have written lately."""
     yield from survey(desk)
     files = sorted(desk.shared)

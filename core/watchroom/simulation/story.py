@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from watchroom.simulation import private, shared
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.growing import Change
 from watchroom.simulation.handoffs import confirm, take
 from watchroom.simulation.material import load
@@ -51,7 +51,7 @@ def piece(name: str) -> Piece:
     return Piece.model_validate(load("story.toml")[name])
 
 
-def scene(desk: Desk) -> Script[None]:
+def scene(desk: AgentContext) -> Script[None]:
     """The agent's part, if it has one and the report has not got beyond it."""
     parts = {"researcher": _research, "analyst": _analyse, "writer": _write}
     if desk.story_is_told or desk.me not in parts:
@@ -69,14 +69,14 @@ def scene(desk: Desk) -> Script[None]:
         desk.story_is_told = True
 
 
-def _research(desk: Desk) -> Script[None]:
+def _research(desk: AgentContext) -> Script[None]:
     survey = piece("research")
     yield Task("research")
     yield from save(desk, survey.filename, Change(survey.content, survey.note))
     yield from _hand(desk, "analyst", survey)
 
 
-def _analyse(desk: Desk) -> Script[None]:
+def _analyse(desk: AgentContext) -> Script[None]:
     entry = yield from _await(desk, "researcher", piece("research").filename)
     if entry is None:
         return
@@ -100,7 +100,7 @@ def _analyse(desk: Desk) -> Script[None]:
     yield from confirm(desk, entry, piece("notes").answer)
 
 
-def _write(desk: Desk) -> Script[None]:
+def _write(desk: AgentContext) -> Script[None]:
     entry = yield from _await(desk, "analyst", piece("brief").filename)
     if entry is None:
         return
@@ -118,7 +118,7 @@ def _write(desk: Desk) -> Script[None]:
     yield from _hand(desk, "analyst", piece("notes"))
 
 
-def _hand(desk: Desk, receiver: str, what: Piece) -> Script[None]:
+def _hand(desk: AgentContext, receiver: str, what: Piece) -> Script[None]:
     yield from desk.call(
         "handoff_file",
         to_agent=receiver,
@@ -128,7 +128,7 @@ def _hand(desk: Desk, receiver: str, what: Piece) -> Script[None]:
     )
 
 
-def _await(desk: Desk, sender: str, filename: str) -> Script[Result | None]:
+def _await(desk: AgentContext, sender: str, filename: str) -> Script[Result | None]:
     """Look into the inbox until a delivery is there, doing small things meanwhile."""
     for look in range(_PATIENCE):
         if look % _LOOKS_A_TASK == 0:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from watchroom.model import Json
-from watchroom.simulation.desk import Desk
+from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.page import ENTRY, SECTION, Part, joined, parts_of
 from watchroom.simulation.pen import Change, Kind, Pen, kind_of
 from watchroom.simulation.steps import Call, Now, Result, Script, number_in, succeeded, text_in
@@ -25,7 +25,7 @@ Changes: TypeAlias = Mapping[Kind, Change]
 class Whiteboard:
     """The board of that ``name``, before an agent with its ``pen``."""
 
-    def __init__(self, desk: Desk, pen: Pen, name: str) -> None:
+    def __init__(self, desk: AgentContext, pen: Pen, name: str) -> None:
         self.pen = pen
         self.name = name
         self._desk = desk
@@ -89,7 +89,7 @@ class Whiteboard:
         return (yield Call(tool, {"board": self.name, **arguments}, attempt))
 
 
-def at(desk: Desk, name: str) -> Script[Whiteboard]:
+def at(desk: AgentContext, name: str) -> Script[Whiteboard]:
     """Go to a board."""
     now = text_in((yield Now()), "time")
     leads = desk.agent.layer != "bottom"

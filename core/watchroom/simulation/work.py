@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from watchroom.registry import Agent
 from watchroom.simulation import board, editing, handoffs, keeping, mistakes, people, private, shared
-from watchroom.simulation.desk import STORY_TEAM, Desk
+from watchroom.simulation.desk import STORY_TEAM, AgentContext
 from watchroom.simulation.dispute import dispute
 from watchroom.simulation.roster import squad_of
 from watchroom.simulation.steps import Dropped, Pause, Script, Task, Turn, entries_in, text_in
@@ -17,7 +17,7 @@ from watchroom.simulation.story import scene
 class _Act(NamedTuple):
     """What an agent may do next, under the name of its task, so often."""
 
-    script: Callable[[Desk], Script[None]]
+    script: Callable[[AgentContext], Script[None]]
     task: str
     weight: float
 
@@ -48,7 +48,7 @@ def life(me: Agent, team: Sequence[Agent], seed: int, *, people_help: bool = Fal
 
     With ``people_help`` it asks people when it is its turn to, and takes nothing back without them.
     """
-    desk = Desk(me, team, seed)
+    desk = AgentContext(me, team, seed)
     yield Task("settle")
     # So that a large team does not start in step.
     yield Pause(desk.rng.uniform(0.0, 1.5))
@@ -88,7 +88,7 @@ def life(me: Agent, team: Sequence[Agent], seed: int, *, people_help: bool = Fal
         yield from _until_dropped(act.script(desk))
 
 
-def _weight(desk: Desk, act: _Act) -> float:
+def _weight(desk: AgentContext, act: _Act) -> float:
     if act.task in ("update", "edit"):
         return act.weight / desk.crowding
     return act.weight * keeping.tends_global(desk) if act is _GLOBAL else act.weight

@@ -72,7 +72,7 @@ class Team:
         """Until the task has ended and all agents have; without ``stay``, until none has anything to do."""
         loop = asyncio.get_running_loop()
         address = task_address(self._task.id)
-        deaf = self._workplace.mailroom.subscribe((address,), lambda _: call_on(loop, self._changed.set))
+        deaf = self._workplace.dispatcher.subscribe((address,), lambda _: call_on(loop, self._changed.set))
         try:
             while await self._goes_on(stay=stay):
                 await self._changed.wait()
@@ -132,7 +132,7 @@ class Team:
             async with self._session(member) as session:
                 self._sessions[member.id] = session
                 session.on_standstill = self._changed.set
-                deaf = self._workplace.mailroom.subscribe(
+                deaf = self._workplace.dispatcher.subscribe(
                     (member.id, session.path), partial(self._stop_its_command, member.id)
                 )
                 try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from watchroom.mail import Mailroom
+from watchroom.row_dispatcher import RowDispatcher
 from watchroom.runtime import Sessions
 from watchroom.toolbox import Toolbox
 from watchroom.zones import Members, Tasks
@@ -21,7 +21,7 @@ class Workplace(Protocol):
     def commands(self) -> Commands: ...
 
     @property
-    def mailroom(self) -> Mailroom: ...
+    def dispatcher(self) -> RowDispatcher: ...
 
     @property
     def members(self) -> Members: ...

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from watchroom import names
-from watchroom.cause import CALL, Guard
+from watchroom import validation
+from watchroom.call_context import CALL, Guard
 from watchroom.editing import tool_of
 from watchroom.errors import ApprovalOutdated
 from watchroom.journal import Journal
@@ -31,7 +31,7 @@ def approval_guard(
     holds = _checksum(tool, arguments, would) == approved
     if would is None:
         if not holds:
-            raise ApprovalOutdated(tool=names.storable(tool, 100))
+            raise ApprovalOutdated(tool=validation.storable(tool, 100))
         return None
     if repeated and _wrote(would, repeated):
         return None
@@ -61,13 +61,13 @@ def _proposal(journal: Journal, actor: str, tool: str, arguments: Mapping[str, J
 
 def _checksum(tool: str, arguments: Mapping[str, Json], would: Proposal | None) -> str:
     facts = [tool, arguments, would.checksum if would else None]
-    return names.sha256(json.dumps(facts, sort_keys=True).encode())
+    return validation.sha256(json.dumps(facts, sort_keys=True).encode())
 
 
 def _wrote(would: Proposal, call: str) -> bool:
     """Whether the call has written all that it would write, before it was cut off."""
     head = would.head
-    return head is not None and head.detail.get(CALL) == call and head.sha256 == names.sha256(would.text)
+    return head is not None and head.detail.get(CALL) == call and head.sha256 == validation.sha256(would.text)
 
 
 def _buffer_version(journal: Journal, actor: str, tool: str) -> int:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
-from watchroom.cause import OPERATION
+from watchroom.call_context import OPERATION
 from watchroom.editing import (
     BufferTool,
     TextEditFlag,

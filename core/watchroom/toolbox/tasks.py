@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchroom import names
+from watchroom import validation
 from watchroom.model import Row, timestamp
 from watchroom.sandbox.errors import (
     CommandFailed,
@@ -44,7 +44,7 @@ def list_files(caller: Caller, args: take.ListFiles) -> give.Listed:
     return give.Listed(
         files=[
             give.ListedFile(
-                name=names.storable(each.name),
+                name=validation.storable(each.name),
                 type="directory" if each.kind == "folder" else each.kind,
                 size=each.size,
             )

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from threading import Event, Lock
 from typing import Final, NamedTuple
 
-from watchroom.mail import Mailroom
 from watchroom.model import ANSWER, WITHDRAW, Row
 from watchroom.requests import Answer, AskedCall, Request, arguments_of
+from watchroom.row_dispatcher import RowDispatcher
 from watchroom.sandbox.errors import CommandRejected, CommandStopped, CommandUnanswered
 from watchroom.texts import catalogue
 from watchroom.zones.requests import ZONE, Requests
@@ -39,7 +39,7 @@ class Approvals:
         self._store = store
         self._requests = requests
         self._seconds = seconds
-        self._mailroom = Mailroom(store.journal, control, _address)
+        self._dispatcher = RowDispatcher(store.journal, control, _address)
         self._lock = Lock()
         self._end_waking: Callable[[], None] | None = None
 
@@ -48,9 +48,9 @@ class Approvals:
         changed. Raises `CommandRejected`, `CommandUnanswered`, `CommandStopped`."""
         with self._lock:
             if self._end_waking is None:
-                self._end_waking = self._store.committer.subscribe(self._mailroom.wake)
+                self._end_waking = self._store.committer.subscribe(self._dispatcher.wake)
         path = f"{actor}/commands/{uuid.uuid4().hex[:12]}"
-        end = self._mailroom.subscribe((path,), lambda _: stop.woken.set())
+        end = self._dispatcher.subscribe((path,), lambda _: stop.woken.set())
         try:
             self._requests.ask(actor, path, self._request(tool, command, folder))
             stop.woken.wait(self._seconds)
@@ -64,7 +64,7 @@ class Approvals:
     def close(self) -> None:
         if self._end_waking is not None:
             self._end_waking()
-        self._mailroom.close()
+        self._dispatcher.close()
 
     def _request(self, tool: str, command: str, folder: str) -> Request:
         language = self._store.registry.current().language

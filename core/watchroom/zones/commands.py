@@ -13,7 +13,7 @@ from threading import Condition, Event, Lock
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.locks import is_alive, this_process
 from watchroom.model import PRINTED, SYSTEM, Json, Note, Row, Write
@@ -222,7 +222,7 @@ class Commands:
         path = f"{task}/{uuid.uuid4().hex[:12]}"
         before = self._files.take_in(actor, until=time.monotonic() + limits.seconds)
         limits = self._within_quota(before, limits)
-        message = names.storable(command.strip().replace("\n", " "), 200)
+        message = validation.storable(command.strip().replace("\n", " "), 200)
         known = [each.identity for each in repositories_at(folder)]
         begun: dict[str, Json] = {"process": this_process()}
         if len(known) <= _MOST_KNOWN:
@@ -313,7 +313,7 @@ class Commands:
             moved = quarantine(opened, new, to) if new else []
         if not moved:
             return []
-        shown = [names.storable(each, names.MAX_PATH_BYTES) for each in moved[:_MOST_CHANGED]]
+        shown = [validation.storable(each, validation.MAX_PATH_BYTES) for each in moved[:_MOST_CHANGED]]
         detail: dict[str, Json] = {**(author.detail or {}), "paths": shown, "count": len(moved)}
         at = f"{path.partition('/')[0]}/{shown[0]}"
         outcome, code = RepositoryRefused.outcome, RepositoryRefused.code
@@ -408,7 +408,7 @@ class Commands:
 
 
 def _check(command: str) -> None:
-    names.text(command)
+    validation.text(command)
     keyword = blocked_by(command)
     if keyword is not None:
         raise CommandBlocked(keyword=keyword)

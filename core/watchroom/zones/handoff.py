@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from watchroom import names
+from watchroom import validation
+from watchroom.checkout.layout import handoff_path, split_handoff
 from watchroom.errors import NotFound
 from watchroom.journal.topics import deliveries_to
 from watchroom.model import Note, Row, Write
-from watchroom.tree.layout import handoff_path, split_handoff
 from watchroom.zones.store import Store
 
 READ_TOOL = "read_handoff"
@@ -39,8 +39,8 @@ class HandoffZone:
     ) -> Row:
         """Put a file into ``receiver``'s inbox. Raises `UnknownAgent`."""
         self._store.registry.agent(receiver)
-        path = handoff_path(actor, receiver, names.handoff_name(filename))
-        names.text(content)
+        path = handoff_path(actor, receiver, validation.handoff_name(filename))
+        validation.text(content)
         return self._store.write(Write(actor, tool, "handoff", path, content, message)).row
 
     def inbox(self, actor: str, *, tool: str, acknowledged: bool = False) -> list[Handoff]:
@@ -74,7 +74,7 @@ class HandoffZone:
         return self._store.committer.commit(note).row
 
     def _delivery(self, actor: str, sender: str, filename: str) -> Row:
-        path = handoff_path(names.agent_id(sender), actor, names.handoff_name(filename))
+        path = handoff_path(validation.agent_id(sender), actor, validation.handoff_name(filename))
         head = self._store.journal.head("handoff", path)
         if head is None:
             if sender not in self._store.registry.ever_known():

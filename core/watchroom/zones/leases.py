@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple, Self
 
-from watchroom import names
+from watchroom import validation
+from watchroom.checkout.layout import place
 from watchroom.errors import BoardLeased, JournalError
 from watchroom.model import SYSTEM, UNCHECKED, Appended, Draft, Json, Row, Write
-from watchroom.tree.layout import place
 from watchroom.wake import waker
 from watchroom.zones.store import Store
 
@@ -106,7 +106,7 @@ class Leases:
     ) -> Lease:
         """Take the lease on a board, or extend the actor's own. Raises `BoardLeased` if somebody else holds
         it for longer than ``wait`` seconds; ValueError for more than `LONGEST` seconds."""
-        names.board_name(board)
+        validation.board_name(board)
         if not 0 <= seconds <= LONGEST:
             raise ValueError(f"a lease lasts at most {LONGEST:.0f} s, not {seconds}")
         with self._turn(actor, board, wait) as (commit, own):

@@ -11,7 +11,9 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
+from watchroom.checkout.layout import CONFIG_PATH, ROOTS, path_at, place
+from watchroom.checkout.tree import Overwritten
 from watchroom.committer import LAY_OUT_TOOL
 from watchroom.disk import Parts
 from watchroom.errors import DiskFailed, EditedAgain, InvalidPath, NoOutsideEdit, NotText, WatchroomError
@@ -19,8 +21,6 @@ from watchroom.files import NotAFile
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
 from watchroom.registry import parse
-from watchroom.tree.layout import CONFIG_PATH, ROOTS, path_at, place
-from watchroom.tree.tree import Overwritten
 from watchroom.zones.store import Store
 
 EDIT_TOOL: Final = "outside_edit"
@@ -79,11 +79,11 @@ class OutsideEdits:
                 edit = next(edits(self._store.journal, zone, path), None)
                 if edit is None or edit.error == "outside_edit":
                     return edit
-                names.decoded(self._read(zone, path) or b"")
+                validation.decoded(self._read(zone, path) or b"")
         except NotAFile as error:
             raise NotText(rule="not_a_file") from error
         except OSError as error:
-            raise DiskFailed(reason=names.storable(error.strerror or str(error))) from error
+            raise DiskFailed(reason=validation.storable(error.strerror or str(error))) from error
         return None
 
     def text(self, number: int) -> str:
@@ -110,7 +110,7 @@ class OutsideEdits:
             data = self._read(zone, path)
             if data is not None and self._differs(edit, data):
                 # What is no text cannot be kept in the journal, so it stays where it is.
-                names.decoded(data)
+                validation.decoded(data)
             self._store.tree.lay_again(zone, path)
             return commit(draft).row
 
@@ -124,7 +124,7 @@ class OutsideEdits:
             return [(zone, path) for zone, path in suspects if self._differs_now(zone, path)]
 
     def _differs_now(self, zone: Zone, path: str) -> bool:
-        if not names.is_unicode(path):
+        if not validation.is_unicode(path):
             return True
         try:
             data = self._store.tree.current(zone, path)
@@ -157,9 +157,9 @@ class OutsideEdits:
                 strange.append(path)
         if zone == "board":
             # The one board that does not lie in the folder of boards.
-            heads.pop(names.GLOBAL_BOARD, None)
-            if self._differs_now(zone, names.GLOBAL_BOARD):
-                strange.append(names.GLOBAL_BOARD)
+            heads.pop(validation.GLOBAL_BOARD, None)
+            if self._differs_now(zone, validation.GLOBAL_BOARD):
+                strange.append(validation.GLOBAL_BOARD)
         for path, head in heads.items():
             if not head.deleted:
                 yield zone, path
@@ -171,12 +171,12 @@ class OutsideEdits:
             data = self._store.tree.folder.read(parts)
         except OSError:
             return None
-        return None if data is None else names.sha256(data)
+        return None if data is None else validation.sha256(data)
 
     @staticmethod
     def _differs(head: Row | None, data: bytes | None) -> bool:
         expected = None if head is None else head.sha256
-        return expected != (None if data is None else names.sha256(data))
+        return expected != (None if data is None else validation.sha256(data))
 
     def _was_never_synced(self, zone: Zone, path: str) -> bool:
         head = self._store.journal.head(zone, path)
@@ -189,11 +189,11 @@ class OutsideEdits:
         if not data or not data.strip(b"\0"):
             return True
         before = self._store.journal.version(zone, path, (head.version or 0) - 1)
-        return before is not None and before.sha256 == names.sha256(data)
+        return before is not None and before.sha256 == validation.sha256(data)
 
     def _record(self, zone: Zone, path: str, commit: Callable[[Draft], Appended]) -> Iterator[Row]:
         """Look again, now that nobody else writes, and journal what is found."""
-        head = self._store.journal.head(zone, path) if names.is_unicode(path) else None
+        head = self._store.journal.head(zone, path) if validation.is_unicode(path) else None
         if head is not None and self._was_not_laid_out(head):
             yield from self._lay_again(head, commit)
             return
@@ -210,7 +210,7 @@ class OutsideEdits:
         journal, tree = self._store.journal, self._store.tree
         try:
             data = tree.current(head.zone, head.path)
-            checksum = None if data is None else names.sha256(data)
+            checksum = None if data is None else validation.sha256(data)
             ours = checksum is None or any(
                 row.sha256 == checksum for row in journal.history(head.zone, head.path)
             )
@@ -231,7 +231,7 @@ class OutsideEdits:
             data = self._read(zone, path)
             if not self._differs(head, data):
                 return None
-            content = None if data is None else names.decoded(data)
+            content = None if data is None else validation.decoded(data)
             if zone == "config":
                 parse(content or "")
         except WatchroomError as error:
@@ -247,12 +247,12 @@ class OutsideEdits:
             actor=OUTSIDE,
             tool=EDIT_TOOL,
             zone=zone,
-            path=names.storable(path, names.MAX_PATH_BYTES),
+            path=validation.storable(path, validation.MAX_PATH_BYTES),
             outcome="failed" if refusal else "conflict",
             error=refusal or "outside_edit",
             content=content,
             base=base,
-            sha256=None if data is None else names.sha256(data),
+            sha256=None if data is None else validation.sha256(data),
             size=None if data is None else len(data),
         )
 
@@ -269,23 +269,23 @@ class OutsideEdits:
         if zone == "config":
             return
         if zone == "board":
-            names.board_name(path)
+            validation.board_name(path)
             return
         owner, _, filename = path.partition("/")
         if zone == "collab":
             filename = path
         elif not filename:
             raise InvalidPath(given=path, rule="no_owner")
-        names.relative_path(filename)
+        validation.relative_path(filename)
         if zone == "private":
             self._store.registry.agent(owner)
         elif zone == "handoff":
-            names.relative_path(owner)
+            validation.relative_path(owner)
 
     def _is_known(self, draft: Draft) -> bool:
         """Whether what was last noted about this path is this very edit."""
         if isinstance(draft, Write):
-            checksum = None if draft.content is None else names.sha256(draft.content.encode())
+            checksum = None if draft.content is None else validation.sha256(draft.content.encode())
             base, error = draft.expected, "path_blocked"
         else:
             checksum, base, error = draft.sha256, draft.base or 0, draft.error

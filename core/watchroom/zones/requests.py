@@ -9,7 +9,7 @@ import os
 import time
 from typing import Final, NamedTuple
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import (
     RequestCancelled,
     RequestClosed,
@@ -68,7 +68,7 @@ class Requests:
             ZONE,
             path,
             request_text(request),
-            message=names.storable(summary_of(request), _MOST_SUMMARY),
+            message=validation.storable(summary_of(request), _MOST_SUMMARY),
             expected=0,
             detail=detail,
         )
@@ -83,7 +83,7 @@ class Requests:
         asked = self._row(number)
         request = self.read(asked)
         check_answer(request, answer)
-        names.text(answer_text(answer))
+        validation.text(answer_text(answer))
         cancelled = self._cancelled(asked)
         if cancelled is not None and self.ended(asked.path) is None:
             # Its session may run nowhere just now, or not have heeded that yet.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import ConflictSettled, NotAConflict, OutsideConflict
 from watchroom.model import (
     DISMISS,
@@ -50,7 +50,7 @@ class Settling:
     ) -> Row:
         """Commit the next version of a shared file or board, which settles ``conflicts``. Raises
         `NotAConflict`, `Conflict`, `BoardLeased`."""
-        names.relative_path(path)
+        validation.relative_path(path)
         settled = [self._conflict(number) for number in conflicts]
         zone = settled[0].zone if settled else "collab"
         for conflict in settled:
@@ -77,7 +77,7 @@ class Settling:
         """Lay out the journal's version again in place of the newest edit made by hand, which must be
         ``number`` if that is given; without it, the path is that of a shared file. Raises `EditedAgain`,
         `NoOutsideEdit`, `ConflictSettled`, `NotAConflict`."""
-        names.relative_path(path)
+        validation.relative_path(path)
         zone = "collab" if number is None else self._conflict(number).zone
 
         def note(edit: Row) -> Note:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from watchroom.checkout.tree import Tree
 from watchroom.committer import Committer
 from watchroom.errors import NotFound, PathBlocked
 from watchroom.journal import Journal
 from watchroom.locks import KeyedLock
 from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
 from watchroom.registry import Registry
-from watchroom.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import NamedTuple
 
-from watchroom import names
-from watchroom.cause import current_guard
+from watchroom import validation
+from watchroom.call_context import current_guard
 from watchroom.disk import Found
 from watchroom.errors import Conflict, NotFound
 from watchroom.model import UNCHECKED, Row, Write
@@ -119,7 +119,7 @@ class TaskFiles:
         recorder = self._of(actor)
         path = task_path(path)
         parts = tuple(path.split("/"))
-        data = names.text(content)
+        data = validation.text(content)
         added = self._check_room(recorder, path, len(data))
         with self._store.committer.exclusively() as commit:
             head = recorder.record_file(parts, OUTSIDERS, commit)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from watchroom import names
+from watchroom import validation
 from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import OUTSIDE, Appended, Draft, Json, Note, Row, Write, timestamp
@@ -119,7 +119,7 @@ class TaskRecorder:
 
     def path(self, parts: Parts) -> str:
         """Where a file has its rows."""
-        return f"{self.task}/{names.storable('/'.join(parts), names.MAX_PATH_BYTES)}"
+        return f"{self.task}/{validation.storable('/'.join(parts), validation.MAX_PATH_BYTES)}"
 
     def record(self, author: ChangeAuthor, most: int, until: float | None = None) -> RecordedChanges:
         """Make rows of all that changed, as made by ``author``; of what cannot be told, rows that say so
@@ -319,9 +319,9 @@ def _content(found: Inspected) -> _Content:
         text = UNREAD.format(size=stamp.size, modified=timestamp(found.modified))
         times: dict[str, Json] = {"modified": found.modified, "changed": stamp.changed}
         return _Content(stamp, text, "", {"size": stamp.size, **times})
-    checksum = names.sha256(found.data)
+    checksum = validation.sha256(found.data)
     try:
-        return _Content(stamp, names.decoded(found.data), checksum, {})
+        return _Content(stamp, validation.decoded(found.data), checksum, {})
     except (NotText, TooLarge):
         pointer: dict[str, Json] = {"sha256": checksum, "size": len(found.data)}
         return _Content(stamp, POINTER.format(sha256=checksum, size=len(found.data)), checksum, pointer)

@@ -12,7 +12,7 @@ import secrets
 import time
 from typing import Final, NamedTuple
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import InvalidName, NotFound
 from watchroom.model import Row, Write
 from watchroom.zones.store import Store
@@ -21,7 +21,7 @@ ZONE: Final = "token"
 MAKE: Final = "make_token"
 REVOKE: Final = "revoke_token"
 _PREFIX: Final = "wr1"
-_NOBODY: Final = names.sha256(b"nobody")
+_NOBODY: Final = validation.sha256(b"nobody")
 
 
 class TokenView(NamedTuple):
@@ -45,7 +45,7 @@ class Tokens:
         agent = self._store.registry.agent(agent).id
         token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         expires = None if seconds is None else time.time_ns() + int(seconds * 1e9)
-        content = json.dumps({"sha256": names.sha256(secret.encode()), "expires": expires})
+        content = json.dumps({"sha256": validation.sha256(secret.encode()), "expires": expires})
         self._store.write(Write(actor, MAKE, ZONE, f"{agent}/{token_id}", content, expected=0))
         return ".".join((_PREFIX, agent, token_id, secret))
 
@@ -60,7 +60,7 @@ class Tokens:
         if head is not None and not head.deleted:
             content = json.loads(self._store.content(head))
             kept, expires = str(content["sha256"]), content["expires"]
-        given = names.sha256(secret.encode("utf-8", "surrogatepass"))
+        given = validation.sha256(secret.encode("utf-8", "surrogatepass"))
         if not hmac.compare_digest(given, kept):
             return None
         if expires is not None and time.time_ns() >= expires:
@@ -82,12 +82,12 @@ class Tokens:
         """End a token. Raises `NotFound`, also if it was revoked before."""
         head = self._head(agent, token_id)
         if head is None or head.deleted:
-            raise NotFound(path=names.storable(f"{agent}/{token_id}", 100), zone=ZONE)
+            raise NotFound(path=validation.storable(f"{agent}/{token_id}", 100), zone=ZONE)
         return self._store.write(Write(actor, REVOKE, ZONE, head.path, None, expected=head.version or 0)).row
 
     def _head(self, agent: str, token_id: str) -> Row | None:
         try:
-            names.agent_id(agent)
+            validation.agent_id(agent)
         except InvalidName:
             return None
         return self._store.journal.head(ZONE, f"{agent}/{token_id}") if token_id.isalnum() else None

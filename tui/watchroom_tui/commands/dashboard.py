@@ -10,10 +10,10 @@ from contextlib import ExitStack, closing
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
+from watchroom.checkout.layout import CONTROL
 from watchroom.journal import Journal
 from watchroom.projections import Fold
 from watchroom.texts import LANGUAGES, Catalogue
-from watchroom.tree.layout import CONTROL
 
 from watchroom_tui.alerts import MODES
 from watchroom_tui.commands.command import WrongUsage, print_json

@@ -10,13 +10,13 @@ from contextlib import closing
 from time import time_ns
 from typing import Final, get_args
 
+from watchroom.checkout.layout import CONTROL
 from watchroom.errors import UnknownAgent
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
 from watchroom.projections import Fold, Model
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue
-from watchroom.tree.layout import CONTROL
 from watchroom.wake import waker
 from watchroom.workspace import Workspace
 

@@ -6,10 +6,10 @@ import os
 from datetime import datetime
 from typing import Final
 
+from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.errors import WorkspaceNotFound
 from watchroom.journal import Journal, SqliteJournal, open_to_read
 from watchroom.texts import Catalogue
-from watchroom.tree.layout import CONTROL, JOURNAL_NAME
 
 from watchroom_tui.commands.command import WrongUsage
 from watchroom_tui.safe import safe

@@ -9,8 +9,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from watchroom.model import HUMAN_PREFIX
-from watchroom.names import human_name
 from watchroom.texts import Catalogue
+from watchroom.validation import human_name
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import WrongUsage

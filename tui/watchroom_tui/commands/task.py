@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from threading import Event
 from typing import TYPE_CHECKING, Final, cast
 
-from watchroom import names
+from watchroom import validation
 from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
@@ -63,7 +63,7 @@ def run_task(given: Namespace, words: Catalogue) -> int:
     from watchroom.workspace import Workspace
     from watchroom.zones import TaskLimits
 
-    person = names.human_name(name_of_this_person() if given.person is None else given.person)
+    person = validation.human_name(name_of_this_person() if given.person is None else given.person)
     with Workspace.open(root, language=given.language, create=text is not None) as workspace:
         language = workspace.config.language
 

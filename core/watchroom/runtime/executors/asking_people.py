@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import ApprovalOutdated
 from watchroom.requests import AskedCall, Request, arguments_of
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig
@@ -57,7 +57,7 @@ class PeopleAsker:
         others = state.asked.calls if state.asked is not None else ()
         shown = [*others, replace(await self._shown(call), asked_again=True)]
         texts = catalogue(self._config.language)
-        prompt = texts("request.changed_since", tools=names.storable(call.function.name, 100))
+        prompt = texts("request.changed_since", tools=validation.storable(call.function.name, 100))
         result = self._approval(
             state, (*state.pending_tools_calling, call), shown, self._expires(None), prompt
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import TooLarge, ToolForbidden, WatchroomError
 from watchroom.model import MAX_TEXT_BYTES, Json
 from watchroom.runtime.events import Failed, ToolResult
@@ -44,7 +44,7 @@ def refused(state: AgentState, call: ToolCall, error: WatchroomError, language: 
 
 def forbidden(state: AgentState, call: ToolCall, language: Language) -> StepResult:
     """The step in which ``call`` was refused because of its tool's policy."""
-    return refused(state, call, ToolForbidden(tool=names.storable(call.function.name, 100)), language)
+    return refused(state, call, ToolForbidden(tool=validation.storable(call.function.name, 100)), language)
 
 
 def _failure(error: WatchroomError, language: Language) -> Json:
@@ -65,8 +65,8 @@ def _with_result(state: AgentState, call: ToolCall, content: str, notice: str = 
 def _told(result: Json) -> str:
     """A result as its model reads it."""
     text = json.dumps(result, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    if not names.is_unicode(text):
-        text = names.without_halves(text)
+    if not validation.is_unicode(text):
+        text = validation.without_halves(text)
     size = len(text.encode())
     if size > MAX_TEXT_BYTES:
         raise TooLarge(size=size, limit=MAX_TEXT_BYTES)

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import ModelFailed
 from watchroom.runtime.messages import Frozen, Function, ToolCall
 from watchroom.runtime.models.protocol import FunctionDelta, ModelChunk, ToolCallDelta, Usage
@@ -128,7 +128,7 @@ class SurrogateJoiner:
 
     def join(self, chunk: ModelChunk) -> ModelChunk:
         """The chunk as it can be stored, with the half that waited and without one that waits now."""
-        is_text = all(names.is_unicode(text) for text in _texts(chunk))
+        is_text = all(validation.is_unicode(text) for text in _texts(chunk))
         if is_text and not (self._content or self._arguments):
             return chunk
         content, self._content = _split(self._content + chunk.content)
@@ -179,10 +179,10 @@ def chunk_of(given: ModelChunk | Mapping[str, object]) -> ModelChunk:
 
 def without_halves(chunk: ModelChunk) -> ModelChunk:
     """The chunk with its characters put together, and U+FFFD for halves of others."""
-    if all(names.is_unicode(text) for text in _texts(chunk)):
+    if all(validation.is_unicode(text) for text in _texts(chunk)):
         return chunk
     text = json.dumps(chunk.model_dump(), ensure_ascii=False)
-    return ModelChunk.model_validate_json(names.without_halves(text))
+    return ModelChunk.model_validate_json(validation.without_halves(text))
 
 
 def _texts(chunk: ModelChunk) -> Iterator[str]:
@@ -204,4 +204,4 @@ def problem_in(error: ValidationError) -> str:
     """The first thing that is wrong, in a few words, without what was given."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field_name = ".".join(str(step) for step in problem["loc"])
-    return names.storable(f"{field_name}: {problem['msg']}" if field_name else problem["msg"], 200)
+    return validation.storable(f"{field_name}: {problem['msg']}" if field_name else problem["msg"], 200)

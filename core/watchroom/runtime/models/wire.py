@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from watchroom import names
+from watchroom import validation
 from watchroom.errors import ModelFailed
 from watchroom.model import actor_kind
 from watchroom.runtime.models.accumulate import SurrogateJoiner, problem_in
@@ -47,7 +47,7 @@ def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> b
     try:
         return to_json(body, inf_nan_mode="null")
     except PydanticSerializationError:
-        whole = names.without_halves(json.dumps(body, ensure_ascii=False))
+        whole = validation.without_halves(json.dumps(body, ensure_ascii=False))
         return to_json(from_json(whole), inf_nan_mode="null")
 
 
@@ -161,7 +161,7 @@ def told(text: str, secrets: Iterable[str] = ()) -> str:
     """A server's ``text`` as an error may quote it: one short line without ``secrets``."""
     for secret in secrets:
         text = text.replace(secret, "[…]")
-    return names.storable(" ".join(text.split()), 300) or "–"
+    return validation.storable(" ".join(text.split()), 300) or "–"
 
 
 def _message_in(found: object) -> str:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock, RLock
 from typing import Final, NamedTuple, TypeAlias
 
-from watchroom import cause, names
+from watchroom import call_context, validation
 from watchroom.editing import (
     FLUSHED,
     BufferTool,
@@ -165,7 +165,7 @@ class Buffers:
     ) -> Acted:
         """Do something to a buffer, and make it a row: a version where anything changed, else a note.
         Raises `BufferNotFound`, and what the source raises."""
-        with self._turn(f"{actor}/{name}"), cause.operation() as identity:
+        with self._turn(f"{actor}/{name}"), call_context.operation() as identity:
             while True:
                 held = self._hold(actor, name, language)
                 held.changed.clear()
@@ -261,7 +261,7 @@ class Buffers:
     def _hold(self, actor: str, name: str, language: Language) -> Held:
         held = self._shelf.take(actor, name, language)
         if held is None:
-            raise BufferNotFound(buffer=names.storable(name, 100), known=self._known(actor))
+            raise BufferNotFound(buffer=validation.storable(name, 100), known=self._known(actor))
         return held
 
     def _known(self, actor: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
 from watchroom.editing import tool_name
 from watchroom.editing.matrix import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.zones.buffers.errors import InvalidBuffer
@@ -24,7 +24,7 @@ def can_be_name(given: str) -> bool:
 def check_name(name: str, reserved: Collection[str]) -> None:
     """Raises `InvalidBuffer` for a name that a buffer cannot have, or by which one of its tools would be
     called as one of the ``reserved``."""
-    shown = names.storable(name, 100)
+    shown = validation.storable(name, 100)
     if not can_be_name(name):
         raise InvalidBuffer(given=shown, rule="buffer_characters")
     if _is_reserved(name, reserved):

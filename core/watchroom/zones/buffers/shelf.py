@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
 from watchroom.editing import (
     ContentChanged,
     DataSourceBinding,
@@ -163,14 +163,14 @@ class Shelf:
         answer: dict[str, Json] = {
             RESPONSE: response.model_dump(mode="json", exclude_defaults=True, exclude={"diff"})
         }
-        message = names.storable(response.summary.partition("\n")[0], 200)
+        message = validation.storable(response.summary.partition("\n")[0], 200)
         is_pending = editor.selections is not None
         sought = response.status is TextEditStatus.MULTI_MATCH
         base = binding.base
         moved = (base.version, base.edit) != (record.base, record.edit or 0)
         if not (held.changed or sought or moved or is_pending != (record.pending is not None)):
             is_reading = response.diff is not None
-            given = None if is_reading else names.storable(_written(arguments), MAX_TEXT_BYTES // 4)
+            given = None if is_reading else validation.storable(_written(arguments), MAX_TEXT_BYTES // 4)
             draft = Note(
                 actor,
                 tool,

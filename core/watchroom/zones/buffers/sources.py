@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Final, NamedTuple, TypeAlias
 
-from watchroom import names
+from watchroom import validation
 from watchroom.editing import DataSource, Sourced, SourceMoved
 from watchroom.errors import Conflict, NotFound
 from watchroom.model import Row, Zone
@@ -222,12 +222,12 @@ class KnownSource:
 
 def _private(places: Places, actor: str, path: str) -> Bound:
     places.registry.agent(actor)
-    names.relative_path(path)
+    validation.relative_path(path)
     return Bound("private", f"{actor}/{path}", PrivateSource(places.private, actor, path))
 
 
 def _collab(places: Places, actor: str, path: str) -> Bound:
-    names.relative_path(path)
+    validation.relative_path(path)
     return Bound("collab", path, CollabSource(places, actor, path))
 
 

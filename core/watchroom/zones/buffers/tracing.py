@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
 from watchroom.debug_log import category_logger
 from watchroom.editing import TextEditResponse, TextEditStatus, tool_of
 from watchroom.editing.matrix import EDIT_TOOLS
@@ -76,7 +76,7 @@ def _matches(held: Held, arguments: Mapping[str, Json], response: TextEditRespon
         found = [(start, start + len(selections.needle)) for start in selections.starts]
     sought = arguments.get("old_text")
     return {
-        "sought": names.storable(sought, _LONGEST) if isinstance(sought, str) else None,
+        "sought": validation.storable(sought, _LONGEST) if isinstance(sought, str) else None,
         "matches": [{"start": start, "end": end} for start, end in found],
         "match_count": len(found) if selections is None else selections.count,
         "contexts": [

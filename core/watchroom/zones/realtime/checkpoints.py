@@ -8,7 +8,9 @@ import time
 from threading import Condition, Lock, Thread
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
+from watchroom.checkout.layout import checkpoint_place
+from watchroom.checkout.tail import ZONE
 from watchroom.committer import Committer
 from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, encode, is_of, parse, version_of
 from watchroom.disk import Folder
@@ -16,8 +18,6 @@ from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
 from watchroom.locks import ProcessLock
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Note
-from watchroom.tree.layout import checkpoint_place
-from watchroom.tree.tail import ZONE
 from watchroom.zones.realtime.live import Live
 
 SMALL: Final = 16 * 1024
@@ -179,13 +179,13 @@ class Checkpoints:
         leaves that went down before the file was synced."""
         if not data.strip(b"\0"):
             return
-        checksum = names.sha256(data)
+        checksum = validation.sha256(data)
         last = next(iter(self._journal.refused(ZONE, document, limit=1)), None)
         if last is not None and last.sha256 == checksum:
             return
         content: str | None = None
         try:
-            content = names.decoded(data[: MAX_TEXT_BYTES + 1])
+            content = validation.decoded(data[: MAX_TEXT_BYTES + 1])
         except (NotText, TooLarge):
             _log.warning("what was written over the checkpoint of %r is no text", document)
         note = Note(

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from watchroom import names
+from watchroom import validation
+from watchroom.checkout.tail import BY, ZONE
 from watchroom.crdt import Document, Field, LWWMap, LWWRegister, Stamp, Text, TextEdit
 from watchroom.errors import WrongFieldType
 from watchroom.model import UNCHECKED, Json, Note, Row, Write
-from watchroom.tree.tail import BY, ZONE
 from watchroom.zones.realtime.live import Live
 from watchroom.zones.realtime.past import seen_before
 from watchroom.zones.realtime.view import View
@@ -89,7 +89,7 @@ class Desk:
             return self._commit(field, found, delta, {"op": "set", "value": _shown(value)})
         if isinstance(found, LWWMap) and isinstance(value, Mapping):
             for key in value:
-                names.map_key(key)
+                validation.map_key(key)
             self._recall(field)
             seen = self._view.map(self._live.name, field)
             if seen is None:
@@ -107,7 +107,7 @@ class Desk:
         """Write one key of a map."""
         self._live.catch_up()
         found = self.document.map(field)
-        names.map_key(key)
+        validation.map_key(key)
         delta = found.set(key, value, self._stamp())
         return self._commit(field, found, delta, {"op": "set", "key": key[:_SHOWN], "value": _shown(value)})
 
@@ -115,7 +115,7 @@ class Desk:
         """Remove one key of a map, there or not."""
         self._live.catch_up()
         found = self.document.map(field)
-        names.map_key(key)
+        validation.map_key(key)
         delta = found.remove(key, self._stamp())
         return self._commit(field, found, delta, {"op": "remove", "key": key[:_SHOWN]})
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import RLock
 
+from watchroom.checkout.tail import BY, ZONE, Tail
 from watchroom.crdt.checkpoint import Checkpoint
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.tree.tail import BY, ZONE, Tail
 
 
 class Live(Tail):

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from watchroom.checkout.tail import ZONE, damaged, object_in
 from watchroom.crdt import Document, LWWMap, ORSet, Text
 from watchroom.crdt.remote import Claim, Writers, claims_of
 from watchroom.errors import InvalidState
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.tree.tail import ZONE, damaged, object_in
 from watchroom.zones.realtime.live import Live, fields_of
 
 READ: Final = (

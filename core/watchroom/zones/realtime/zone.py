@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final
 
-from watchroom import names
+from watchroom import validation
+from watchroom.checkout.tail import ZONE, Tail
 from watchroom.crdt import Document, Text, agent_of, check_schema
 from watchroom.crdt.remote import Writers, claims_of, fields_of, known_of
 from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState, JournalError, WatchroomError
 from watchroom.model import UNCHECKED, Json, Row, Write
-from watchroom.tree.tail import ZONE, Tail
 from watchroom.zones.realtime.checking import check_apart
 from watchroom.zones.realtime.checkpoints import EDIT_TOOL, Checkpoints
 from watchroom.zones.realtime.desk import Desk
@@ -45,7 +45,7 @@ class RealtimeZone:
 
     def create(self, actor: str, name: str, schema: Json, message: str = "") -> Row:
         """Create a document. Raises `InvalidPath`, `InvalidSchema`, `DocumentExists`."""
-        names.document_id(name)
+        validation.document_id(name)
         text = json.dumps({"schema": check_schema(schema)}, ensure_ascii=False)
         with self._store.committer.exclusively() as commit:
             first = self._store.journal.version(ZONE, name, 1)
@@ -191,7 +191,7 @@ class RealtimeZone:
         head = self._store.journal.head(ZONE, name)
         if head is None:
             known = ", ".join(each.path for each in self._store.journal.heads(ZONE))
-            raise DocumentNotFound(document=names.storable(name, 200), known=known or "-")
+            raise DocumentNotFound(document=validation.storable(name, 200), known=known or "-")
         return Live(name, self._store.journal, self._checkpoints.read(name, head.version or 0))
 
     def _drop(self, live: Live) -> None:

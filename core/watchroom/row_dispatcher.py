@@ -19,7 +19,7 @@ _CHUNK: Final = 2000
 _log = logging.getLogger("watchroom")
 
 
-class Mailroom:
+class RowDispatcher:
     """Hands each new row to those who subscribed to its address. May be used from any thread.
 
     ``address`` says where a row goes, None: to nobody. ``control`` is the workspace's control folder.
@@ -37,7 +37,7 @@ class Mailroom:
         self._seq = 0
 
     def subscribe(self, addresses: tuple[str, ...], take: Callable[[Row], None]) -> Callable[[], None]:
-        """Have ``take`` called, on the mailroom's thread, with each row to these addresses that comes from
+        """Have ``take`` called, on the dispatcher's thread, with each row to these addresses that comes from
         now on; with some of them again after a failure. Returns the call that ends it."""
         with self._lock:
             for address in addresses:

@@ -17,12 +17,7 @@ from contextlib import contextmanager
 from threading import Condition, Lock, Thread
 from typing import Final
 
-from watchroom.disk import Folder
-from watchroom.errors import WorkspaceLocked
-from watchroom.journal import Journal
-from watchroom.locks import ProcessLock, incarnation, is_running
-from watchroom.model import Row
-from watchroom.tree.layout import (
+from watchroom.checkout.layout import (
     CONTROL,
     HISTORY_END,
     HISTORY_START,
@@ -30,6 +25,11 @@ from watchroom.tree.layout import (
     history_place,
     history_text,
 )
+from watchroom.disk import Folder
+from watchroom.errors import WorkspaceLocked
+from watchroom.journal import Journal
+from watchroom.locks import ProcessLock, incarnation, is_running
+from watchroom.model import Row
 
 SHORT: Final = 64
 """Up to this many versions, the history is rewritten with the commit."""

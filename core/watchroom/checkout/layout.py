@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from watchroom.disk import Parts
 from watchroom.model import Row, Zone
-from watchroom.names import GLOBAL_BOARD, META_SUFFIX, is_board
+from watchroom.validation import GLOBAL_BOARD, META_SUFFIX, is_board
 
 CONTROL: Final = ".watchroom"
 JOURNAL_NAME: Final = "journal.db"

@@ -6,13 +6,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from watchroom import names
-from watchroom.disk import Folder, Parts
-from watchroom.errors import JournalError
-from watchroom.journal import Journal
-from watchroom.model import SHARED, Row, Zone
-from watchroom.tree.histories import Histories
-from watchroom.tree.layout import (
+from watchroom import validation
+from watchroom.checkout.histories import Histories
+from watchroom.checkout.layout import (
     CONTROL,
     REALTIME,
     ROOTS,
@@ -29,6 +25,10 @@ from watchroom.tree.layout import (
     place,
     version_place,
 )
+from watchroom.disk import Folder, Parts
+from watchroom.errors import JournalError
+from watchroom.journal import Journal
+from watchroom.model import SHARED, Row, Zone
 
 
 class Overwritten(NamedTuple):
@@ -115,7 +115,7 @@ class Tree:
                 data = self.current(zone, path)
             except OSError:
                 continue
-            if data is not None and names.sha256(data) not in checksums:
+            if data is not None and validation.sha256(data) not in checksums:
                 head = self._journal.head(zone, path)
                 found.append(Overwritten(zone, path, data, (head.version or 0) if head else 0))
         return found
@@ -164,7 +164,7 @@ class Tree:
             self.folder.write(meta_place(row.path), meta_text(row))
         if not is_edited(row.zone) or previous is None:
             return
-        if names.sha256(previous) not in {head and head.sha256, row.sha256}:
+        if validation.sha256(previous) not in {head and head.sha256, row.sha256}:
             base = (head.version or 0) if head else 0
             laid.overwritten.append(Overwritten(row.zone, row.path, previous, base))
 
@@ -205,7 +205,7 @@ def export(journal: Journal, as_of: int, target: str) -> int:
     """Lay the tree out under ``target`` as it stood at row ``as_of``. Returns how many files agents
     and people had then: versions, histories, metadata and the configuration are not counted."""
     # Documents need the engine, slow to load: whoever lays out only files does without.
-    from watchroom.tree.tail import ZONE, Tail
+    from watchroom.checkout.tail import ZONE, Tail
 
     folder = Folder(target, os.path.join(target, CONTROL, "tmp"))
     count = 0
@@ -236,7 +236,7 @@ def whole_content(journal: Journal, row: Row) -> bytes | None:
     except JournalError:
         return None
     data = None if content is None else content.encode()
-    return data if data is not None and names.sha256(data) == row.sha256 else None
+    return data if data is not None and validation.sha256(data) == row.sha256 else None
 
 
 def _views(journal: Journal, head: Row) -> Iterator[tuple[Parts, bytes]]:
