@@ -34,7 +34,7 @@ def test_a_roster_is_a_sensible_team(count: int) -> None:
     ]
     earlier: dict[str, int] = {}
     for agent in team:
-        assert validation.agent_id(agent.id) == agent.id
+        assert validation.check_agent_id(agent.id) == agent.id
         assert agent.role
         height = LAYERS.index(agent.layer)
         if agent.layer == "bottom":

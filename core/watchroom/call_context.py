@@ -29,7 +29,7 @@ _guard: Final[ContextVar[Guard | None]] = ContextVar("watchroom_guard", default=
 
 
 @contextmanager
-def on_behalf_of(call: str) -> Iterator[None]:
+def call_scope(call: str) -> Iterator[None]:
     """Rows made within are the call's."""
     token = _call.set(call)
     try:
@@ -39,7 +39,7 @@ def on_behalf_of(call: str) -> Iterator[None]:
 
 
 @contextmanager
-def operation() -> Iterator[str]:
+def operation_scope() -> Iterator[str]:
     """One operation, of which this gives the id (twelve hexadecimal digits): rows made within carry it."""
     identity = secrets.token_hex(6)
     token = _operation.set(identity)
@@ -64,7 +64,7 @@ def current_guard() -> Guard | None:
     return _guard.get()
 
 
-def signed(draft: Draft) -> Draft:
+def with_call_context(draft: Draft) -> Draft:
     """The draft, with the call on whose behalf it is made, and the operation that it is part of."""
     signs = {CALL: _call.get(), OPERATION: _operation.get()}
     signs = {name: sign for name, sign in signs.items() if sign}

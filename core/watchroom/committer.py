@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.call_context import current_guard, signed
+from watchroom.call_context import current_guard, with_call_context
 from watchroom.checkout.layout import has_files, is_edited
 from watchroom.checkout.tree import NewVersion, Overwritten, Tree
 from watchroom.errors import InvalidPath, NotText, TooLarge, WatchroomError, WorkspaceLocked
@@ -102,7 +102,7 @@ class Committer:
         Raises `JournalError`, and `NotText` where something else than a file stands in the way: then there
         is no row. Once there is a row, nothing is raised: what could not be laid out is told by a row.
         """
-        ticket = _Ticket(signed(draft))
+        ticket = _Ticket(with_call_context(draft))
         with self._queue:
             self._waiting.append(ticket)
             leads = not self._has_leader
@@ -123,7 +123,7 @@ class Committer:
         `JournalError`, and what ``prepare`` raises."""
         with self._locked():
             self._finish_dead_writer(self._journal.last_seq())
-            tickets = [_Ticket(signed(draft)) for draft in prepare()]
+            tickets = [_Ticket(with_call_context(draft)) for draft in prepare()]
             self._commit_batch([*self._taken(self._notes), *tickets])
         return [ticket.result() for ticket in tickets]
 
@@ -134,7 +134,7 @@ class Committer:
 
     def note(self, draft: Note) -> None:
         """Make the draft a row soon: with the next commit, or within some 20 ms."""
-        self._notes.append(_Ticket(signed(draft)))
+        self._notes.append(_Ticket(with_call_context(draft)))
         if self._flusher is None:
             with self._queue:
                 if self._flusher is None:
@@ -153,7 +153,7 @@ class Committer:
         """Hold everyone else off while the files are compared with the journal; yields a way to commit."""
 
         def commit(draft: Draft) -> Appended:
-            ticket = _Ticket(signed(draft))
+            ticket = _Ticket(with_call_context(draft))
             self._commit_batch([*self._taken(self._notes), ticket])
             return ticket.result()
 
@@ -408,7 +408,7 @@ class Committer:
         content: str | None = None
         error = "outside_edit"
         try:
-            content = validation.decoded(found.data)
+            content = validation.decode_text(found.data)
         except (NotText, TooLarge) as refusal:
             error = refusal.code
         return Note(

@@ -97,7 +97,7 @@ def _role_words(agent: Agent) -> list[str]:
 def _role_slug(agent: Agent) -> str:
     """The role as an agent's id could say it, empty where none can."""
     try:
-        return validation.agent_id("-".join(_role_words(agent)))
+        return validation.check_agent_id("-".join(_role_words(agent)))
     except InvalidAgentId:
         return ""
 
@@ -166,7 +166,7 @@ def _bound(table: Mapping[str, object], name: str, default: int) -> int:
 
 def _agent(name: str, fields: object) -> Agent:
     try:
-        validation.agent_id(name)
+        validation.check_agent_id(name)
     except InvalidAgentId as error:
         raise ConfigInvalid(problem=error.message()) from error
     if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
@@ -186,7 +186,7 @@ def with_checked_agents(config: Config, agents: Iterable[Agent]) -> Config:
     where they do not fit together."""
     new = list(agents)
     for agent in new:
-        validation.agent_id(agent.id)
+        validation.check_agent_id(agent.id)
     changed = config.with_agents(new)
     _check_supervisors(changed)
     for agent in new:
@@ -197,7 +197,7 @@ def with_checked_agents(config: Config, agents: Iterable[Agent]) -> Config:
 def _refuse_collision(agent: Agent, config: Config) -> None:
     found = role_collision(agent, config.agents.values())
     if found is not None:
-        given = validation.storable(agent.role, 100)
+        given = validation.escape_unstorable(agent.role, 100)
         raise InvalidRole(given=given, agent=agent.id or "-", other=found.other.id, rule=found.rule)
 
 
@@ -290,7 +290,7 @@ class Registry:
 
     def agent(self, agent_id: str) -> Agent:
         """The agent of that id. Raises `InvalidAgentId`, `UnknownAgent`."""
-        validation.agent_id(agent_id)
+        validation.check_agent_id(agent_id)
         agent = self._known[1].agents.get(agent_id) or self.current().agents.get(agent_id)
         if agent is None:
             raise UnknownAgent(agent=agent_id, known=", ".join(self._known[1].agents) or "-")

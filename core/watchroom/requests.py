@@ -235,7 +235,7 @@ def arguments_of(text: str) -> Mapping[str, Json]:
     arguments = json.loads(text)
     if "\\u" in text:
         # Models write halves of characters, too.
-        arguments = json.loads(validation.without_halves(json.dumps(arguments, ensure_ascii=False)))
+        arguments = json.loads(validation.replace_lone_surrogates(json.dumps(arguments, ensure_ascii=False)))
     return cast("Mapping[str, Json]", arguments)
 
 

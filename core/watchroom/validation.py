@@ -46,7 +46,7 @@ _HIDDEN_CATEGORIES: Final = frozenset({"Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 @lru_cache(maxsize=4096)
-def agent_id(given: str) -> str:
+def check_agent_id(given: str) -> str:
     """``given``, if it is a valid agent id (DESIGN §3); else `InvalidAgentId`."""
     if not _AGENT_ID.fullmatch(given):
         raise InvalidAgentId(given=_shown(given), rule="id_characters")
@@ -57,21 +57,21 @@ def agent_id(given: str) -> str:
     return given
 
 
-def session_id(given: str) -> str:
+def check_session_id(given: str) -> str:
     """``given``, if it is a valid id of a session; else `InvalidSession`."""
     if not _SESSION_ID.fullmatch(given):
         raise InvalidSession(given=_shown(given), rule="session_characters")
     return given
 
 
-def document_id(given: str) -> str:
+def check_document_id(given: str) -> str:
     """``given``, if a realtime document may have it as its id: a path of one part; else `InvalidPath`."""
-    if "/" in relative_path(given):
+    if "/" in check_path(given):
         raise InvalidPath(given=_shown(given), rule="document_folder")
     return given
 
 
-def map_key(given: str) -> str:
+def check_map_key(given: str) -> str:
     """``given``, if a map of a realtime document may have it as a key; else `InvalidKey`."""
     for rule, is_broken in (
         ("key_length", not 0 < len(given) <= MAX_MAP_KEY),
@@ -83,28 +83,28 @@ def map_key(given: str) -> str:
     return given
 
 
-def board_name(given: str) -> str:
+def check_board_name(given: str) -> str:
     """``given``, if a whiteboard can have it as its name (spec 3 §2.1): ``global``, ``top-layer``,
     ``mid-layer-{role}`` or ``bottom-layer-{agent}``; else `InvalidPath`, or `InvalidAgentId`."""
     if given in (GLOBAL_BOARD, TOP_BOARD):
         return given
     for prefix in (MID_BOARD, BOTTOM_BOARD):
         if given.startswith(prefix):
-            agent_id(given.removeprefix(prefix))
+            check_agent_id(given.removeprefix(prefix))
             return given
     raise InvalidPath(given=_shown(given), rule="board_name")
 
 
-def is_board(given: str) -> bool:
+def is_board_name(given: str) -> bool:
     """Whether a whiteboard can have that name."""
     try:
-        board_name(given)
+        check_board_name(given)
     except InvalidName:
         return False
     return True
 
 
-def human_name(given: str) -> str:
+def check_human_name(given: str) -> str:
     """``given``, if a person may go by it: letters, digits, spaces and ``. @ - _``, at most 64."""
     if not _HUMAN_NAME.fullmatch(given):
         raise InvalidAgentId(given=_shown(given), rule="human_characters")
@@ -112,7 +112,7 @@ def human_name(given: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def relative_path(given: str) -> str:
+def check_path(given: str) -> str:
     """``given``, if it is a safe relative path of plain parts (DESIGN §3); else `InvalidPath`."""
     broken = _broken_rule(given)
     if broken:
@@ -178,15 +178,15 @@ def _broken_part_rule(part: str) -> str | None:
     return None
 
 
-def handoff_name(given: str) -> str:
+def check_handoff_name(given: str) -> str:
     """A relative path that cannot be taken for another handoff's metadata file."""
-    path = relative_path(given)
+    path = check_path(given)
     if any(part.casefold().endswith(META_SUFFIX) for part in path.split("/")):
         raise InvalidPath(given=_shown(given), rule="meta_suffix")
     return path
 
 
-def text(given: str) -> bytes:
+def encode_text(given: str) -> bytes:
     """``given`` as UTF-8, if it is text that can be kept: no lone surrogates, no NUL, at most 10 MB."""
     if len(given) > MAX_TEXT_BYTES:
         raise TooLarge(size=len(given), limit=MAX_TEXT_BYTES)
@@ -198,8 +198,8 @@ def text(given: str) -> bytes:
     return data
 
 
-def decoded(data: bytes) -> str:
-    """The text in ``data``, under the same rules as `text`."""
+def decode_text(data: bytes) -> str:
+    """The text in ``data``, under the same rules as `encode_text`."""
     _check_bytes(data)
     try:
         return data.decode()
@@ -221,19 +221,19 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def storable(given: str, limit: int = 500) -> str:
+def escape_unstorable(given: str, limit: int = 500) -> str:
     """``given`` cut to ``limit`` characters, with what UTF-8 cannot hold written out: for a refusal's row."""
     cut = given if len(given) <= limit else given[:limit] + "…"
     return cut.encode("utf-8", "backslashreplace").decode()
 
 
-def first_line(text: str, limit: int) -> str:
+def extract_first_line(text: str, limit: int) -> str:
     """The first line that says something, cut to ``limit`` characters: what stands for a text in lists."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return storable(line, limit)
+    return escape_unstorable(line, limit)
 
 
-def without_halves(given: str) -> str:
+def replace_lone_surrogates(given: str) -> str:
     """``given`` with U+FFFD for halves of surrogate pairs, which nothing stores; some models cut emoji."""
     return given.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
     from watchroom.sandbox.ladder import Ladder
     from watchroom.toolbox import Toolbox
-    from watchroom.zones.buffers.buffers import Buffers
+    from watchroom.zones.buffers.zone import BufferZone
     from watchroom.zones.commands import Commands
     from watchroom.zones.news import News
     from watchroom.zones.realtime import RealtimeZone
@@ -87,7 +87,7 @@ class Workspace:
         self.subscribe(self.dispatcher.wake)
         self._realtime: RealtimeZone | None = None
         self._realtime_lock = Lock()
-        self._buffers: Buffers | None = None
+        self._buffers: BufferZone | None = None
         self._buffers_lock = Lock()
 
     @classmethod
@@ -141,7 +141,7 @@ class Workspace:
         """Add agents, or change what is known of them. Raises `InvalidAgentId`, `ConfigInvalid`."""
         given = list(agents)
         for agent in given:
-            validation.agent_id(agent.id)
+            validation.check_agent_id(agent.id)
         known = self.config.agents
         # An id alone registers an unknown agent; it does not take a known one's role away.
         new = [agent for agent in given if agent.id not in known or agent != Agent(agent.id)]
@@ -170,7 +170,7 @@ class Workspace:
 
     def tools_for_human(self, name: str, *, language: Language | None = None) -> Toolbox:
         """The toolbox of a person, who acts as ``human:NAME``."""
-        return self._toolbox(HUMAN_PREFIX + validation.human_name(name), language)
+        return self._toolbox(HUMAN_PREFIX + validation.check_human_name(name), language)
 
     @property
     def registry(self) -> Registry:
@@ -199,18 +199,18 @@ class Workspace:
             return self._realtime
 
     @property
-    def buffers(self) -> Buffers:
+    def buffers(self) -> BufferZone:
         """The texts that agents have to themselves until they flush them."""
         # The editor needs pydantic, slow to load.
-        from watchroom.zones.buffers.buffers import Buffers
-        from watchroom.zones.buffers.sources import Places
+        from watchroom.zones.buffers.sources import SourceZones
+        from watchroom.zones.buffers.zone import BufferZone
 
         with self._buffers_lock:
             if self._buffers is None:
-                places = Places(
+                places = SourceZones(
                     self._registry, self.private, self.collab, self.boards, self.task_files, self._outside
                 )
-                self._buffers = Buffers(self._store, places)
+                self._buffers = BufferZone(self._store, places)
             return self._buffers
 
     @property

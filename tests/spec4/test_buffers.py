@@ -10,9 +10,9 @@ from calls import ok, refused
 from watchroom import Json, Toolbox, Workspace
 from watchroom.journal import RowFilter
 from watchroom.model import MAX_TEXT_BYTES
-from watchroom.zones.buffers.buffers import MOST_OPEN
 from watchroom.zones.buffers.naming import LONGEST_NAME
 from watchroom.zones.buffers.record import WHOLE_EVERY, read
+from watchroom.zones.buffers.zone import MOST_OPEN
 
 
 def text(workspace: Workspace, name: str = "plan", agent: str = "alice") -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from calls import ok, refused
 from watchroom import Json, Toolbox, Workspace
-from watchroom.call_context import on_behalf_of
+from watchroom.call_context import call_scope
 from watchroom.debug_log import CATEGORIES, category_logger
 from watchroom.model import Note
 from watchroom.texts import LANGUAGES, Language
@@ -123,7 +123,7 @@ def test_an_answer_that_cannot_be_read_is_told_as_that(
     alice = workspace.tools("alice", language=language)
     ok(alice, "open_buffer", source="collab", path="plan.md")
     kept: dict[str, Json] = {"response": {"status": "Splendid"}}
-    with on_behalf_of("call-1"):
+    with call_scope("call-1"):
         note = Note("alice", "plan_append", "buffer", "alice/plan", detail=kept)
         workspace.journal.append([note._replace(detail={**kept, "call": "call-1"})])
     answer = alice.dispatch_tool_call("plan_append", {"text": "x"}, call="call-1", again=True)

@@ -12,7 +12,7 @@ from documents import count, create, edit, get, put, tag
 from textual.geometry import Offset
 from tui.driving import Desk, dashboard, past
 from watchroom import Row, Toolbox, Workspace
-from watchroom.checkout.tail import Tail
+from watchroom.checkout.document_replica import DocumentReplica
 from watchroom.model import Zone
 from watchroom_tui.document_pane import SLOWEST
 from watchroom_tui.widgets.document_view import DocumentView
@@ -145,7 +145,7 @@ async def test_every_earlier_version_can_be_shown(workspace: Workspace, board: N
         for version in range(7, 0, -1):
             await desk.press("left_square_bracket")
             await desk.sees(f"v{version} of 8")
-            then = Tail("doc1", workspace.journal, until=version).document.values()
+            then = DocumentReplica("doc1", workspace.journal, until=version).document.values()
             shown = view(desk)._drawing
             assert shown is not None
             said = [text for index in range(len(shown)) for text in shown.texts(index)]

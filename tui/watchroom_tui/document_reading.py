@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.checkout.tail import ZONE, Tail, object_in
+from watchroom.checkout.document_replica import ZONE, DocumentReplica, object_in
 from watchroom.crdt.picture import Picture, picture_of
 from watchroom.crdt.timeline import Timeline
 from watchroom.journal import Journal
@@ -42,7 +42,7 @@ class DocumentReader:
         self._journal = journal
         self._words = words
         self._lock = Lock()
-        self._tail: Tail | None = None
+        self._tail: DocumentReplica | None = None
         self._timeline: Timeline | None = None
 
     def now(
@@ -69,20 +69,20 @@ class DocumentReader:
             row = self._journal.version(ZONE, name, max(1, min(version, tail.version)))
             return self._drawn(tail, picture, row or tail.newest)
 
-    def _drawn(self, tail: Tail, picture: Picture, row: Row) -> Reading:
+    def _drawn(self, tail: DocumentReplica, picture: Picture, row: Row) -> Reading:
         drawing = DocumentDrawing(picture, tail.document.schema, self._words)
         return Reading(tail.name, picture, drawing, row, tail.version)
 
-    def _tail_of(self, name: str, newest: int, workspace: Workspace | None) -> Tail:
+    def _tail_of(self, name: str, newest: int, workspace: Workspace | None) -> DocumentReplica:
         if self._tail is None or self._tail.name != name or self._tail.version > newest:
             self._tail, self._timeline = None, None
             if workspace is not None:
                 self._tail = workspace.realtime.replica(name)
             else:
-                self._tail = Tail(name, self._journal, until=newest)
+                self._tail = DocumentReplica(name, self._journal, until=newest)
         return self._tail
 
-    def _caught_up(self, tail: Tail, progress: Callable[[float], None]) -> Timeline:
+    def _caught_up(self, tail: DocumentReplica, progress: Callable[[float], None]) -> Timeline:
         if self._timeline is None:
             self._timeline = Timeline(tail.document, tail.version, self._between(tail.name))
         for delta in self._deltas(tail.name, self._timeline.version, tail.version):

@@ -7,7 +7,7 @@ from typing import Literal, Self, TypeAlias
 
 from watchroom.checkout.layout import place
 from watchroom.registry import Agent, Config, board_owner
-from watchroom.validation import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, board_name
+from watchroom.validation import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, check_board_name
 
 BoardKind: TypeAlias = Literal["global", "top", "mid", "bottom"]
 
@@ -22,7 +22,7 @@ class Board:
     @classmethod
     def named(cls, name: str) -> Self:
         """The board of a name. Raises `InvalidPath` or `InvalidAgentId` where no board can be named so."""
-        name = board_name(name)
+        name = check_board_name(name)
         if name == GLOBAL_BOARD:
             return cls("global")
         if name == TOP_BOARD:

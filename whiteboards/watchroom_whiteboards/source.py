@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchroom.editing import Sourced, SourceMoved, SourceReadOnly
 from watchroom.errors import Conflict
-from watchroom.zones.buffers.sources import FLUSH, Bound, EditsByHand, Places, versions_of
+from watchroom.zones.buffers.sources import FLUSH, BoundSource, OutsideEditOverlay, SourceZones, versions_of
 
 from watchroom_whiteboards.errors import BoardDenied
 from watchroom_whiteboards.whiteboards import Whiteboards
@@ -13,10 +13,10 @@ from watchroom_whiteboards.whiteboards import Whiteboards
 class BoardSource:
     """A board that ``actor`` may read. A flush replaces the whole board, if the actor may do that."""
 
-    def __init__(self, boards: Whiteboards, places: Places, actor: str, name: str) -> None:
+    def __init__(self, boards: Whiteboards, places: SourceZones, actor: str, name: str) -> None:
         self._boards = boards
         self._zone = places.boards
-        self._edits = EditsByHand(places, "board", name)
+        self._edits = OutsideEditOverlay(places, "board", name)
         self._actor = actor
         self._name = name
 
@@ -41,8 +41,8 @@ class BoardSource:
         return versions_of(row)
 
 
-def open_board(places: Places, actor: str, path: str) -> Bound:
+def open_board(places: SourceZones, actor: str, path: str) -> BoundSource:
     """The board of that name. Raises `BoardNotFound`, `BoardDenied`."""
     boards = Whiteboards(places.boards, places.registry)
     board = boards.named(actor, path)
-    return Bound("board", board.name, BoardSource(boards, places, actor, board.name))
+    return BoundSource("board", board.name, BoardSource(boards, places, actor, board.name))

@@ -136,7 +136,7 @@ class Whiteboards:
         """Replace a board's text. ``expected`` 0: nothing was written yet; `UNCHECKED`: whatever is there.
         Raises `Conflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`."""
         board = self._allowed("write", actor, name)
-        validation.text(content)
+        validation.encode_text(content)
         draft = Write(actor, tool, "board", board.name, content, message, expected)
         return self._zone.write(actor, board.name, lambda current: draft, wait=wait)
 
@@ -154,7 +154,7 @@ class Whiteboards:
         needs the right to write. Never a conflict: it goes to the board as it is then. Raises
         `SectionNotFound`, `SectionAmbiguous`, `InvalidSection` and what `write` raises but `Conflict`."""
         board = self._allowed("append" if section is None else "write", actor, name)
-        validation.text(content)
+        validation.encode_text(content)
         if section is None:
             sections.check_entry(board.name, content)
         message = _first_line(content)
@@ -193,7 +193,7 @@ class Whiteboards:
         starts from whatever it saw, -1 any. Raises what `append` does to a section, and
         `Conflict`."""
         board = self._allowed("write", actor, name)
-        validation.text(content)
+        validation.encode_text(content)
 
         def last_saw(path: str) -> int:
             if expected is not None:
@@ -307,4 +307,4 @@ def _version(current: FileVersion | None) -> int:
 
 def _first_line(content: str) -> str:
     line = content.strip().partition("\n")[0].strip()
-    return validation.storable(line, _MESSAGE)
+    return validation.escape_unstorable(line, _MESSAGE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from watchroom.disk import Parts
 from watchroom.model import Row, Zone
-from watchroom.validation import GLOBAL_BOARD, META_SUFFIX, is_board
+from watchroom.validation import GLOBAL_BOARD, META_SUFFIX, is_board_name
 
 CONTROL: Final = ".watchroom"
 JOURNAL_NAME: Final = "journal.db"
@@ -75,7 +75,7 @@ def _path_of(zone: Zone, below: Parts) -> str | None:
         return None if path.endswith(META_SUFFIX) else path
     if zone == "board":
         name = path.removesuffix(".md")
-        return name if len(below) == 1 and name not in (path, GLOBAL_BOARD) and is_board(name) else None
+        return name if len(below) == 1 and name not in (path, GLOBAL_BOARD) and is_board_name(name) else None
     return path
 
 

@@ -205,7 +205,7 @@ def export(journal: Journal, as_of: int, target: str) -> int:
     """Lay the tree out under ``target`` as it stood at row ``as_of``. Returns how many files agents
     and people had then: versions, histories, metadata and the configuration are not counted."""
     # Documents need the engine, slow to load: whoever lays out only files does without.
-    from watchroom.checkout.tail import ZONE, Tail
+    from watchroom.checkout.document_replica import ZONE, DocumentReplica
 
     folder = Folder(target, os.path.join(target, CONTROL, "tmp"))
     count = 0
@@ -221,7 +221,7 @@ def export(journal: Journal, as_of: int, target: str) -> int:
                     rows = journal.history("collab", head.path, limit=head.version)
                     folder.write(history_place(head.path), history_text([history_line(row) for row in rows]))
         for head in journal.heads(ZONE, as_of=as_of):
-            document = Tail(head.path, journal, until=head.version)
+            document = DocumentReplica(head.path, journal, until=head.version)
             folder.write(checkpoint_place(head.path), document.checkpoint())
             count += 1
     finally:

@@ -65,7 +65,7 @@ def denied(root: str, agent: str, event: Mapping[str, Json], language: Language)
     for written in _written(event):
         cwd = event.get("cwd")
         # What no file can be called, clients replace in ways of their own; where it would lie is the same.
-        given = validation.without_halves(written).replace("\0", "\ufffd")
+        given = validation.replace_lone_surrogates(written).replace("\0", "\ufffd")
         path = os.path.join(cwd if isinstance(cwd, str) else os.getcwd(), os.path.expanduser(given))
         # Clients differ in whether they take ".." out of a path before they follow its links.
         for meant in (path, os.path.normpath(path)):

@@ -49,7 +49,7 @@ class TextEditor:
         clock: Callable[[], int] = time.time_ns,
         version: int = 1,
     ) -> None:
-        self._bytes = len(validation.text(content))
+        self._bytes = len(validation.encode_text(content))
         self._text = content
         self._version = version
         self._words = Wording(name, language)
@@ -202,7 +202,7 @@ class TextEditor:
     def _problem_with(self, text: str, *, whole: bool = False) -> str:
         """Why the text cannot be taken, empty if it can."""
         try:
-            validation.text(text)
+            validation.encode_text(text)
         except TooLarge:
             return "too_large"
         except NotText:

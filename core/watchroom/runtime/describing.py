@@ -30,7 +30,7 @@ def message_of(before: AgentState, result: StepResult) -> str:
     for event in reversed(result.events):
         text = _said(before, result.new_state, event)
         if text:
-            return validation.storable(text.strip().split("\n", 1)[0], _LONGEST)
+            return validation.escape_unstorable(text.strip().split("\n", 1)[0], _LONGEST)
     return ""
 
 

@@ -39,4 +39,4 @@ def tool_error(tool: str, error: BaseException) -> WatchroomError:
 
 
 def _reason(error: BaseException) -> str:
-    return validation.storable(f"{type(error).__name__}: {error}", _MOST_REASON)
+    return validation.escape_unstorable(f"{type(error).__name__}: {error}", _MOST_REASON)

@@ -115,7 +115,9 @@ class AgentRuntime:
             raise InvalidInstruction(problem=f"{type(instruction).__name__} is not an instruction")
         executor = self.executors.get(kind)
         if executor is None:
-            raise InvalidInstruction(problem=f"{validation.storable(kind, 100)}: {', '.join(self.executors)}")
+            raise InvalidInstruction(
+                problem=f"{validation.escape_unstorable(kind, 100)}: {', '.join(self.executors)}"
+            )
         return executor
 
     def _limit_reached(self, state: AgentState) -> LimitReached | None:

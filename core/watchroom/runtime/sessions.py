@@ -64,7 +64,7 @@ class Sessions:
         Raises `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionExists`, and as
         `create_initial_state` does.
         """
-        number = new_session_id() if session_id is None else validation.session_id(session_id)
+        number = new_session_id() if session_id is None else validation.check_session_id(session_id)
         state = create_initial_state(session_id=number, messages=messages, metadata=metadata)
         said = next((message.content for message in state.messages if message.role == "user"), "")
         first = said.strip().split("\n", 1)[0][:200]
@@ -75,7 +75,7 @@ class Sessions:
     def _begin(self, agent_id: str, state: AgentState, title: str) -> Row:
         """The first row. What was said to the agent since its last session was done, or since it was made,
         is for this one."""
-        last = self._zone.newest_step(validation.agent_id(agent_id))
+        last = self._zone.newest_step(validation.check_agent_id(agent_id))
         heard = self._zone.heard_from(agent_id) if last is None else None
         if last is not None and status_in(last) == "done":
             heard = heard_in(last)[0]
@@ -167,7 +167,7 @@ def new_session_id() -> str:
 
 
 def _path(agent_id: str, session_id: str) -> str:
-    return session_path(validation.agent_id(agent_id), validation.session_id(session_id))
+    return session_path(validation.check_agent_id(agent_id), validation.check_session_id(session_id))
 
 
 def _replayed(rows: Sequence[Recorded]) -> tuple[AgentState, int]:

@@ -91,7 +91,7 @@ def _name_of(given: object) -> str:
 
 
 def _shown(name: str) -> str:
-    return validation.storable(name, 100)
+    return validation.escape_unstorable(name, 100)
 
 
 def _broken_rule(given: AgentTool) -> str | None:
@@ -205,4 +205,4 @@ def _runner(
 def _problems(error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_PROBLEMS]
     told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problems]
-    return validation.storable("; ".join(told), 500)
+    return validation.escape_unstorable("; ".join(told), 500)

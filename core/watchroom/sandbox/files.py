@@ -62,12 +62,12 @@ def task_path(given: str) -> str:
     `PathTraversalBlocked` for whatever holds ``..`` or begins like an absolute path (spec 2, property 1),
     `InvalidPath` for other rules of names."""
     if ".." in given:
-        raise PathTraversalBlocked(given=validation.storable(given, 120), rule="dot_part")
+        raise PathTraversalBlocked(given=validation.escape_unstorable(given, 120), rule="dot_part")
     if given.startswith(("/", "\\", "~")) or _DRIVE.match(given):
-        raise PathTraversalBlocked(given=validation.storable(given, 120), rule="absolute")
+        raise PathTraversalBlocked(given=validation.escape_unstorable(given, 120), rule="absolute")
     while given.startswith("./"):
         given = given[2:]
-    return validation.relative_path(given)
+    return validation.check_path(given)
 
 
 class TaskFolder:
@@ -121,7 +121,7 @@ class TaskFolder:
         data = self.data(path, MAX_TEXT_BYTES)
         if data is None:
             raise NotFound(path=path, zone=self.path)
-        return validation.decoded(data)
+        return validation.decode_text(data)
 
     def write(self, path: str, data: bytes) -> None:
         """Put a file there whole, making folders as needed. Raises what `data` raises."""
@@ -169,7 +169,7 @@ class TaskFolder:
             changed = max(changed, entry.changed)
         if closed:
             raise FolderDenied(
-                path=validation.storable("/".join(closed[0]), 200), reason=os.strerror(errno.EACCES)
+                path=validation.escape_unstorable("/".join(closed[0]), 200), reason=os.strerror(errno.EACCES)
             )
         return Info(files, folders, size, changed, not deeper and files + folders < most)
 
@@ -229,7 +229,9 @@ class TaskFolder:
         try:
             yield
         except PermissionError as error:
-            raise FolderDenied(path=validation.storable(path, 200), reason=error.strerror or "") from error
+            raise FolderDenied(
+                path=validation.escape_unstorable(path, 200), reason=error.strerror or ""
+            ) from error
 
 
 def _opened(path: str) -> Folder:

@@ -96,7 +96,7 @@ async def _called(
 ) -> types.CallToolResult | types.InputRequiredResult:
     problem = unreadable(params.arguments or {})
     if problem is not None:
-        error = InvalidArguments(tool=validation.storable(params.name, 100), problems=problem)
+        error = InvalidArguments(tool=validation.escape_unstorable(params.name, 100), problems=problem)
         return call_result(await in_own_thread(toolbox.refuse, params.name, {}, error))
     if not await in_own_thread(asking.wants, toolbox, params.name):
         return call_result(

@@ -93,7 +93,7 @@ class AnsweredReads:
     async def _answered(self, error: ValidationError) -> SessionMessage | None:
         """The message to go on with in place of what could not be read; None where that was answered."""
         first, *others = error.errors(include_url=False, include_context=False)
-        line, reason = first["input"], validation.storable(first["msg"], _LONGEST)
+        line, reason = first["input"], validation.escape_unstorable(first["msg"], _LONGEST)
         if first["type"] != "json_invalid":
             # Of the kinds of messages that it could have been, one lacks something of the whole.
             known = (_id_of(each["input"]) for each in (first, *others))
@@ -163,7 +163,7 @@ def _number(digits: str) -> int | None:
 
 def _whole(message: Json) -> str:
     """The message as JSON that everybody can read."""
-    return validation.without_halves(json.dumps(message, ensure_ascii=False))
+    return validation.replace_lone_surrogates(json.dumps(message, ensure_ascii=False))
 
 
 def _cut(line: str) -> str:

@@ -31,7 +31,7 @@ def approval_guard(
     holds = _checksum(tool, arguments, would) == approved
     if would is None:
         if not holds:
-            raise ApprovalOutdated(tool=validation.storable(tool, 100))
+            raise ApprovalOutdated(tool=validation.escape_unstorable(tool, 100))
         return None
     if repeated and _wrote(would, repeated):
         return None

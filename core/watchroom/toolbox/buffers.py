@@ -25,9 +25,9 @@ from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
 from watchroom.toolbox.missed import cut
 from watchroom.toolbox.tool import ADDS, Hints, Tool, define
-from watchroom.zones.buffers.buffers import Operation
 from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of
 from watchroom.zones.buffers.tracing import SCHEMA
+from watchroom.zones.buffers.zone import Operation
 
 _ERRORS: Final = {TextEditStatus.MULTI_MATCH: "multi_match"}
 """Whatever else is said of it."""

@@ -22,8 +22,8 @@ from watchroom.zones import (
     Settling,
     TaskFiles,
 )
-from watchroom.zones.buffers.buffers import Buffers
-from watchroom.zones.realtime import RealtimeZone, View
+from watchroom.zones.buffers.zone import BufferZone
+from watchroom.zones.realtime import AgentView, RealtimeZone
 from watchroom.zones.task_errors import AgentEnded
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Zones:
     realtime: RealtimeZone
     files: TaskFiles
     members: Members
-    buffers: Buffers
+    buffers: BufferZone
     commands: Callable[[], Commands]
 
 
@@ -70,7 +70,7 @@ class Caller:
         self.members = zones.members
         self.buffers = zones.buffers
         self._commands = zones.commands
-        self.view = View(actor)
+        self.view = AgentView(actor)
         self._seen: dict[tuple[Zone, str], int] = {}
         self._lock = Lock()
 

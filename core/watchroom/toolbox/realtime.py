@@ -27,26 +27,26 @@ def created(caller: Caller, args: take.CreateDocument, row: Row) -> give.Documen
 
 
 def snapshot(caller: Caller, args: take.GetDocumentSnapshot) -> give.DocumentSnapshot:
-    with caller.realtime.reading(caller.view, args.doc_id, "", "realtime_get_document_snapshot") as desk:
+    with caller.realtime.reading(caller.view, args.doc_id, "", "realtime_get_document_snapshot") as editor:
         return give.DocumentSnapshot(
             doc_id=args.doc_id,
-            version=desk.newest.version or 0,
-            snapshot=cast("dict[str, JsonValue]", desk.document.values()),
-            field_types={**desk.document.schema},
+            version=editor.newest.version or 0,
+            snapshot=cast("dict[str, JsonValue]", editor.document.values()),
+            field_types={**editor.document.schema},
         )
 
 
 def get_field(caller: Caller, args: take.GetField) -> give.FieldValue:
-    with caller.realtime.reading(caller.view, args.doc_id, args.field_name, "realtime_get_field") as desk:
-        field = desk.document.field(args.field_name)
+    with caller.realtime.reading(caller.view, args.doc_id, args.field_name, "realtime_get_field") as editor:
+        field = editor.document.field(args.field_name)
         value = field.value
         written = field.written if isinstance(field, LWWRegister) else None
         return give.FieldValue(
             doc_id=args.doc_id,
             field_name=args.field_name,
-            field_type=desk.document.schema[args.field_name],
+            field_type=editor.document.schema[args.field_name],
             value=cast("JsonValue", value),
-            version=desk.newest.version or 0,
+            version=editor.newest.version or 0,
             length=len(value) if isinstance(value, (str, list, dict)) and not written else None,
             author=agent_of(written.stamp.replica) if written else None,
             timestamp=timestamp(written.stamp.time * _NS_PER_MS) if written else None,
@@ -59,13 +59,13 @@ def set_field(caller: Caller, args: take.SetField) -> give.FieldWritten:
         raise _missing(caller, "realtime_set_field", "key")
     if not args.remove and "value" not in args.model_fields_set:
         raise _missing(caller, "realtime_set_field", "value")
-    with caller.realtime.editing(caller.view, args.doc_id, "realtime_set_field") as desk:
+    with caller.realtime.editing(caller.view, args.doc_id, "realtime_set_field") as editor:
         if args.key is None:
-            row = desk.set(args.field_name, args.value)
+            row = editor.set(args.field_name, args.value)
         elif args.remove:
-            row = desk.remove_key(args.field_name, args.key)
+            row = editor.remove_key(args.field_name, args.key)
         else:
-            row = desk.set_key(args.field_name, args.key, args.value)
+            row = editor.set_key(args.field_name, args.key, args.value)
     return written(caller, args, row)
 
 
@@ -88,9 +88,9 @@ def edit_text(caller: Caller, args: take.EditText) -> give.TextEdited:
     def edit(field: Text, replica: str) -> TextEdit:
         return field.replace(start, stop, text, replica)
 
-    with caller.realtime.editing(caller.view, args.doc_id, "realtime_edit_text") as desk:
-        done = desk.edit_text(args.field_name, args.operation, edit)
-        version = desk.newest.version or 0
+    with caller.realtime.editing(caller.view, args.doc_id, "realtime_edit_text") as editor:
+        done = editor.edit_text(args.field_name, args.operation, edit)
+        version = editor.newest.version or 0
     return give.TextEdited(
         doc_id=args.doc_id,
         field_name=args.field_name,
@@ -121,21 +121,21 @@ def edit_set(caller: Caller, args: take.EditSet) -> give.SetEdited:
     tool = "realtime_edit_set"
     element = args.element
     if args.operation == "list":
-        with caller.realtime.reading(caller.view, args.doc_id, args.field_name, tool) as desk:
+        with caller.realtime.reading(caller.view, args.doc_id, args.field_name, tool) as editor:
             return _set_result(
-                args, desk.document, desk.newest, elements=desk.document.set(args.field_name).value
+                args, editor.document, editor.newest, elements=editor.document.set(args.field_name).value
             )
     if element is None:
         raise _missing(caller, tool, "element")
     if args.operation == "contains":
-        with caller.realtime.reading(caller.view, args.doc_id, args.field_name, tool) as desk:
-            return _set_result(args, desk.document, desk.newest)
-    with caller.realtime.editing(caller.view, args.doc_id, tool) as desk:
-        change = desk.add if args.operation == "add" else desk.remove
+        with caller.realtime.reading(caller.view, args.doc_id, args.field_name, tool) as editor:
+            return _set_result(args, editor.document, editor.newest)
+    with caller.realtime.editing(caller.view, args.doc_id, tool) as editor:
+        change = editor.add if args.operation == "add" else editor.remove
         row = change(args.field_name, element)
-        stays = args.operation == "remove" and element in desk.document.set(args.field_name)
+        stays = args.operation == "remove" and element in editor.document.set(args.field_name)
         notice = caller.texts("realtime.set_behind") if stays else None
-        return _set_result(args, desk.document, row, notice=notice)
+        return _set_result(args, editor.document, row, notice=notice)
 
 
 def _set_result(
@@ -173,17 +173,19 @@ def set_edited(caller: Caller, args: take.EditSet, row: Row) -> give.SetEdited:
 def edit_counter(caller: Caller, args: take.EditCounter) -> give.CounterEdited:
     tool = "realtime_edit_counter"
     if args.operation == "value":
-        with caller.realtime.reading(caller.view, args.doc_id, args.field_name, tool) as desk:
-            return _counted(args, desk.document, desk.newest)
+        with caller.realtime.reading(caller.view, args.doc_id, args.field_name, tool) as editor:
+            return _counted(args, editor.document, editor.newest)
     amount = 1 if args.amount is None else args.amount
-    with caller.realtime.editing(caller.view, args.doc_id, tool) as desk:
-        row = desk.count(args.field_name, amount if args.operation == "increment" else -amount)
-        return _counted(args, desk.document, row)
+    with caller.realtime.editing(caller.view, args.doc_id, tool) as editor:
+        row = editor.count(args.field_name, amount if args.operation == "increment" else -amount)
+        return _counted(args, editor.document, row)
 
 
 def counter_edited(caller: Caller, args: take.EditCounter, row: Row) -> give.CounterEdited:
-    with caller.realtime.reading(caller.view, args.doc_id, args.field_name, "realtime_edit_counter") as desk:
-        return _counted(args, desk.document, row)
+    with caller.realtime.reading(
+        caller.view, args.doc_id, args.field_name, "realtime_edit_counter"
+    ) as editor:
+        return _counted(args, editor.document, row)
 
 
 def _counted(args: take.EditCounter, document: Document, row: Row) -> give.CounterEdited:

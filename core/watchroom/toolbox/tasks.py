@@ -44,7 +44,7 @@ def list_files(caller: Caller, args: take.ListFiles) -> give.Listed:
     return give.Listed(
         files=[
             give.ListedFile(
-                name=validation.storable(each.name),
+                name=validation.escape_unstorable(each.name),
                 type="directory" if each.kind == "folder" else each.kind,
                 size=each.size,
             )

@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from watchroom import validation
-from watchroom.call_context import Guard, guarded_by, on_behalf_of
+from watchroom.call_context import Guard, call_scope, guarded_by
 from watchroom.editing import tool_of
 from watchroom.errors import (
     Conflict,
@@ -170,14 +170,14 @@ class Toolbox:
         now it is not made, and the error is ``approval_outdated``.
         """
         # What comes from outside keeps to no type.
-        name = validation.storable(tool_name, 1000) if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
+        name = validation.escape_unstorable(tool_name, 1000) if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
         # Of an approval only: whoever repeats another call that still goes on is told so at once.
         turn = self._store.calls.hold(f"{self.actor} {call}") if call and approved else nullcontext()
-        with turn, on_behalf_of(call):
+        with turn, call_scope(call):
             try:
                 return self._dispatch(name, arguments, call if again else "", approved)
             except Exception:  # noqa: BLE001  # a defect of ours ends one call, not its caller; the log names it
-                _log.exception("%s called %s", self.actor, validation.storable(name, 100))
+                _log.exception("%s called %s", self.actor, validation.escape_unstorable(name, 100))
                 return self._refusal(name, {}, WatchroomError())
 
     def approval_checksum(self, tool_name: str, arguments: Mapping[str, Json]) -> str:
@@ -217,7 +217,7 @@ class Toolbox:
         except WatchroomError as error:
             return self._refusal(tool_name, given, error)
         except OSError as error:
-            reason = validation.storable(error.strerror or str(error))
+            reason = validation.escape_unstorable(error.strerror or str(error))
             return self._refusal(tool_name, given, DiskFailed(reason=reason))
         return result.told()
 
@@ -253,7 +253,9 @@ class Toolbox:
         except JournalError as worse:
             return self._failure(worse)
         except OSError as worse:
-            return self._failure(DiskFailed(reason=validation.storable(worse.strerror or str(worse))))
+            return self._failure(
+                DiskFailed(reason=validation.escape_unstorable(worse.strerror or str(worse)))
+            )
         return self._failure(error)
 
     def _tools(self) -> list[Tool]:
@@ -280,10 +282,10 @@ class Toolbox:
         tool = self._found(name, repeated)
         if tool is None and not self._is_human and (of_buffer := tool_of(str(name))):
             known = ", ".join(sorted(self._caller.buffers.open_names(self.actor))) or "-"
-            raise BufferNotFound(buffer=validation.storable(of_buffer[0], 100), known=known)
+            raise BufferNotFound(buffer=validation.escape_unstorable(of_buffer[0], 100), known=known)
         if tool is None:
             known = ", ".join(each.name for each in self.offered())
-            raise UnknownTool(tool=validation.storable(str(name), 100), known=known)
+            raise UnknownTool(tool=validation.escape_unstorable(str(name), 100), known=known)
         if not self._has(tool):
             raise PermissionDenied(owner="agents") if self._is_human else PeopleOnly(tool=name)
         return tool
@@ -294,7 +296,7 @@ class Toolbox:
                 arguments = json.loads(arguments)
             except (ValueError, RecursionError) as error:
                 problem = self._caller.texts(
-                    "arguments.not_json", problem=validation.storable(str(error), 200)
+                    "arguments.not_json", problem=validation.escape_unstorable(str(error), 200)
                 )
                 raise InvalidArguments(tool=tool.name, problems=problem) from error
         if not isinstance(arguments, Mapping):
@@ -308,7 +310,7 @@ class Toolbox:
             texts = self._caller.texts
             problems = []
             for problem in error.errors(include_url=False, include_input=False)[:8]:
-                name = validation.storable(".".join(str(step) for step in problem["loc"]), 100)
+                name = validation.escape_unstorable(".".join(str(step) for step in problem["loc"]), 100)
                 kind = problem["type"]
                 is_known = kind in _ARGUMENT_PROBLEMS
                 said = texts(f"arguments.{kind}", **problem.get("ctx", {})) if is_known else problem["msg"]
@@ -352,19 +354,19 @@ class Toolbox:
         if isinstance(content, str):
             size = len(content)
             try:
-                validation.text(content)
+                validation.encode_text(content)
             except (NotText, TooLarge):
                 content = None
         message = given.get("message")
         self._store.committer.commit(
             Note(
                 actor=self.actor,
-                tool=tool.name if tool else validation.storable(str(tool_name), 100),
+                tool=tool.name if tool else validation.escape_unstorable(str(tool_name), 100),
                 zone=tool.zone if tool else "workspace",
-                path=validation.storable(path, validation.MAX_PATH_BYTES),
+                path=validation.escape_unstorable(path, validation.MAX_PATH_BYTES),
                 outcome=error.outcome,
                 error=error.code,
-                message=validation.storable(message, 2000) if isinstance(message, str) else "",
+                message=validation.escape_unstorable(message, 2000) if isinstance(message, str) else "",
                 content=content if isinstance(content, str) else None,
                 size=size,
             )
@@ -374,6 +376,6 @@ class Toolbox:
 def _whole(given: Mapping[str, Json]) -> str | None:
     """All arguments as JSON: what they wanted to write may stand anywhere among them."""
     try:
-        return validation.storable(json.dumps(given, ensure_ascii=False), MAX_TEXT_BYTES // 4)
+        return validation.escape_unstorable(json.dumps(given, ensure_ascii=False), MAX_TEXT_BYTES // 4)
     except (ValueError, TypeError, RecursionError):
         return None

@@ -36,16 +36,16 @@ class BoardZone:
 
     def head(self, board: str) -> Row | None:
         """The row of a board's current version, None where nothing was written yet."""
-        return self._store.journal.head("board", validation.board_name(board))
+        return self._store.journal.head("board", validation.check_board_name(board))
 
     def current(self, board: str) -> FileVersion | None:
         """A board as it is now, None where nothing was written yet. Leaves no row."""
-        head = self._store.journal.head("board", validation.board_name(board))
+        head = self._store.journal.head("board", validation.check_board_name(board))
         return None if head is None else FileVersion(head, self._store.content(head), head.version or 0)
 
     def version(self, board: str, version: int) -> FileVersion:
         """A board as it was. Raises `VersionNotFound`. Leaves no row."""
-        head = self._store.journal.head("board", validation.board_name(board))
+        head = self._store.journal.head("board", validation.check_board_name(board))
         row = self._store.journal.version("board", board, version)
         if row is None or head is None:
             current = head.version if head else 0
@@ -90,12 +90,12 @@ class BoardZone:
     ) -> Row:
         """Commit what ``make`` makes of the current version, once nobody else holds the board. Raises
         `BoardLeased`; `Conflict` if the draft expects another version; what ``make`` raises."""
-        validation.board_name(board)
+        validation.check_board_name(board)
         self._store.committer.flush()
 
         def draft() -> Write:
             write = make(self.current(board))
-            validation.text(write.content or "")
+            validation.encode_text(write.content or "")
             return write
 
         write, (row, head) = self.leases.write(actor, board, draft, wait)
@@ -105,7 +105,7 @@ class BoardZone:
 
     def history(self, board: str, *, limit: int | None = None) -> list[Row]:
         """All versions of a board, or the newest ``limit``, oldest first."""
-        head = self._store.journal.head("board", validation.board_name(board))
+        head = self._store.journal.head("board", validation.check_board_name(board))
         after = 0 if limit is None or head is None else max(0, (head.version or 0) - limit)
         return self._store.journal.history("board", board, after_version=after)
 

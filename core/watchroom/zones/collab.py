@@ -39,8 +39,8 @@ class CollabZone:
         detail: Mapping[str, Json] | None = None,
     ) -> Row:
         """Commit the next version if ``expected`` is the current one. Raises `Conflict`, `PathBlocked`."""
-        validation.relative_path(path)
-        validation.text(content)
+        validation.check_path(path)
+        validation.encode_text(content)
         draft = Write(actor, tool, "collab", path, content, message, expected, detail)
         row, head = self._store.write(draft)
         if row.outcome == "conflict":
@@ -53,11 +53,11 @@ class CollabZone:
 
     def current(self, path: str) -> Row | None:
         """The row of a file's current version, None where there never was one. No reading."""
-        return self._store.journal.head("collab", validation.relative_path(path))
+        return self._store.journal.head("collab", validation.check_path(path))
 
     def read(self, actor: str, path: str, version: int | None = None) -> FileVersion:
         """The current version or an earlier one. Raises `NotFound`, `VersionNotFound`."""
-        head, row = self._version(validation.relative_path(path), version)
+        head, row = self._version(validation.check_path(path), version)
         self._store.note_reading(
             actor, READ_TOOL if row is head else READ_OLD_TOOL, "collab", path, row.version
         )
@@ -70,7 +70,7 @@ class CollabZone:
 
     def history(self, actor: str, path: str, *, tool: str, limit: int | None = None) -> list[Row]:
         """All versions of a file, or the newest ``limit``, oldest first. Raises `NotFound`."""
-        head = self._store.live_head("collab", validation.relative_path(path))
+        head = self._store.live_head("collab", validation.check_path(path))
         after = 0 if limit is None else max(0, (head.version or 0) - limit)
         self._store.note_reading(actor, tool, "collab", path, None)
         return self._store.journal.history("collab", path, after_version=after)
@@ -80,7 +80,7 @@ class CollabZone:
     ) -> Row:
         """Make a new version with the content of ``version``. `Conflict` if the file moves meanwhile, or if
         ``expected`` is given and is not the current version any more."""
-        head, target = self._version(validation.relative_path(path), version)
+        head, target = self._version(validation.check_path(path), version)
         content = self._store.content(target)
         base = (head.version or 0) if expected is None else expected
         return self.write(actor, path, content, base, tool=tool, message=message)

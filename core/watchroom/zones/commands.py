@@ -222,7 +222,7 @@ class Commands:
         path = f"{task}/{uuid.uuid4().hex[:12]}"
         before = self._files.take_in(actor, until=time.monotonic() + limits.seconds)
         limits = self._within_quota(before, limits)
-        message = validation.storable(command.strip().replace("\n", " "), 200)
+        message = validation.escape_unstorable(command.strip().replace("\n", " "), 200)
         known = [each.identity for each in repositories_at(folder)]
         begun: dict[str, Json] = {"process": this_process()}
         if len(known) <= _MOST_KNOWN:
@@ -313,7 +313,9 @@ class Commands:
             moved = quarantine(opened, new, to) if new else []
         if not moved:
             return []
-        shown = [validation.storable(each, validation.MAX_PATH_BYTES) for each in moved[:_MOST_CHANGED]]
+        shown = [
+            validation.escape_unstorable(each, validation.MAX_PATH_BYTES) for each in moved[:_MOST_CHANGED]
+        ]
         detail: dict[str, Json] = {**(author.detail or {}), "paths": shown, "count": len(moved)}
         at = f"{path.partition('/')[0]}/{shown[0]}"
         outcome, code = RepositoryRefused.outcome, RepositoryRefused.code
@@ -408,7 +410,7 @@ class Commands:
 
 
 def _check(command: str) -> None:
-    validation.text(command)
+    validation.encode_text(command)
     keyword = blocked_by(command)
     if keyword is not None:
         raise CommandBlocked(keyword=keyword)

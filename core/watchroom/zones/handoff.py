@@ -39,8 +39,8 @@ class HandoffZone:
     ) -> Row:
         """Put a file into ``receiver``'s inbox. Raises `UnknownAgent`."""
         self._store.registry.agent(receiver)
-        path = handoff_path(actor, receiver, validation.handoff_name(filename))
-        validation.text(content)
+        path = handoff_path(actor, receiver, validation.check_handoff_name(filename))
+        validation.encode_text(content)
         return self._store.write(Write(actor, tool, "handoff", path, content, message)).row
 
     def inbox(self, actor: str, *, tool: str, acknowledged: bool = False) -> list[Handoff]:
@@ -74,7 +74,7 @@ class HandoffZone:
         return self._store.committer.commit(note).row
 
     def _delivery(self, actor: str, sender: str, filename: str) -> Row:
-        path = handoff_path(validation.agent_id(sender), actor, validation.handoff_name(filename))
+        path = handoff_path(validation.check_agent_id(sender), actor, validation.check_handoff_name(filename))
         head = self._store.journal.head("handoff", path)
         if head is None:
             if sender not in self._store.registry.ever_known():

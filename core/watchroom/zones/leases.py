@@ -106,7 +106,7 @@ class Leases:
     ) -> Lease:
         """Take the lease on a board, or extend the actor's own. Raises `BoardLeased` if somebody else holds
         it for longer than ``wait`` seconds; ValueError for more than `LONGEST` seconds."""
-        validation.board_name(board)
+        validation.check_board_name(board)
         if not 0 <= seconds <= LONGEST:
             raise ValueError(f"a lease lasts at most {LONGEST:.0f} s, not {seconds}")
         with self._turn(actor, board, wait) as (commit, own):

@@ -64,9 +64,9 @@ class Members:
         told first; ``name`` is its id if that is still free, else the id begins so. Raises `NotInTask`,
         `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, and `SocietyLimit`."""
         parent = self.member(actor)
-        validation.text(instructions)
+        validation.encode_text(instructions)
         role = _plain(role)
-        validation.agent_id(name or _slug(role))
+        validation.check_agent_id(name or _slug(role))
         limits = self._tasks.find(parent.task).limits
 
         def check(members: Iterable[Member]) -> Member | None:
@@ -90,13 +90,13 @@ class Members:
         """Tell an agent of the same task something, or the people (``user``). Raises `NotInTask`,
         `AgentEnded` (of the receiver, too), `UnknownAgent`, `NotText`."""
         sender = self.member(actor)
-        validation.text(text)
+        validation.encode_text(text)
         if to != USER:
             receiver = self._find(to, sender.task) if to != actor else None
             if receiver is None:
                 members = self.of(sender.task)
                 known = [USER, *(each.id for each in members if each.ended_by is None and each.id != actor)]
-                raise UnknownAgent(agent=validation.storable(to, 100), known=", ".join(known))
+                raise UnknownAgent(agent=validation.escape_unstorable(to, 100), known=", ".join(known))
             if receiver.ended_by is not None:
                 raise AgentEnded(agent=to)
         return self._tell(actor, to, text, {"task": sender.task})
@@ -124,7 +124,7 @@ class Members:
         one = next((each for each in members if each.id == agent), None)
         if one is None:
             known = ", ".join(each.id for each in members if each.ended_by is None)
-            raise UnknownAgent(agent=validation.storable(agent, 100), known=known or "-")
+            raise UnknownAgent(agent=validation.escape_unstorable(agent, 100), known=known or "-")
         if one.ended_by is not None:
             raise AgentEnded(agent=agent)
         if not is_person and (agent == actor or actor not in _above(one, members)):
@@ -136,7 +136,7 @@ class Members:
         head = self._store.journal.head(ZONE, agent)
         detail: dict[str, Json] = {"task": one.task}
         expected = (head.version or 0) if head else 0
-        said = validation.first_line(reason, _LONGEST_LINE)
+        said = validation.extract_first_line(reason, _LONGEST_LINE)
         draft = Write(actor, TERMINATE, ZONE, agent, reason, said, expected, detail)
         row = self._store.write(draft).row
         if row.outcome != "ok":
@@ -153,7 +153,7 @@ class Members:
         if not actor.startswith(HUMAN_PREFIX):
             member = self.member(actor)
             if task not in ("", member.task):
-                raise NotYourTask(task=validation.storable(task, 100))
+                raise NotYourTask(task=validation.escape_unstorable(task, 100))
             first = _first_of(self.of(member.task)) or member
             if member.parent or member.id != first.id:
                 raise NotYours(agent=first.id)
@@ -252,7 +252,7 @@ class Members:
                 "role": agent.role,
                 "layer": agent.layer,
             }
-            said = validation.first_line(instructions, _LONGEST_LINE)
+            said = validation.extract_first_line(instructions, _LONGEST_LINE)
             commit(Write(actor, SPAWN, ZONE, path, instructions, said, 0, detail))
         return next(each for each in self.of(agent.task) if each.id == path)
 
@@ -278,7 +278,7 @@ class Members:
         return _numbered(wanted, high)
 
     def _tell(self, actor: str, to: str, text: str, detail: dict[str, Json]) -> Row:
-        said = validation.first_line(text, _LONGEST_LINE)
+        said = validation.extract_first_line(text, _LONGEST_LINE)
         note = Note(actor, MESSAGE, ZONE, to, message=said, content=text, detail=detail)
         return self._store.committer.commit(note).row
 
@@ -327,6 +327,6 @@ def _slug(role: str) -> str:
     """An agent id for a role, as near as there is."""
     slug = re.sub("[^a-z0-9_-]+", "-", role.lower()).strip("-_")[:_LONGEST_NAME]
     try:
-        return validation.agent_id(slug)
+        return validation.check_agent_id(slug)
     except InvalidAgentId:
         return _NAMELESS

@@ -79,11 +79,11 @@ class OutsideEdits:
                 edit = next(edits(self._store.journal, zone, path), None)
                 if edit is None or edit.error == "outside_edit":
                     return edit
-                validation.decoded(self._read(zone, path) or b"")
+                validation.decode_text(self._read(zone, path) or b"")
         except NotAFile as error:
             raise NotText(rule="not_a_file") from error
         except OSError as error:
-            raise DiskFailed(reason=validation.storable(error.strerror or str(error))) from error
+            raise DiskFailed(reason=validation.escape_unstorable(error.strerror or str(error))) from error
         return None
 
     def text(self, number: int) -> str:
@@ -110,7 +110,7 @@ class OutsideEdits:
             data = self._read(zone, path)
             if data is not None and self._differs(edit, data):
                 # What is no text cannot be kept in the journal, so it stays where it is.
-                validation.decoded(data)
+                validation.decode_text(data)
             self._store.tree.lay_again(zone, path)
             return commit(draft).row
 
@@ -231,7 +231,7 @@ class OutsideEdits:
             data = self._read(zone, path)
             if not self._differs(head, data):
                 return None
-            content = None if data is None else validation.decoded(data)
+            content = None if data is None else validation.decode_text(data)
             if zone == "config":
                 parse(content or "")
         except WatchroomError as error:
@@ -247,7 +247,7 @@ class OutsideEdits:
             actor=OUTSIDE,
             tool=EDIT_TOOL,
             zone=zone,
-            path=validation.storable(path, validation.MAX_PATH_BYTES),
+            path=validation.escape_unstorable(path, validation.MAX_PATH_BYTES),
             outcome="failed" if refusal else "conflict",
             error=refusal or "outside_edit",
             content=content,
@@ -269,18 +269,18 @@ class OutsideEdits:
         if zone == "config":
             return
         if zone == "board":
-            validation.board_name(path)
+            validation.check_board_name(path)
             return
         owner, _, filename = path.partition("/")
         if zone == "collab":
             filename = path
         elif not filename:
             raise InvalidPath(given=path, rule="no_owner")
-        validation.relative_path(filename)
+        validation.check_path(filename)
         if zone == "private":
             self._store.registry.agent(owner)
         elif zone == "handoff":
-            validation.relative_path(owner)
+            validation.check_path(owner)
 
     def _is_known(self, draft: Draft) -> bool:
         """Whether what was last noted about this path is this very edit."""

@@ -33,7 +33,7 @@ class PrivateZone:
         """Create or replace ``owner``'s file. Raises `PermissionDenied` unless the actor is the owner, and
         `Conflict` if a version is ``expected`` that is not the current one."""
         path = self._own_path(actor, owner, filename)
-        validation.text(content)
+        validation.encode_text(content)
         row, head = self._store.write(Write(actor, tool, "private", path, content, message, expected))
         if row.outcome == "conflict":
             raise Conflict(row, head, self._store.content(head) if head else None, content)
@@ -42,14 +42,14 @@ class PrivateZone:
     def current(self, owner: str, filename: str) -> Row | None:
         """The current version of a file, as it is on disk; None where there never was one. No reading.
         Raises `NotText`, `TooLarge` where what stands there cannot be a version."""
-        path = f"{self._store.registry.agent(owner).id}/{validation.relative_path(filename)}"
+        path = f"{self._store.registry.agent(owner).id}/{validation.check_path(filename)}"
         edit = self._outside.check("private", path)
         if edit is not None and edit.version is not None:
             return edit
         head = self._store.journal.head("private", path)
         refused = edit or next(edits(self._store.journal, "private", path), None)
         if refused is not None and refused.seq > (head.seq if head else 0):
-            validation.decoded(self._bytes(path) or b"")
+            validation.decode_text(self._bytes(path) or b"")
         return head
 
     def delete(self, actor: str, owner: str, filename: str, *, tool: str) -> Row:
@@ -60,12 +60,12 @@ class PrivateZone:
 
     def read(self, actor: str, owner: str, filename: str, *, tool: str) -> tuple[str, Row]:
         """The file as it is on disk, and the row of that version. Raises `NotFound`, `NotText`."""
-        path = f"{self._store.registry.agent(owner).id}/{validation.relative_path(filename)}"
+        path = f"{self._store.registry.agent(owner).id}/{validation.check_path(filename)}"
         edit = self._outside.check("private", path)
         data = self._bytes(path)
         if data is None:
             raise NotFound(path=filename, zone=f"agents/{owner}")
-        content = validation.decoded(data)
+        content = validation.decode_text(data)
         head = edit or self._store.live_head("private", path)
         self._store.note_reading(actor, tool, "private", path, head.version)
         return content, head
@@ -86,7 +86,7 @@ class PrivateZone:
         self._store.registry.agent(owner)
         if actor != owner:
             raise PermissionDenied(owner=owner)
-        return f"{owner}/{validation.relative_path(filename)}"
+        return f"{owner}/{validation.check_path(filename)}"
 
     def _bytes(self, path: str) -> bytes | None:
         try:

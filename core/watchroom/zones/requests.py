@@ -68,7 +68,7 @@ class Requests:
             ZONE,
             path,
             request_text(request),
-            message=validation.storable(summary_of(request), _MOST_SUMMARY),
+            message=validation.escape_unstorable(summary_of(request), _MOST_SUMMARY),
             expected=0,
             detail=detail,
         )
@@ -83,7 +83,7 @@ class Requests:
         asked = self._row(number)
         request = self.read(asked)
         check_answer(request, answer)
-        validation.text(answer_text(answer))
+        validation.encode_text(answer_text(answer))
         cancelled = self._cancelled(asked)
         if cancelled is not None and self.ended(asked.path) is None:
             # Its session may run nowhere just now, or not have heeded that yet.

@@ -37,7 +37,7 @@ class SessionZone:
     def begin(self, agent: str, session: str, text: str, message: str, detail: Mapping[str, Json]) -> Row:
         """The first row of a session. Raises `UnknownAgent`, `InvalidSession`, `SessionExists`."""
         self._store.registry.agent(agent)
-        path = session_path(agent, validation.session_id(session))
+        path = session_path(agent, validation.check_session_id(session))
         row = self._store.write(Write(agent, BEGIN, ZONE, path, text, message, 0, detail)).row
         if row.outcome != "ok":
             raise SessionExists(session=path)
@@ -65,7 +65,7 @@ class SessionZone:
         `SessionTaken` if the session, which stood at ``version``, was taken, or the call was begun elsewhere:
         of several processes one alone may go on to run it."""
         agent, _ = split_session(path)
-        detail = {"key": key, "tool": validation.storable(tool, 100)}
+        detail = {"key": key, "tool": validation.escape_unstorable(tool, 100)}
         row = self._store.committer.commit(Note(agent, TOOL_BEGINS, ZONE, path, detail=detail)).row
         head = self._store.journal.head(ZONE, path)
         if head is None or head.version != version or key in self._begun(path, head.seq, row.seq):
@@ -106,11 +106,11 @@ class SessionZone:
     def steer(self, actor: str, tool: str, agent: str, session: str | None, text: str) -> Row:
         """A person's word to an agent's sessions, or to one. Raises `InvalidAgentId`, `UnknownAgent`,
         `InvalidSession`, `SessionNotFound`."""
-        if self._store.registry.current().agents.get(validation.agent_id(agent)) is None:
+        if self._store.registry.current().agents.get(validation.check_agent_id(agent)) is None:
             raise UnknownAgent(agent=agent, known=", ".join(self._store.registry.current().agents) or "-")
         path = agent
         if session is not None:
-            path = session_path(agent, validation.session_id(session))
+            path = session_path(agent, validation.check_session_id(session))
         of_agent = next(self._store.journal.heads(ZONE, f"{agent}/"), None)
         if of_agent is None or (session is not None and self._store.journal.head(ZONE, path) is None):
             raise SessionNotFound(session=path)
@@ -147,4 +147,4 @@ def split_session(path: str) -> tuple[str, str]:
 
 def _line(text: str) -> str:
     """A text in a line, for lists."""
-    return validation.storable(text.replace("\n", " ").strip(), _LONGEST_LINE)
+    return validation.escape_unstorable(text.replace("\n", " ").strip(), _LONGEST_LINE)

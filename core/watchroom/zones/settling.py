@@ -50,7 +50,7 @@ class Settling:
     ) -> Row:
         """Commit the next version of a shared file or board, which settles ``conflicts``. Raises
         `NotAConflict`, `Conflict`, `BoardLeased`."""
-        validation.relative_path(path)
+        validation.check_path(path)
         settled = [self._conflict(number) for number in conflicts]
         zone = settled[0].zone if settled else "collab"
         for conflict in settled:
@@ -77,7 +77,7 @@ class Settling:
         """Lay out the journal's version again in place of the newest edit made by hand, which must be
         ``number`` if that is given; without it, the path is that of a shared file. Raises `EditedAgain`,
         `NoOutsideEdit`, `ConflictSettled`, `NotAConflict`."""
-        validation.relative_path(path)
+        validation.check_path(path)
         zone = "collab" if number is None else self._conflict(number).zone
 
         def note(edit: Row) -> Note:

@@ -119,7 +119,7 @@ class TaskFiles:
         recorder = self._of(actor)
         path = task_path(path)
         parts = tuple(path.split("/"))
-        data = validation.text(content)
+        data = validation.encode_text(content)
         added = self._check_room(recorder, path, len(data))
         with self._store.committer.exclusively() as commit:
             head = recorder.record_file(parts, OUTSIDERS, commit)

@@ -119,7 +119,7 @@ class TaskRecorder:
 
     def path(self, parts: Parts) -> str:
         """Where a file has its rows."""
-        return f"{self.task}/{validation.storable('/'.join(parts), validation.MAX_PATH_BYTES)}"
+        return f"{self.task}/{validation.escape_unstorable('/'.join(parts), validation.MAX_PATH_BYTES)}"
 
     def record(self, author: ChangeAuthor, most: int, until: float | None = None) -> RecordedChanges:
         """Make rows of all that changed, as made by ``author``; of what cannot be told, rows that say so
@@ -321,7 +321,7 @@ def _content(found: Inspected) -> _Content:
         return _Content(stamp, text, "", {"size": stamp.size, **times})
     checksum = validation.sha256(found.data)
     try:
-        return _Content(stamp, validation.decoded(found.data), checksum, {})
+        return _Content(stamp, validation.decode_text(found.data), checksum, {})
     except (NotText, TooLarge):
         pointer: dict[str, Json] = {"sha256": checksum, "size": len(found.data)}
         return _Content(stamp, POINTER.format(sha256=checksum, size=len(found.data)), checksum, pointer)

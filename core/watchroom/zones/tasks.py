@@ -66,7 +66,7 @@ class Tasks:
     ) -> Task:
         """Begin a task, in a folder that is made if it is missing. Raises `NotText`, and `InvalidWorkspace`
         as `checked_folder` does, and where another task that is open has files there."""
-        validation.text(text)
+        validation.encode_text(text)
         folder = "" if workspace_path is None else checked_folder(workspace_path, self._root)
         task = uuid.uuid4().hex[:12]
         with self._store.committer.exclusively() as commit:
@@ -81,7 +81,7 @@ class Tasks:
                 "model": model,
             }
             detail = {"folder": folder} if folder else None
-            title = validation.first_line(text, _LONGEST_TITLE)
+            title = validation.extract_first_line(text, _LONGEST_TITLE)
             row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), title, 0, detail)).row
         return Task(task, text, folder, actor, row.time, "open", limits, model)
 
@@ -128,7 +128,7 @@ class Tasks:
         first = self._store.journal.version(ZONE, task, 1)
         head = self._store.journal.head(ZONE, task)
         if first is None or head is None:
-            raise TaskNotFound(task=validation.storable(task, 100))
+            raise TaskNotFound(task=validation.escape_unstorable(task, 100))
         return self._read(first, head)
 
     def list(self) -> Iterator[Task]:
@@ -201,7 +201,7 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
 def _real(given: str) -> str:
     """The path of a folder without symlinks, whether it is there or not."""
     if not os.path.isabs(given) or "\0" in given or not validation.is_unicode(given):
-        raise InvalidWorkspace(path=validation.storable(given, 200), rule="not_absolute")
+        raise InvalidWorkspace(path=validation.escape_unstorable(given, 200), rule="not_absolute")
     return os.path.realpath(given)
 
 

@@ -82,12 +82,12 @@ class Tokens:
         """End a token. Raises `NotFound`, also if it was revoked before."""
         head = self._head(agent, token_id)
         if head is None or head.deleted:
-            raise NotFound(path=validation.storable(f"{agent}/{token_id}", 100), zone=ZONE)
+            raise NotFound(path=validation.escape_unstorable(f"{agent}/{token_id}", 100), zone=ZONE)
         return self._store.write(Write(actor, REVOKE, ZONE, head.path, None, expected=head.version or 0)).row
 
     def _head(self, agent: str, token_id: str) -> Row | None:
         try:
-            validation.agent_id(agent)
+            validation.check_agent_id(agent)
         except InvalidName:
             return None
         return self._store.journal.head(ZONE, f"{agent}/{token_id}") if token_id.isalnum() else None

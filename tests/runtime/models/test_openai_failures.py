@@ -33,7 +33,7 @@ async def test_an_answer_that_breaks_off_is_a_failure_and_not_asked_for_again(
     heard: list[str] = []
     async with (
         serving(step) as server,
-        OpenAICompatible(server.url, "m", patience=waits.patience()) as runtime,
+        OpenAICompatible(server.url, "m", retry_policy=waits.retry_policy()) as runtime,
     ):
         with failing("cut_short"):
             async for chunk in runtime(ASK):
@@ -76,7 +76,7 @@ async def test_a_server_that_does_not_speak_http_is_a_failure(waits: Waits) -> N
 
     async with (
         serving(garble) as server,
-        OpenAICompatible(server.url, "m", patience=waits.patience(1)) as runtime,
+        OpenAICompatible(server.url, "m", retry_policy=waits.retry_policy(1)) as runtime,
     ):
         with failing("unreachable"):
             await text(runtime)

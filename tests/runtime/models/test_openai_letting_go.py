@@ -13,7 +13,7 @@ from watchroom.errors import ModelFailed
 from watchroom.runtime.models import (
     ModelChunk,
     OpenAICompatible,
-    Patience,
+    RetryPolicy,
 )
 
 
@@ -91,7 +91,7 @@ async def test_cancelling_while_waiting_to_ask_again_asks_no_more() -> None:
 
     async with (
         serving(answering(b"", status=503)) as server,
-        OpenAICompatible(server.url, "m", patience=Patience(sleep=wait)) as runtime,
+        OpenAICompatible(server.url, "m", retry_policy=RetryPolicy(sleep=wait)) as runtime,
     ):
         task = asyncio.create_task(text(runtime))
         await waiting.wait()

@@ -31,7 +31,7 @@ async def test_a_refusal_says_what_the_server_said(
     step = answering(body, status=status, content_type="application/json")
     async with (
         serving(step) as server,
-        OpenAICompatible(server.url, "m", api_key=KEY, patience=waits.patience()) as runtime,
+        OpenAICompatible(server.url, "m", api_key=KEY, retry_policy=waits.retry_policy()) as runtime,
     ):
         with failing("refused") as values:
             await text(runtime)
@@ -81,7 +81,7 @@ async def test_a_refusal_that_may_pass_is_asked_again(status: int, waits: Waits)
     refuse = answering(b"{}", status=status)
     async with (
         serving(refuse, refuse, HELLO) as server,
-        OpenAICompatible(server.url, "m", patience=waits.patience()) as runtime,
+        OpenAICompatible(server.url, "m", retry_policy=waits.retry_policy()) as runtime,
     ):
         assert await text(runtime) == "Hello world"
         assert waits.seconds == [0.25, 0.5]
@@ -94,7 +94,7 @@ async def test_the_server_says_when_to_ask_again(waits: Waits) -> None:
     past, far = "Wed, 21 Oct 2015 07:28:00 GMT", "Fri, 31 Dec 2055 23:59:59 GMT"
     async with (
         serving(refuse("7"), refuse(past), refuse(far), HELLO) as server,
-        OpenAICompatible(server.url, "m", patience=waits.patience()) as runtime,
+        OpenAICompatible(server.url, "m", retry_policy=waits.retry_policy()) as runtime,
     ):
         assert await text(runtime) == "Hello world"
         assert waits.seconds == [7, 0, 60]
@@ -103,7 +103,7 @@ async def test_the_server_says_when_to_ask_again(waits: Waits) -> None:
 async def test_asking_again_has_an_end(waits: Waits) -> None:
     async with (
         serving(answering(b'{"error": "Too many"}', status=429)) as server,
-        OpenAICompatible(server.url, "m", patience=waits.patience(2)) as runtime,
+        OpenAICompatible(server.url, "m", retry_policy=waits.retry_policy(2)) as runtime,
     ):
         with failing("refused") as values:
             await text(runtime)
@@ -117,7 +117,7 @@ async def test_a_connection_that_breaks_before_the_answer_is_made_again(waits: W
 
     async with (
         serving(hang_up, HELLO) as server,
-        OpenAICompatible(server.url, "m", patience=waits.patience()) as runtime,
+        OpenAICompatible(server.url, "m", retry_policy=waits.retry_policy()) as runtime,
     ):
         assert await text(runtime) == "Hello world"
         assert waits.seconds == [0.25]
@@ -127,7 +127,7 @@ async def test_a_server_that_is_not_there_is_a_failure_in_the_end(waits: Waits) 
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{held.getsockname()[1]}"
-        async with OpenAICompatible(address, "m", api_key=KEY, patience=waits.patience(2)) as runtime:
+        async with OpenAICompatible(address, "m", api_key=KEY, retry_policy=waits.retry_policy(2)) as runtime:
             with failing("unreachable"):
                 await text(runtime)
     assert len(waits.seconds) == 2

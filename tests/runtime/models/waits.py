@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchroom.runtime.models import (
-    Patience,
+    RetryPolicy,
 )
 
 
@@ -16,5 +16,5 @@ class Waits:
     async def sleep(self, seconds: float) -> None:
         self.seconds.append(seconds)
 
-    def patience(self, retries: int = 3) -> Patience:
-        return Patience(retries=retries, jitter=lambda: 0.0, sleep=self.sleep)
+    def retry_policy(self, retries: int = 3) -> RetryPolicy:
+        return RetryPolicy(retries=retries, jitter=lambda: 0.0, sleep=self.sleep)

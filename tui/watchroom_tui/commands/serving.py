@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
-from watchroom.validation import human_name
+from watchroom.validation import check_human_name
 from watchroom.workspace import Workspace
 
 from watchroom_tui.commands.command import WrongUsage
@@ -70,7 +70,7 @@ def declare_token(parser: ArgumentParser, words: Catalogue) -> None:
 
 
 def run_token(given: Namespace, words: Catalogue) -> int:
-    person = HUMAN_PREFIX + human_name(given.person or name_of_this_person())
+    person = HUMAN_PREFIX + check_human_name(given.person or name_of_this_person())
     if given.days is not None and not 0 < given.days <= 36_500:
         raise WrongUsage(words("cli.token.days"))
     with Workspace.open(given.dir, create=False, scan=False) as workspace:

@@ -63,7 +63,7 @@ def run_task(given: Namespace, words: Catalogue) -> int:
     from watchroom.workspace import Workspace
     from watchroom.zones import TaskLimits
 
-    person = validation.human_name(name_of_this_person() if given.person is None else given.person)
+    person = validation.check_human_name(name_of_this_person() if given.person is None else given.person)
     with Workspace.open(root, language=given.language, create=text is not None) as workspace:
         language = workspace.config.language
 

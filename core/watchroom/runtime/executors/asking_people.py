@@ -57,7 +57,7 @@ class PeopleAsker:
         others = state.asked.calls if state.asked is not None else ()
         shown = [*others, replace(await self._shown(call), asked_again=True)]
         texts = catalogue(self._config.language)
-        prompt = texts("request.changed_since", tools=validation.storable(call.function.name, 100))
+        prompt = texts("request.changed_since", tools=validation.escape_unstorable(call.function.name, 100))
         result = self._approval(
             state, (*state.pending_tools_calling, call), shown, self._expires(None), prompt
         )

@@ -54,7 +54,7 @@ class ToolRunner:
             return forbidden(state, call, language)
         tool = self._agent.tools.get(name)
         if tool is None:
-            return broke(state, call, ToolNotFound(tool=validation.storable(name, 100)), language)
+            return broke(state, call, ToolNotFound(tool=validation.escape_unstorable(name, 100)), language)
         try:
             arguments = _arguments(call)
         except InvalidToolArguments as error:
@@ -127,10 +127,10 @@ def _arguments(call: ToolCall) -> Mapping[str, Json]:
     try:
         arguments = parsed(text)
     except (ValueError, RecursionError) as error:
-        problem = validation.storable(str(error), 200)
+        problem = validation.escape_unstorable(str(error), 200)
         raise InvalidToolArguments(tool=call.function.name, problem=problem) from error
     if not isinstance(arguments, dict):
-        raise InvalidToolArguments(tool=call.function.name, problem=validation.storable(text, 50))
+        raise InvalidToolArguments(tool=call.function.name, problem=validation.escape_unstorable(text, 50))
     return cast("Mapping[str, Json]", arguments)
 
 

@@ -44,7 +44,9 @@ def refused(state: AgentState, call: ToolCall, error: WatchroomError, language: 
 
 def forbidden(state: AgentState, call: ToolCall, language: Language) -> StepResult:
     """The step in which ``call`` was refused because of its tool's policy."""
-    return refused(state, call, ToolForbidden(tool=validation.storable(call.function.name, 100)), language)
+    return refused(
+        state, call, ToolForbidden(tool=validation.escape_unstorable(call.function.name, 100)), language
+    )
 
 
 def _failure(error: WatchroomError, language: Language) -> Json:
@@ -66,7 +68,7 @@ def _told(result: Json) -> str:
     """A result as its model reads it."""
     text = json.dumps(result, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     if not validation.is_unicode(text):
-        text = validation.without_halves(text)
+        text = validation.replace_lone_surrogates(text)
     size = len(text.encode())
     if size > MAX_TEXT_BYTES:
         raise TooLarge(size=size, limit=MAX_TEXT_BYTES)

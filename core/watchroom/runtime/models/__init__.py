@@ -17,7 +17,7 @@ from watchroom.runtime.models.protocol import (
 if TYPE_CHECKING:
     from watchroom.runtime.models.accumulate import Answer, ModelAnswer, chunk_of
     from watchroom.runtime.models.openai import OpenAICompatible, Timeouts
-    from watchroom.runtime.models.retrying import Patience
+    from watchroom.runtime.models.retry_policy import RetryPolicy
     from watchroom.runtime.models.simulated import Reply, SimulatedModel
 
 __all__ = [
@@ -28,8 +28,8 @@ __all__ = [
     "ModelPayload",
     "ModelRuntime",
     "OpenAICompatible",
-    "Patience",
     "Reply",
+    "RetryPolicy",
     "SimulatedModel",
     "Timeouts",
     "ToolCallDelta",
@@ -41,7 +41,7 @@ _HOMES = {
     "Answer": "accumulate",
     "ModelAnswer": "accumulate",
     "OpenAICompatible": "openai",
-    "Patience": "retrying",
+    "RetryPolicy": "retry_policy",
     "Reply": "simulated",
     "SimulatedModel": "simulated",
     "Timeouts": "openai",

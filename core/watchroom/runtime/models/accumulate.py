@@ -182,7 +182,7 @@ def without_halves(chunk: ModelChunk) -> ModelChunk:
     if all(validation.is_unicode(text) for text in _texts(chunk)):
         return chunk
     text = json.dumps(chunk.model_dump(), ensure_ascii=False)
-    return ModelChunk.model_validate_json(validation.without_halves(text))
+    return ModelChunk.model_validate_json(validation.replace_lone_surrogates(text))
 
 
 def _texts(chunk: ModelChunk) -> Iterator[str]:
@@ -204,4 +204,6 @@ def problem_in(error: ValidationError) -> str:
     """The first thing that is wrong, in a few words, without what was given."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field_name = ".".join(str(step) for step in problem["loc"])
-    return validation.storable(f"{field_name}: {problem['msg']}" if field_name else problem["msg"], 200)
+    return validation.escape_unstorable(
+        f"{field_name}: {problem['msg']}" if field_name else problem["msg"], 200
+    )

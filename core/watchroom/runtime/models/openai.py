@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from watchroom.errors import ModelFailed
 from watchroom.runtime.models.protocol import ModelChunk, ModelPayload
-from watchroom.runtime.models.retrying import Patience
+from watchroom.runtime.models.retry_policy import RetryPolicy
 from watchroom.runtime.models.wire import Reader, request_body, said, told
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Timeouts(NamedTuple):
 
 
 _TIMEOUTS: Final = Timeouts()
-_PATIENCE: Final = Patience()
+_RETRY_POLICY: Final = RetryPolicy()
 
 
 class OpenAICompatible:
@@ -57,7 +57,7 @@ class OpenAICompatible:
         api_key: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeouts: Timeouts = _TIMEOUTS,
-        patience: Patience = _PATIENCE,
+        retry_policy: RetryPolicy = _RETRY_POLICY,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
         include_usage: bool = True,
         client: httpx.AsyncClient | None = None,
@@ -67,7 +67,7 @@ class OpenAICompatible:
         self._secrets = _secrets(self._headers, base_url)
         self._model = model
         self._timeouts = timeouts
-        self._patience = patience
+        self._patience = retry_policy
         self._max_answer_bytes = max_answer_bytes
         self._include_usage = include_usage
         self._given = client

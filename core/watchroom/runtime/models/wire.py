@@ -47,7 +47,7 @@ def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> b
     try:
         return to_json(body, inf_nan_mode="null")
     except PydanticSerializationError:
-        whole = validation.without_halves(json.dumps(body, ensure_ascii=False))
+        whole = validation.replace_lone_surrogates(json.dumps(body, ensure_ascii=False))
         return to_json(from_json(whole), inf_nan_mode="null")
 
 
@@ -161,7 +161,7 @@ def told(text: str, secrets: Iterable[str] = ()) -> str:
     """A server's ``text`` as an error may quote it: one short line without ``secrets``."""
     for secret in secrets:
         text = text.replace(secret, "[…]")
-    return validation.storable(" ".join(text.split()), 300) or "–"
+    return validation.escape_unstorable(" ".join(text.split()), 300) or "–"
 
 
 def _message_in(found: object) -> str:

@@ -24,7 +24,7 @@ def can_be_name(given: str) -> bool:
 def check_name(name: str, reserved: Collection[str]) -> None:
     """Raises `InvalidBuffer` for a name that a buffer cannot have, or by which one of its tools would be
     called as one of the ``reserved``."""
-    shown = validation.storable(name, 100)
+    shown = validation.escape_unstorable(name, 100)
     if not can_be_name(name):
         raise InvalidBuffer(given=shown, rule="buffer_characters")
     if _is_reserved(name, reserved):

@@ -29,7 +29,7 @@ READ: Final = "read_buffer_source"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SourceZones:
     """Where sources are."""
 
     registry: Registry
@@ -40,7 +40,7 @@ class Places:
     outside: OutsideEdits
 
 
-class Bound(NamedTuple):
+class BoundSource(NamedTuple):
     """A source, and where it has its rows."""
 
     zone: Zone
@@ -53,7 +53,7 @@ class Bound(NamedTuple):
         return f"{self.zone}:{known_path(self.zone, self.path)}"
 
 
-Opener: TypeAlias = Callable[[Places, str, str], Bound]
+Opener: TypeAlias = Callable[[SourceZones, str, str], BoundSource]
 """Finds the source of an agent (its id) by the path that the agent knows it by. Raises `WatchroomError`."""
 
 
@@ -101,11 +101,11 @@ class PrivateSource:
         return versions_of(row)
 
 
-class EditsByHand:
+class OutsideEditOverlay:
     """The edits of a shared file or board that nobody has settled yet: its text is theirs, though they make
     no version."""
 
-    def __init__(self, places: Places, zone: Zone, path: str) -> None:
+    def __init__(self, places: SourceZones, zone: Zone, path: str) -> None:
         self._places = places
         self._zone = zone
         self._path = path
@@ -130,9 +130,9 @@ class EditsByHand:
 class CollabSource:
     """A shared file, written by compare-and-swap: what comes too late stays as a conflict's row."""
 
-    def __init__(self, places: Places, actor: str, path: str) -> None:
+    def __init__(self, places: SourceZones, actor: str, path: str) -> None:
         self._zone = places.collab
-        self._edits = EditsByHand(places, "collab", path)
+        self._edits = OutsideEditOverlay(places, "collab", path)
         self._actor = actor
         self._path = path
 
@@ -194,7 +194,7 @@ class KnownSource:
     """What a buffer was opened from, by where it has its rows. Its agent may have been moved meanwhile, to
     another task or another place in the team: then it can be neither read nor written, until it is back."""
 
-    def __init__(self, places: Places, actor: str, zone: Zone, path: str) -> None:
+    def __init__(self, places: SourceZones, actor: str, zone: Zone, path: str) -> None:
         self._places = places
         self._actor = actor
         self._zone = zone
@@ -220,19 +220,19 @@ class KnownSource:
         return bound.source
 
 
-def _private(places: Places, actor: str, path: str) -> Bound:
+def _private(places: SourceZones, actor: str, path: str) -> BoundSource:
     places.registry.agent(actor)
-    validation.relative_path(path)
-    return Bound("private", f"{actor}/{path}", PrivateSource(places.private, actor, path))
+    validation.check_path(path)
+    return BoundSource("private", f"{actor}/{path}", PrivateSource(places.private, actor, path))
 
 
-def _collab(places: Places, actor: str, path: str) -> Bound:
-    validation.relative_path(path)
-    return Bound("collab", path, CollabSource(places, actor, path))
+def _collab(places: SourceZones, actor: str, path: str) -> BoundSource:
+    validation.check_path(path)
+    return BoundSource("collab", path, CollabSource(places, actor, path))
 
 
-def _file(places: Places, actor: str, path: str) -> Bound:
-    return Bound("file", places.files.place(actor, path), FileSource(places.files, actor, path))
+def _file(places: SourceZones, actor: str, path: str) -> BoundSource:
+    return BoundSource("file", places.files.place(actor, path), FileSource(places.files, actor, path))
 
 
 _OWN: Final[Mapping[str, Opener]] = {"private": _private, "collab": _collab, "file": _file}

@@ -11,7 +11,7 @@ from watchroom.debug_log import category_logger
 from watchroom.editing import TextEditResponse, TextEditStatus, tool_of
 from watchroom.editing.matrix import EDIT_TOOLS
 from watchroom.model import Json
-from watchroom.zones.buffers.shelf import Held
+from watchroom.zones.buffers.buffer_store import LoadedBuffer
 
 MATCH_TRACE: Final = category_logger("TextEdit.MatchTrace")
 SCHEMA: Final = category_logger("TextEdit.Schema")
@@ -21,7 +21,7 @@ _LONGEST: Final = 200
 
 
 def trace_operation(
-    held: Held,
+    held: LoadedBuffer,
     tool: str,
     operation: str,
     response: TextEditResponse,
@@ -56,7 +56,7 @@ def _is_edit(tool: str) -> bool:
     return named is not None and named[1] in EDIT_TOOLS
 
 
-def _about(held: Held, tool: str, operation: str, seconds: float) -> dict[str, object]:
+def _about(held: LoadedBuffer, tool: str, operation: str, seconds: float) -> dict[str, object]:
     return {
         "operation_id": operation,
         "buffer": held.row.path,
@@ -66,7 +66,9 @@ def _about(held: Held, tool: str, operation: str, seconds: float) -> dict[str, o
     }
 
 
-def _matches(held: Held, arguments: Mapping[str, Json], response: TextEditResponse) -> dict[str, object]:
+def _matches(
+    held: LoadedBuffer, arguments: Mapping[str, Json], response: TextEditResponse
+) -> dict[str, object]:
     """Where it was found: the places that wait for a choice, or the one that was replaced. Code points, the
     ends excluded; of places that wait the first few, as they are offered."""
     changes = [each.change for each in held.changed if each.change is not None]
@@ -76,7 +78,7 @@ def _matches(held: Held, arguments: Mapping[str, Json], response: TextEditRespon
         found = [(start, start + len(selections.needle)) for start in selections.starts]
     sought = arguments.get("old_text")
     return {
-        "sought": validation.storable(sought, _LONGEST) if isinstance(sought, str) else None,
+        "sought": validation.escape_unstorable(sought, _LONGEST) if isinstance(sought, str) else None,
         "matches": [{"start": start, "end": end} for start, end in found],
         "match_count": len(found) if selections is None else selections.count,
         "contexts": [
@@ -86,7 +88,7 @@ def _matches(held: Held, arguments: Mapping[str, Json], response: TextEditRespon
     }
 
 
-def _source(held: Held, response: TextEditResponse) -> dict[str, object]:
+def _source(held: LoadedBuffer, response: TextEditResponse) -> dict[str, object]:
     base = held.binding.base
     return {
         "source": held.record.source,

@@ -1,6 +1,6 @@
 """Documents that merge by themselves (spec 1 FR-4)."""
 
-from watchroom.zones.realtime.view import View
+from watchroom.zones.realtime.agent_view import AgentView
 from watchroom.zones.realtime.zone import RealtimeZone
 
-__all__ = ["RealtimeZone", "View"]
+__all__ = ["AgentView", "RealtimeZone"]

@@ -9,8 +9,8 @@ from threading import Condition, Lock, Thread
 from typing import Final
 
 from watchroom import validation
+from watchroom.checkout.document_replica import ZONE
 from watchroom.checkout.layout import checkpoint_place
-from watchroom.checkout.tail import ZONE
 from watchroom.committer import Committer
 from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, encode, is_of, parse, version_of
 from watchroom.disk import Folder
@@ -18,7 +18,7 @@ from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
 from watchroom.locks import ProcessLock
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Note
-from watchroom.zones.realtime.live import Live
+from watchroom.zones.realtime.live_replica import LiveReplica
 
 SMALL: Final = 16 * 1024
 """Bytes up to which a checkpoint is written with its commit."""
@@ -39,7 +39,7 @@ class Checkpoints:
         self._turn = Lock()
         self._opened: tuple[Folder, ProcessLock] | None = None
         self._changed = Condition()
-        self._behind: dict[str, Live] = {}
+        self._behind: dict[str, LiveReplica] = {}
         self._closing = False
         self._thread: Thread | None = None
 
@@ -77,10 +77,10 @@ class Checkpoints:
         data = self._bytes(document)
         return data is not None and is_of(data, document)
 
-    def keep(self, live: Live) -> None:
+    def keep(self, live: LiveReplica) -> None:
         """Bring the file up to the document, now while it is small, else soon. The caller holds its lock."""
-        live.kept += live.newest.size or 0
-        if live.kept <= SMALL:
+        live.checkpoint_size += live.newest.size or 0
+        if live.checkpoint_size <= SMALL:
             self._write(live)
             return
         with self._changed:
@@ -128,7 +128,7 @@ class Checkpoints:
                 self._write(live)
             took = time.monotonic() - began
 
-    def _write(self, live: Live) -> None:
+    def _write(self, live: LiveReplica) -> None:
         """A checkpoint is a view: where it cannot be written, the document stands in the journal all the
         same, and `verify` tells."""
         place = checkpoint_place(live.name)
@@ -138,7 +138,7 @@ class Checkpoints:
                 live.catch_up()
                 state, version = live.capture(), live.version
             data = encode(state)
-            live.kept = len(data)
+            live.checkpoint_size = len(data)
             with self._turn:
                 folder, lock = self._open()
                 lock.acquire()
@@ -155,7 +155,7 @@ class Checkpoints:
         except (OSError, WatchroomError):
             _log.exception("the checkpoint of %r could not be written", live.name)
 
-    def replace(self, live: Live) -> None:
+    def replace(self, live: LiveReplica) -> None:
         """Put the file back as the document is, whatever stands there. Raises OSError."""
         with self._turn:
             self._open()[0].write(checkpoint_place(live.name), live.checkpoint())
@@ -185,7 +185,7 @@ class Checkpoints:
             return
         content: str | None = None
         try:
-            content = validation.decoded(data[: MAX_TEXT_BYTES + 1])
+            content = validation.decode_text(data[: MAX_TEXT_BYTES + 1])
         except (NotText, TooLarge):
             _log.warning("what was written over the checkpoint of %r is no text", document)
         note = Note(

@@ -14,17 +14,17 @@ from threading import Lock
 from typing import Final
 
 from watchroom import validation
-from watchroom.checkout.tail import ZONE, Tail
+from watchroom.checkout.document_replica import ZONE, DocumentReplica
 from watchroom.crdt import Document, Text, agent_of, check_schema
 from watchroom.crdt.remote import Writers, claims_of, fields_of, known_of
 from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState, JournalError, WatchroomError
 from watchroom.model import UNCHECKED, Json, Row, Write
+from watchroom.zones.realtime.agent_view import AgentView
 from watchroom.zones.realtime.checking import check_apart
 from watchroom.zones.realtime.checkpoints import EDIT_TOOL, Checkpoints
-from watchroom.zones.realtime.desk import Desk
-from watchroom.zones.realtime.live import Live
-from watchroom.zones.realtime.past import without_proven
-from watchroom.zones.realtime.view import View
+from watchroom.zones.realtime.document_editor import DocumentEditor
+from watchroom.zones.realtime.field_history import unproven_claims
+from watchroom.zones.realtime.live_replica import LiveReplica
 from watchroom.zones.store import Store
 
 CREATE: Final = "realtime_create_document"
@@ -41,11 +41,11 @@ class RealtimeZone:
         self._store = store
         self._checkpoints = Checkpoints(store.tree.folder, store.journal, store.committer, control)
         self._lock = Lock()
-        self._documents: dict[str, Live] = {}
+        self._documents: dict[str, LiveReplica] = {}
 
     def create(self, actor: str, name: str, schema: Json, message: str = "") -> Row:
         """Create a document. Raises `InvalidPath`, `InvalidSchema`, `DocumentExists`."""
-        validation.document_id(name)
+        validation.check_document_id(name)
         text = json.dumps({"schema": check_schema(schema)}, ensure_ascii=False)
         with self._store.committer.exclusively() as commit:
             first = self._store.journal.version(ZONE, name, 1)
@@ -60,13 +60,13 @@ class RealtimeZone:
             self._checkpoints.keep(live)
         return row
 
-    def replica(self, name: str) -> Tail:
+    def replica(self, name: str) -> DocumentReplica:
         """A replica of the document of the caller's own, to look at. Raises `DocumentNotFound`,
         `JournalError`."""
         return self._loaded(name)
 
     @contextmanager
-    def reading(self, view: View, name: str, field: str, tool: str) -> Iterator[Desk]:
+    def reading(self, view: AgentView, name: str, field: str, tool: str) -> Iterator[DocumentEditor]:
         """The document, for an actor who sees ``field`` of it, or all fields if that is empty. Raises
         `DocumentNotFound`, `FieldNotFound`, `JournalError`."""
         live = self._live(name)
@@ -77,28 +77,28 @@ class RealtimeZone:
             else:
                 view.saw_all(name, live.document)
             version = live.version
-            yield Desk(self._store, live, view, tool)
+            yield DocumentEditor(self._store, live, view, tool)
         self._store.note_reading(view.actor, tool, ZONE, f"{name}/{field}" if field else name, version)
 
     @contextmanager
-    def editing(self, view: View, name: str, tool: str) -> Iterator[Desk]:
-        """The document, to be edited through its `Desk`. Raises `DocumentNotFound`, `JournalError`."""
+    def editing(self, view: AgentView, name: str, tool: str) -> Iterator[DocumentEditor]:
+        """An editor of the document. Raises `DocumentNotFound`, `JournalError`."""
         live = self._live(name)
         with live.lock:
-            desk = Desk(self._store, live, view, tool)
+            editor = DocumentEditor(self._store, live, view, tool)
             try:
-                yield desk
+                yield editor
             except WatchroomError:
                 raise
             except BaseException:
                 # Whatever it was, it may have come in the middle of an edit.
-                desk.has_failed = True
+                editor.has_failed = True
                 raise
             finally:
-                if desk.has_failed:
+                if editor.has_failed:
                     self._drop(live)
                     view.forget(name)
-            if desk.has_written:
+            if editor.has_written:
                 self._checkpoints.keep(live)
 
     def merge(self, actor: str, name: str, state: Json) -> Row:
@@ -115,7 +115,7 @@ class RealtimeZone:
         text = _as_text({field: fields[field] for field in schema if field in fields})
         check_apart(schema, fields, ours, here, writers)
         claims = claims_of(schema, fields, writers) - claims_of(schema, ours, writers)
-        for claim in without_proven(claims, self._store.journal, live, writers):
+        for claim in unproven_claims(claims, self._store.journal, live, writers):
             raise InvalidState(rule="state_forged", field=claim.field)
         detail: dict[str, Json] = {"fields": [*fields]}
         row = self._store.write(Write(actor, MERGE, ZONE, name, text, "", UNCHECKED, detail)).row
@@ -124,7 +124,7 @@ class RealtimeZone:
             self._checkpoints.keep(live)
         return row
 
-    def _agents_of(self, live: Live) -> frozenset[str]:
+    def _agents_of(self, live: LiveReplica) -> frozenset[str]:
         """Those whose writes this workspace knows: all that are or were registered, or wrote the document."""
         return self._store.registry.ever_known() | {agent_of(replica) for replica in live.replicas}
 
@@ -150,7 +150,7 @@ class RealtimeZone:
         if found is None or not 0 < found.version <= (head.version or 0):
             return True
         try:
-            told = Tail(head.path, self._store.journal, until=found.version).document
+            told = DocumentReplica(head.path, self._store.journal, until=found.version).document
         except JournalError:
             return True
         return told.values() != found.document.values() or _states(told) != _states(found.document)
@@ -162,7 +162,7 @@ class RealtimeZone:
             live = self._loaded(name)
             if from_rows:
                 self._checkpoints.keep_edit(name)
-                live = Live(name, self._store.journal, None)
+                live = LiveReplica(name, self._store.journal, None)
                 with self._lock:
                     self._documents.pop(name, None)
             with live.lock:
@@ -175,7 +175,7 @@ class RealtimeZone:
         """Write the checkpoints that are behind."""
         self._checkpoints.close()
 
-    def _live(self, name: str) -> Live:
+    def _live(self, name: str) -> LiveReplica:
         with self._lock:
             live = self._documents.get(name)
         if live is None:
@@ -187,14 +187,14 @@ class RealtimeZone:
                     self._checkpoints.keep(live)
         return live
 
-    def _loaded(self, name: str) -> Live:
+    def _loaded(self, name: str) -> LiveReplica:
         head = self._store.journal.head(ZONE, name)
         if head is None:
             known = ", ".join(each.path for each in self._store.journal.heads(ZONE))
-            raise DocumentNotFound(document=validation.storable(name, 200), known=known or "-")
-        return Live(name, self._store.journal, self._checkpoints.read(name, head.version or 0))
+            raise DocumentNotFound(document=validation.escape_unstorable(name, 200), known=known or "-")
+        return LiveReplica(name, self._store.journal, self._checkpoints.read(name, head.version or 0))
 
-    def _drop(self, live: Live) -> None:
+    def _drop(self, live: LiveReplica) -> None:
         with self._lock:
             if self._documents.get(live.name) is live:
                 del self._documents[live.name]

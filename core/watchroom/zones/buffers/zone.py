@@ -31,11 +31,11 @@ from watchroom.editing import (
 from watchroom.errors import JournalDamaged, WatchroomError
 from watchroom.model import Json, Note, Row, Write, Zone
 from watchroom.texts import Language
+from watchroom.zones.buffers.buffer_store import BufferStore, LoadedBuffer, StaleBufferError
 from watchroom.zones.buffers.errors import BufferNotFound, BufferTaken, BufferUnflushed, TooManyBuffers
 from watchroom.zones.buffers.naming import can_be_name, check_name, free_name
 from watchroom.zones.buffers.record import ZONE, BufferRecord, name_of, record_of
-from watchroom.zones.buffers.shelf import Elsewhere, Held, Shelf
-from watchroom.zones.buffers.sources import Bound, Places, openers, versions_of
+from watchroom.zones.buffers.sources import BoundSource, SourceZones, openers, versions_of
 from watchroom.zones.buffers.tracing import trace_operation
 from watchroom.zones.store import Store
 
@@ -46,7 +46,7 @@ Operation: TypeAlias = Callable[[TextEditor, DataSourceBinding], TextEditRespons
 """What a tool does with a buffer."""
 
 
-class Acted(NamedTuple):
+class OperationOutcome(NamedTuple):
     """The answer to what was done to a buffer, and how the buffer stands to its source, empty if both are the
     same (spec 4 §5.3)."""
 
@@ -56,7 +56,7 @@ class Acted(NamedTuple):
     """The id that the rows of it carry."""
 
 
-class OpenedBuffer(NamedTuple):
+class BufferView(NamedTuple):
     """An open buffer: what its newest row says, and how it stands."""
 
     name: str
@@ -71,13 +71,13 @@ class OpenedBuffer(NamedTuple):
         return self.record.source
 
 
-class Buffers:
+class BufferZone:
     """May be used from any thread. What a source refuses comes back as an answer, or as `WatchroomError`."""
 
-    def __init__(self, store: Store, places: Places) -> None:
+    def __init__(self, store: Store, places: SourceZones) -> None:
         self._store = store
         self._places = places
-        self._shelf = Shelf(store, places)
+        self._buffers = BufferStore(store, places)
         self._locks: dict[str, RLock] = {}
         self._lock = Lock()
 
@@ -105,11 +105,11 @@ class Buffers:
                 )
                 return self._store.committer.commit(shown).row
             base = bound.source.read()
-            with suppress(Elsewhere), self._store.committer.exclusively() as commit:
+            with suppress(StaleBufferError), self._store.committer.exclusively() as commit:
                 if self._that_has(actor, bound, name) is None:
                     return commit(self._begin(actor, bound, base, name, tool, reserved)).row
 
-    def find(self, actor: str, name: str, *, language: Language = "en") -> OpenedBuffer:
+    def find(self, actor: str, name: str, *, language: Language = "en") -> BufferView:
         """An open buffer as it stands to its source now. Raises `BufferNotFound`, and what the source
         raises."""
         with self._turn(f"{actor}/{name}"):
@@ -162,10 +162,10 @@ class Buffers:
         tool: str,
         arguments: Mapping[str, Json],
         language: Language = "en",
-    ) -> Acted:
+    ) -> OperationOutcome:
         """Do something to a buffer, and make it a row: a version where anything changed, else a note.
         Raises `BufferNotFound`, and what the source raises."""
-        with self._turn(f"{actor}/{name}"), call_context.operation() as identity:
+        with self._turn(f"{actor}/{name}"), call_context.operation_scope() as identity:
             while True:
                 held = self._hold(actor, name, language)
                 held.changed.clear()
@@ -173,19 +173,21 @@ class Buffers:
                 began = time.perf_counter()
                 try:
                     response = operation(held.editor, held.binding)
-                    self._shelf.keep(held, actor, tool, response, arguments)
-                except Elsewhere:
-                    self._shelf.forget(held.row.path)
+                    self._buffers.keep(held, actor, tool, response, arguments)
+                except StaleBufferError:
+                    self._buffers.forget(held.row.path)
                     if response is not None and response.code == FLUSHED:
                         # What was put in by another process meanwhile is not flushed with it.
-                        return Acted(response, _noticed(self._hold(actor, name, language).binding), identity)
+                        return OperationOutcome(
+                            response, _noticed(self._hold(actor, name, language).binding), identity
+                        )
                 except BaseException:
-                    self._shelf.forget(held.row.path)
+                    self._buffers.forget(held.row.path)
                     raise
                 else:
                     seconds = time.perf_counter() - began
                     trace_operation(held, tool, identity, response, arguments, seconds)
-                    return Acted(response, _noticed(held.binding), identity)
+                    return OperationOutcome(response, _noticed(held.binding), identity)
 
     def close(self, actor: str, name: str, *, tool: str, discard: bool = False) -> Row:
         """Close a buffer; its text stays in its rows. Raises `BufferNotFound`, `BufferUnflushed`."""
@@ -194,17 +196,17 @@ class Buffers:
                 held = self._hold(actor, name, "en")
                 if held.binding.is_changed and not discard:
                     raise BufferUnflushed(buffer=name)
-                with suppress(Elsewhere):
-                    row = self._shelf.commit(held.row, Write(actor, tool, ZONE, held.row.path, None))
-                    self._shelf.forget(row.path)
+                with suppress(StaleBufferError):
+                    row = self._buffers.commit(held.row, Write(actor, tool, ZONE, held.row.path, None))
+                    self._buffers.forget(row.path)
                     return row
 
     @contextmanager
-    def _hold_all(self, actor: str, found: list[str], language: Language) -> Iterator[list[Held]]:
+    def _hold_all(self, actor: str, found: list[str], language: Language) -> Iterator[list[LoadedBuffer]]:
         with ExitStack() as turns:
             for name in sorted(found):
                 turns.enter_context(self._turn(f"{actor}/{name}"))
-            held: list[Held] = []
+            held: list[LoadedBuffer] = []
             for name in found:
                 # Another process may close one in between. One that is damaged must not hide the others.
                 with suppress(BufferNotFound, JournalDamaged):
@@ -215,7 +217,7 @@ class Buffers:
         """The newest rows of an agent's open buffers, newest first."""
         return sorted(self._store.journal.open_items(ZONE, actor), key=lambda row: -row.seq)
 
-    def _that_has(self, actor: str, bound: Bound, name: str) -> Row | None:
+    def _that_has(self, actor: str, bound: BoundSource, name: str) -> Row | None:
         """The agent's buffer that has the source open, None if it may open one more by that name."""
         open_now = {name_of(row): row for row in self._rows(actor)}
         for known, row in open_now.items():
@@ -236,13 +238,13 @@ class Buffers:
         return None
 
     def _begin(
-        self, actor: str, bound: Bound, base: Sourced, name: str, tool: str, reserved: Collection[str]
+        self, actor: str, bound: BoundSource, base: Sourced, name: str, tool: str, reserved: Collection[str]
     ) -> Write:
-        """The first version of a buffer, made while nobody else writes. Raises `Elsewhere` if the source
-        has moved on since it was read."""
+        """The first version of a buffer, made while nobody else writes. Raises `StaleBufferError` if
+        the source has moved on since it was read."""
         journal = self._store.journal
         if versions_of(journal.head(bound.zone, bound.path)) != base.version:
-            raise Elsewhere
+            raise StaleBufferError
         path = f"{actor}/{name or free_name(bound.path, self.open_names(actor), reserved)}"
         version = versions_of(journal.head(ZONE, path))
         record = BufferRecord(
@@ -258,10 +260,10 @@ class Buffers:
         )
         return Write(actor, tool, ZONE, path, base.text, bound.place, version, record.detail())
 
-    def _hold(self, actor: str, name: str, language: Language) -> Held:
-        held = self._shelf.take(actor, name, language)
+    def _hold(self, actor: str, name: str, language: Language) -> LoadedBuffer:
+        held = self._buffers.take(actor, name, language)
         if held is None:
-            raise BufferNotFound(buffer=validation.storable(name, 100), known=self._known(actor))
+            raise BufferNotFound(buffer=validation.escape_unstorable(name, 100), known=self._known(actor))
         return held
 
     def _known(self, actor: str) -> str:
@@ -276,8 +278,8 @@ class Buffers:
             yield
 
 
-def _opened(held: Held) -> OpenedBuffer:
-    return OpenedBuffer(
+def _opened(held: LoadedBuffer) -> BufferView:
+    return BufferView(
         name_of(held.row),
         held.row,
         held.record,

@@ -33,14 +33,14 @@ from watchroom.zones.buffers.record import (
     since_whole,
     text_of,
 )
-from watchroom.zones.buffers.sources import FLUSH, KnownSource, Places
+from watchroom.zones.buffers.sources import FLUSH, KnownSource, SourceZones
 from watchroom.zones.store import Store
 
 _MOST_HELD: Final = 32
 
 
 @dataclass(slots=True)
-class Held:
+class LoadedBuffer:
     """A buffer, and its newest row."""
 
     row: Row
@@ -51,20 +51,20 @@ class Held:
     changed: list[ContentChanged]
 
 
-class Elsewhere(Exception):
+class StaleBufferError(Exception):
     """The buffer, or what it is opened from, has another newest version by now."""
 
 
-class Shelf:
+class BufferStore:
     """The buffers that are held: one thread at a time may use each."""
 
-    def __init__(self, store: Store, places: Places) -> None:
+    def __init__(self, store: Store, places: SourceZones) -> None:
         self._store = store
         self._places = places
-        self._held: OrderedDict[tuple[str, Language], Held] = OrderedDict()
+        self._held: OrderedDict[tuple[str, Language], LoadedBuffer] = OrderedDict()
         self._lock = Lock()
 
-    def take(self, actor: str, name: str, language: Language) -> Held | None:
+    def take(self, actor: str, name: str, language: Language) -> LoadedBuffer | None:
         """An agent's open buffer as of its newest row; None if it has none of that name."""
         path = f"{actor}/{name}"
         head = self._newest(actor, path) if can_be_name(name) else None
@@ -88,7 +88,7 @@ class Shelf:
             written = self._flushed(actor, head, record)
             if written is None:
                 return head
-            with suppress(Elsewhere):
+            with suppress(StaleBufferError):
                 self._finish_flush(head, record, written)
         return None
 
@@ -119,7 +119,7 @@ class Shelf:
         draft = Write(written.actor, FLUSH, ZONE, head.path, content, written.message, detail=after.detail())
         self.commit(head, draft)
 
-    def _rebuilt(self, actor: str, name: str, head: Row, language: Language) -> Held:
+    def _rebuilt(self, actor: str, name: str, head: Row, language: Language) -> LoadedBuffer:
         """The buffer as its rows say it is."""
         journal = self._store.journal
         record = record_of(head)
@@ -137,40 +137,42 @@ class Shelf:
             base=Sourced(found.base, record.base, record.edit or 0),
             marks=found.marks,
         )
-        held = Held(head, record, editor, binding, since_whole(journal, head), [])
+        held = LoadedBuffer(head, record, editor, binding, since_whole(journal, head), [])
         editor.subscribe(held.changed.append)
         return held
 
-    def _check_whose_conflict(self, held: Held, actor: str, response: TextEditResponse) -> None:
-        """Raises `Elsewhere` where it was a flush of the same buffer that came first."""
+    def _check_whose_conflict(self, held: LoadedBuffer, actor: str, response: TextEditResponse) -> None:
+        """Raises `StaleBufferError` where it was a flush of the same buffer that came first."""
         if response.status is TextEditStatus.EXTERNAL_CONFLICT:
             newest = self._newest(actor, held.row.path)
             if newest is None or newest.seq != held.row.seq:
-                raise Elsewhere
+                raise StaleBufferError
 
     def keep(
         self,
-        held: Held,
+        held: LoadedBuffer,
         actor: str,
         tool: str,
         response: TextEditResponse,
         arguments: Mapping[str, Json],
     ) -> None:
-        """Make what was done a row. Raises `Elsewhere` if the same agent did something to the buffer in
-        another process meanwhile."""
+        """Commit what was done as a row. Raises `StaleBufferError` if the same agent did something to the
+        buffer in another process meanwhile."""
         self._check_whose_conflict(held, actor, response)
         record, editor, binding = held.record, held.editor, held.binding
         answer: dict[str, Json] = {
             RESPONSE: response.model_dump(mode="json", exclude_defaults=True, exclude={"diff"})
         }
-        message = validation.storable(response.summary.partition("\n")[0], 200)
+        message = validation.escape_unstorable(response.summary.partition("\n")[0], 200)
         is_pending = editor.selections is not None
         sought = response.status is TextEditStatus.MULTI_MATCH
         base = binding.base
         moved = (base.version, base.edit) != (record.base, record.edit or 0)
         if not (held.changed or sought or moved or is_pending != (record.pending is not None)):
             is_reading = response.diff is not None
-            given = None if is_reading else validation.storable(_written(arguments), MAX_TEXT_BYTES // 4)
+            given = (
+                None if is_reading else validation.escape_unstorable(_written(arguments), MAX_TEXT_BYTES // 4)
+            )
             draft = Note(
                 actor,
                 tool,
@@ -219,11 +221,11 @@ class Shelf:
         held.since_whole = 0 if after.is_whole else held.since_whole + 1
 
     def commit(self, newest: Row, draft: Write) -> Row:
-        """Make the buffer's next version. Raises `Elsewhere` if it has another newest one by now."""
+        """Make the buffer's next version. Raises `StaleBufferError` if it has another newest one by now."""
         with self._store.committer.exclusively() as commit:
             head = self._store.journal.head(ZONE, draft.path)
             if head is None or head.seq != newest.seq:
-                raise Elsewhere
+                raise StaleBufferError
             return commit(draft._replace(expected=head.version or 0)).row
 
     def forget(self, path: str) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from watchroom.checkout.tail import ZONE, damaged, object_in
+from watchroom.checkout.document_replica import ZONE, damaged, object_in
 from watchroom.crdt import Document, LWWMap, ORSet, Text
 from watchroom.crdt.remote import Claim, Writers, claims_of
 from watchroom.errors import InvalidState
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.zones.realtime.live import Live, fields_of
+from watchroom.zones.realtime.live_replica import LiveReplica, fields_of
 
 READ: Final = (
     "realtime_get_field",
@@ -25,7 +25,9 @@ READ: Final = (
 _CHUNK: Final = 1000
 
 
-def seen_before(journal: Journal, live: Live, actor: str, field: str) -> Text | ORSet | LWWMap | None:
+def restore_seen_field(
+    journal: Journal, live: LiveReplica, actor: str, field: str
+) -> Text | ORSet | LWWMap | None:
     """The field as ``actor`` last saw it, with what it wrote since; None where it saw all, or never looked.
 
     Costs a pass over the document's versions, where others wrote to the field meanwhile.
@@ -56,20 +58,22 @@ def _last_seen(journal: Journal, name: str, actor: str, field: str) -> int | Non
     return max((note.base for note in notes if note and note.base is not None), default=None)
 
 
-def _others_wrote(journal: Journal, live: Live, actor: str, field: str, after: int) -> bool:
+def _others_wrote(journal: Journal, live: LiveReplica, actor: str, field: str, after: int) -> bool:
     return any(
         row.actor != actor and field in object_in(row, content)
         for row, content in _versions(journal, live, after, live.version)
     )
 
 
-def _versions(journal: Journal, live: Live, after: int, until: int) -> Iterator[tuple[Row, str | None]]:
+def _versions(
+    journal: Journal, live: LiveReplica, after: int, until: int
+) -> Iterator[tuple[Row, str | None]]:
     while found := journal.versions(ZONE, live.name, after=after, until=until, limit=_CHUNK):
         yield from found
         after = found[-1][0].version or until
 
 
-def without_proven(claims: set[Claim], journal: Journal, live: Live, writers: Writers) -> set[Claim]:
+def unproven_claims(claims: set[Claim], journal: Journal, live: LiveReplica, writers: Writers) -> set[Claim]:
     """The claims of which no row tells: whoever they name never wrote that. Costs a pass over the document's
     versions, where there are any claims. Raises `JournalError`."""
     fields = {claim.field for claim in claims}

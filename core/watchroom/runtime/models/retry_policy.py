@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 _SECONDS: Final = re.compile(r"\d{1,12}(\.\d*)?", re.ASCII)
 
 
-class Patience(NamedTuple):
+class RetryPolicy(NamedTuple):
     """How often a request is repeated, and how long to wait before each time: from ``base`` seconds on, twice
     as long after every failure, at most ``longest``. A server that names a time gets it, within that bound.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import RLock
 
-from watchroom.checkout.tail import BY, ZONE, Tail
+from watchroom.checkout.document_replica import BY, ZONE, DocumentReplica
 from watchroom.crdt.checkpoint import Checkpoint
 from watchroom.journal import Journal
 from watchroom.model import Row
 
 
-class Live(Tail):
+class LiveReplica(DocumentReplica):
     """A document to be used by one thread at a time: hold ``lock``.
 
     It may lag behind the journal, as any replica may: whoever is shown something has it caught up before.
@@ -19,7 +19,7 @@ class Live(Tail):
 
     def __init__(self, name: str, journal: Journal, start: Checkpoint | None) -> None:
         self.lock = RLock()
-        self.kept = 0
+        self.checkpoint_size = 0
         """Bytes of the checkpoint as it was last kept, and of the edits since."""
         self._looked_at = 0
         self._ahead: dict[str, set[str]] = {}

@@ -18,7 +18,7 @@ BY: Final = "replica"
 _CHUNK: Final = 1000
 
 
-class Tail:
+class DocumentReplica:
     """The document ``name``, which exists, as its rows leave it; begun from the checkpoint ``start``.
 
     Not for two threads at a time. Raises `JournalError` where a row cannot be read.

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.checkout.tail import BY, ZONE
+from watchroom.checkout.document_replica import BY, ZONE
 from watchroom.crdt import Document, Field, LWWMap, LWWRegister, Stamp, Text, TextEdit
 from watchroom.errors import WrongFieldType
 from watchroom.model import UNCHECKED, Json, Note, Row, Write
-from watchroom.zones.realtime.live import Live
-from watchroom.zones.realtime.past import seen_before
-from watchroom.zones.realtime.view import View
+from watchroom.zones.realtime.agent_view import AgentView
+from watchroom.zones.realtime.field_history import restore_seen_field
+from watchroom.zones.realtime.live_replica import LiveReplica
 from watchroom.zones.store import Store
 
 _SHOWN: Final = 200
@@ -30,14 +30,14 @@ class EditedText(NamedTuple):
     was_behind: bool
 
 
-class Desk:
+class DocumentEditor:
     """Edits of the document ``live`` by the actor of ``view``, each one row by ``tool``. Under its lock.
 
     Every method raises `FieldNotFound`, `WrongFieldType`, `JournalError`; and `NotText`, `TooLarge`,
     `InvalidKey`, `CounterOverflow` for what cannot be kept.
     """
 
-    def __init__(self, store: Store, live: Live, view: View, tool: str) -> None:
+    def __init__(self, store: Store, live: LiveReplica, view: AgentView, tool: str) -> None:
         self._store = store
         self._live = live
         self._view = view
@@ -89,7 +89,7 @@ class Desk:
             return self._commit(field, found, delta, {"op": "set", "value": _shown(value)})
         if isinstance(found, LWWMap) and isinstance(value, Mapping):
             for key in value:
-                validation.map_key(key)
+                validation.check_map_key(key)
             self._recall(field)
             seen = self._view.map(self._live.name, field)
             if seen is None:
@@ -107,7 +107,7 @@ class Desk:
         """Write one key of a map."""
         self._live.catch_up()
         found = self.document.map(field)
-        validation.map_key(key)
+        validation.check_map_key(key)
         delta = found.set(key, value, self._stamp())
         return self._commit(field, found, delta, {"op": "set", "key": key[:_SHOWN], "value": _shown(value)})
 
@@ -115,7 +115,7 @@ class Desk:
         """Remove one key of a map, there or not."""
         self._live.catch_up()
         found = self.document.map(field)
-        validation.map_key(key)
+        validation.check_map_key(key)
         delta = found.remove(key, self._stamp())
         return self._commit(field, found, delta, {"op": "remove", "key": key[:_SHOWN]})
 
@@ -150,7 +150,7 @@ class Desk:
     def _recall(self, field: str) -> None:
         """What the actor saw of the field in an earlier process."""
         if not self._view.has_seen(self._live.name, field):
-            seen = seen_before(self._store.journal, self._live, self._view.actor, field)
+            seen = restore_seen_field(self._store.journal, self._live, self._view.actor, field)
             if seen is not None:
                 self._view.remember(self._live.name, field, seen)
 
