@@ -189,11 +189,22 @@ class Row(NamedTuple):
         return timestamp(self.time)
 
 
+class Condition(NamedTuple):
+    """What must still be so when a `Write` becomes a row: that row ``seq`` is the head of ``path`` in
+    ``zone`` (0: that the path never had a version; -1 never holds). ``error`` is the row's where not."""
+
+    zone: Zone
+    path: str
+    seq: int
+    error: str = "approval_outdated"
+
+
 class Write(NamedTuple):
     """A draft of a row that makes the next version of a path, if ``expected`` still is the current one.
 
     ``content`` None deletes. ``expected`` 0 means that the path must not exist yet, `UNCHECKED` that
-    any current version will do.
+    any current version will do. Where one of ``conditions`` does not hold, the row is a failed one. A
+    ``key`` makes the draft idempotent: given again by the same actor, it makes no second row.
     """
 
     actor: str
@@ -204,12 +215,15 @@ class Write(NamedTuple):
     message: str = ""
     expected: int = UNCHECKED
     detail: Mapping[str, Json] | None = None
+    conditions: tuple[Condition, ...] = ()
+    key: str = ""
 
 
 class Note(NamedTuple):
     """A draft of a row that changes no version: a reading, a refusal, an acknowledgement.
 
-    A note that is not ``durable`` is not worth a disk sync of its own: it rides with the next commit.
+    A note that is not ``durable`` is not worth a disk sync of its own: it rides with the next commit. A
+    ``key`` makes it idempotent, as that of a `Write`.
     """
 
     actor: str
@@ -225,6 +239,7 @@ class Note(NamedTuple):
     size: int | None = None
     detail: Mapping[str, Json] | None = None
     durable: bool = True
+    key: str = ""
 
 
 Draft: TypeAlias = Write | Note

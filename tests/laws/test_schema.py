@@ -12,7 +12,7 @@ import pytest
 from evidence import all_rows
 from watchroom.errors import JournalError, JournalTooNew
 from watchroom.journal import SqliteJournal, topics
-from watchroom.journal.schema import STEPS
+from watchroom.journal.sqlite.schema import STEPS
 from watchroom.model import Draft, Note, Write, Zone
 from watchroom.validation import sha256
 

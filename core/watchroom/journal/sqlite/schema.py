@@ -116,7 +116,16 @@ INSERT INTO open_items
             AND note.base >= head.version);
 """
 
-STEPS: Final[tuple[str, ...]] = (_TABLES, _INDEXES, _SETTLED, _LOOKUPS, _OPEN_ITEMS)
+# What a draft was keyed with: the same actor's second draft with that key makes no row.
+_KEYS = """
+ALTER TABLE rows ADD COLUMN idempotency_key TEXT GENERATED ALWAYS AS (CASE
+    WHEN instr(detail, '"idempotency_key":') AND json_valid(detail)
+        THEN json_extract(detail, '$.idempotency_key')
+END) VIRTUAL;
+CREATE UNIQUE INDEX rows_key ON rows (idempotency_key, actor) WHERE idempotency_key IS NOT NULL;
+"""
+
+STEPS: Final[tuple[str, ...]] = (_TABLES, _INDEXES, _SETTLED, _LOOKUPS, _OPEN_ITEMS, _KEYS)
 """Step N brings a journal of schema version N to N + 1. A step that has shipped is never edited."""
 
 

@@ -13,8 +13,8 @@ from typing import Final
 from urllib.parse import quote
 
 from watchroom.errors import JournalError
-from watchroom.journal.schema import check_version
-from watchroom.journal.sqlite import SqliteJournal
+from watchroom.journal.sqlite.journal import SqliteJournal
+from watchroom.journal.sqlite.schema import check_version
 from watchroom.model import Appended, Draft
 
 _UNWRITABLE: Final = frozenset(
@@ -41,16 +41,22 @@ class ReadOnlyJournal(SqliteJournal):
         uri = f"file:{quote(os.fsencode(os.path.abspath(self._path)))}?{self._mode}"
         return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
-    def _prepare(self) -> None:
+    def _prepared(self) -> sqlite3.Connection:
+        connection = self._connect()
         try:
-            check_version(self._writer)
+            check_version(connection)
+            return connection
         except sqlite3.Error as error:
+            connection.close()
             if not _is_unwritable(error) or self._has_log():
                 raise
-            self._writer.close()
-            self._mode = "immutable=1"
-            self._writer = self._connect()
-            check_version(self._writer)
+        except BaseException:
+            connection.close()
+            raise
+        self._mode = "immutable=1"
+        connection = self._connect()
+        check_version(connection)
+        return connection
 
     def _has_log(self) -> bool:
         log = f"{self._path}-wal"

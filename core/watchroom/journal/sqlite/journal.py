@@ -6,7 +6,6 @@ version. One commit is one transaction and one sync. Contents over 64 KB are sto
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sqlite3
@@ -15,17 +14,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
-from threading import Lock
 from typing import Final
 
-from watchroom import validation
 from watchroom.errors import JournalBusy, JournalDamaged, JournalError
-from watchroom.journal.damage import decode_content, decode_damaged, despite_damage
 from watchroom.journal.protocol import Damage, RowFilter
-from watchroom.journal.queries import (
+from watchroom.journal.sqlite.damage import decode_content, decode_damaged, despite_damage
+from watchroom.journal.sqlite.queries import (
     CONTENT,
-    HEAD,
-    INSERT,
     LARGE_CONTENT,
     NOTES,
     OPEN_ITEMS,
@@ -37,25 +32,12 @@ from watchroom.journal.queries import (
     find_head,
     find_heads,
 )
-from watchroom.journal.schema import migrate
-from watchroom.model import (
-    ON_DISK,
-    UNCHECKED,
-    Appended,
-    Draft,
-    Note,
-    Outcome,
-    Row,
-    Write,
-    Zone,
-)
-
-INLINE_BYTES: Final = 64 * 1024
-"""Contents up to this size stand in their row."""
+from watchroom.journal.sqlite.schema import migrate
+from watchroom.journal.sqlite.writer import INLINE_BYTES, MOST_HEADS, Writer
+from watchroom.model import Appended, Draft, Row, Zone
 
 _BUSY_SECONDS: Final = 10
 _CHECKPOINT_PAGES: Final = 1000
-_MOST_HEADS: Final = 256
 _NOT_DECODED: Final = "Could not decode to UTF-8"
 """How Python's error begins for a text that is none; it has no code of SQLite's."""
 _log = logging.getLogger("watchroom")
@@ -69,130 +51,32 @@ class SqliteJournal:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
-        self._lock = Lock()
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
-        self._synchronous = ""
         self._text_factory: Callable[[bytes], str] = str
         with _translated():
-            self._writer = self._connect()
-            try:
-                self._prepare()
-            except BaseException:
-                self._writer.close()
-                raise
+            self._writer = Writer(self._prepared(), os.path.splitext(self._path)[0] + ".lock")
 
-    def _prepare(self) -> None:
-        self._use_wal()
-        self._writer.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
-        self._synchronise("FULL")
-        migrate(self._writer)
+    def _prepared(self) -> sqlite3.Connection:
+        """A connection to write with, to a journal of the newest schema."""
+        connection = self._connect()
+        try:
+            _use_wal(connection)
+            connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+            migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(
             self._path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
         )
 
-    def _use_wal(self) -> None:
-        """Of several who make the file at once one is first; SQLite does not have the others wait for it."""
-        patience = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                self._writer.execute("PRAGMA journal_mode=WAL")
-                return
-            except sqlite3.OperationalError as error:
-                is_busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                if not is_busy or time.monotonic() > patience:
-                    raise
-                time.sleep(0.01)
-
     @despite_damage
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
-        durable = any(isinstance(draft, Write) or draft.durable for draft in drafts)
-        with self._lock, _translated():
-            self._writer.text_factory = self._text_factory
-            self._synchronise("FULL" if durable else "NORMAL")
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                appended = self._insert_all(drafts)
-                self._writer.execute("COMMIT")
-            finally:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-        return appended
-
-    def _synchronise(self, mode: str) -> None:
-        if mode != self._synchronous:
-            self._writer.execute(f"PRAGMA synchronous={mode}")
-            self._synchronous = mode
-
-    def _insert_all(self, drafts: Sequence[Draft]) -> list[Appended]:
-        seq, last_time = self._writer.execute(
-            "SELECT seq, time FROM rows ORDER BY seq DESC LIMIT 1"
-        ).fetchone() or (0, 0)
-        now = max(time.time_ns(), last_time)
-        return [self._insert(draft, seq + n, now) for n, draft in enumerate(drafts, start=1)]
-
-    def _insert(self, draft: Draft, seq: int, now: int) -> Appended:
-        detail = json.dumps(draft.detail, ensure_ascii=False) if draft.detail else ""
-        if isinstance(draft, Note):
-            row = _note_row(draft, seq, now, detail)
-            self._store(row, draft.content)
-            return Appended(row, None)
-        found = self._writer.execute(HEAD, (draft.zone, draft.path)).fetchone()
-        head = Row._make(found) if found else None
-        current = head.version or 0 if head else 0
-        live = head is not None and not head.deleted
-        expected_found = draft.expected in (UNCHECKED, current) or (draft.expected == 0 and not live)
-        outcome: Outcome = "ok"
-        error = ""
-        if not expected_found:
-            outcome, error = "conflict", "version_conflict"
-            refused = {"current": current, "current_author": head.actor if head else ""}
-            detail = json.dumps({**(draft.detail or {}), **refused}, ensure_ascii=False)
-        elif not live and draft.content is not None and draft.zone != ON_DISK:
-            blocker = self._blocker(draft.zone, draft.path)
-            if blocker:
-                outcome, error, detail = "failed", "path_blocked", json.dumps({"by": blocker})
-        data = None if draft.content is None else draft.content.encode()
-        row = Row(
-            seq=seq,
-            time=now,
-            actor=draft.actor,
-            tool=draft.tool,
-            zone=draft.zone,
-            path=draft.path,
-            version=current + 1 if outcome == "ok" else None,
-            base=draft.expected,
-            outcome=outcome,
-            error=error,
-            message=draft.message,
-            sha256=None if data is None else validation.sha256(data),
-            size=None if data is None else len(data),
-            detail_json=detail,
-        )
-        self._store(row, draft.content)
-        return Appended(row, head)
-
-    def _store(self, row: Row, content: str | None) -> None:
-        if content is not None and row.size is not None and row.size > INLINE_BYTES:
-            self._writer.execute("INSERT OR IGNORE INTO contents VALUES (?,?)", (row.sha256, content))
-            content = None
-        self._writer.execute(INSERT, (*row, content))
-
-    def _blocker(self, zone: Zone, path: str) -> str | None:
-        """A live file at a folder of ``path``, or inside ``path``: both cannot be on one disk."""
-        parts = path.split("/")
-        for depth in range(1, len(parts)):
-            above = "/".join(parts[:depth])
-            found = self._writer.execute(HEAD, (zone, above)).fetchone()
-            if found and not Row._make(found).deleted:
-                return above
-        after: bytes | None = None
-        while True:
-            heads, after = find_heads(self._writer, zone, path + "/", after, None, _MOST_HEADS)
-            blocker = next((row.path for row in heads if not row.deleted), None)
-            if blocker is not None or after is None:
-                return blocker
+        with _translated():
+            return self._writer.append(drafts, self._text_factory)
 
     def last_seq(self) -> int:
         with self._reader() as reader:
@@ -239,7 +123,7 @@ class SqliteJournal:
             yield from found
             if after is None:
                 return
-            most = min(most * 4, _MOST_HEADS)
+            most = min(most * 4, MOST_HEADS)
 
     @despite_damage
     def _heads_after(
@@ -316,7 +200,7 @@ class SqliteJournal:
 
     @despite_damage
     def problems(self) -> list[Damage]:
-        from watchroom.journal.check import problems
+        from watchroom.journal.sqlite.integrity import problems
 
         with self._reader() as reader, _translated():
             return problems(reader)
@@ -333,13 +217,12 @@ class SqliteJournal:
         self._text_factory = decode_damaged
 
     def close(self) -> None:
-        with self._lock:
-            self._writer.close()
-            while True:
-                try:
-                    self._readers.get_nowait().close()
-                except Empty:
-                    return
+        self._writer.close()
+        while True:
+            try:
+                self._readers.get_nowait().close()
+            except Empty:
+                return
 
     @despite_damage
     def _newest(
@@ -372,24 +255,18 @@ class SqliteJournal:
             self._readers.put(reader)
 
 
-def _note_row(draft: Note, seq: int, now: int, detail: str) -> Row:
-    data = None if draft.content is None else draft.content.encode()
-    return Row(
-        seq=seq,
-        time=now,
-        actor=draft.actor,
-        tool=draft.tool,
-        zone=draft.zone,
-        path=draft.path,
-        version=None,
-        base=draft.base,
-        outcome=draft.outcome,
-        error=draft.error,
-        message=draft.message,
-        sha256=draft.sha256 if data is None else validation.sha256(data),
-        size=draft.size if data is None else len(data),
-        detail_json=detail,
-    )
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Of several who make the file at once one is first; SQLite does not have the others wait for it."""
+    patience = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not is_busy or time.monotonic() > patience:
+                raise
+            time.sleep(0.01)
 
 
 @contextmanager

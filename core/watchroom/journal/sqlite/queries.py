@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from watchroom.journal.damage import decode_damaged
 from watchroom.journal.protocol import RowFilter
+from watchroom.journal.sqlite.damage import decode_damaged
 from watchroom.model import DISMISS, RESOLVE, REVERT, Row, Zone
 
 COLUMNS: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,message,sha256,size,detail"
@@ -28,6 +28,27 @@ OPEN_ITEMS: Final = (
     " CROSS JOIN rows ON rows.seq=item.seq WHERE item.zone=? AND item.holder=? ORDER BY item.path"
 )
 INSERT: Final = f"INSERT INTO rows ({COLUMNS},content) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_OF_HEAD: Final = ",".join(f"head.{name}" for name in COLUMNS.split(","))
+LAST: Final = "SELECT seq,time FROM rows ORDER BY seq DESC LIMIT 1"
+LOOK_UP: Final = f"""
+SELECT 'last',seq,time,'','','','',NULL,NULL,'','','',NULL,NULL,'' FROM rows
+    WHERE seq=(SELECT max(seq) FROM rows)
+UNION ALL
+SELECT 'head',{_OF_HEAD} FROM json_each(?1) AS asked CROSS JOIN rows AS head ON head.seq=(
+    SELECT seq FROM rows WHERE zone=json_extract(asked.value,'$[0]') AND path=json_extract(asked.value,'$[1]')
+    AND version IS NOT NULL ORDER BY version DESC LIMIT 1)
+UNION ALL
+SELECT 'folder',0,0,'','',json_extract(asked.value,'$[0]'),json_extract(asked.value,'$[1]'),
+    NULL,NULL,'','','',NULL,NULL,'' FROM json_each(?2) AS asked WHERE EXISTS (
+    SELECT 1 FROM rows WHERE zone=json_extract(asked.value,'$[0]') AND path>json_extract(asked.value,'$[2]')
+    AND path<json_extract(asked.value,'$[3]') AND version IS NOT NULL)
+UNION ALL
+SELECT 'key',{_OF_HEAD} FROM json_each(?3) AS asked CROSS JOIN rows AS head
+    ON head.idempotency_key=json_extract(asked.value,'$[1]') AND head.actor=json_extract(asked.value,'$[0]')
+"""
+"""What an append has to know, for three JSON arrays: of paths (zone, path) their heads; of folders (zone,
+path, where the paths inside begin and end) whether anything ever was inside; of keys (actor, key) the rows
+that were made with them. Before each row its kind; ``last`` is the newest row's number and time."""
 NEXT_PATH: Final = (
     # As bytes: one that is damaged must still be passed, and not be found again for ever.
     "SELECT CAST(path AS BLOB) FROM rows WHERE zone=? AND path>CAST(? AS TEXT) AND version IS NOT NULL"

@@ -1,0 +1,205 @@
+"""Appends rows to the SQLite file: one writer at a time, whichever thread or process it is in."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from threading import Lock
+from typing import Final
+
+from watchroom.errors import JournalError
+from watchroom.journal.sqlite.queries import INSERT, LAST, LOOK_UP, find_head, find_heads
+from watchroom.locks import ProcessLock
+from watchroom.model import Appended, Draft, Row, Write, Zone
+from watchroom.rules import append as rules
+
+INLINE_BYTES: Final = 64 * 1024
+"""Contents up to this size stand in their row."""
+MOST_HEADS: Final = 256
+"""How many heads are read at a time."""
+_log = logging.getLogger("watchroom")
+
+
+class Writer:
+    """Appends to ``connection``, under the file lock ``path``. May be used from any thread.
+
+    Of the processes that write, the lock lets one at a time have its turn, in the order in which they came:
+    SQLite's own lock is polled, so that whoever asks most often would be next. The lock's file is written to
+    after each commit, which wakes those who wait for rows.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self._connection = connection
+        self._path = path
+        self._turn = Lock()
+        self._lock: ProcessLock | None = None
+        self._synchronous = ""
+
+    def append(self, drafts: Sequence[Draft], text_factory: Callable[[bytes], str]) -> list[Appended]:
+        """Make rows of ``drafts`` in one transaction; ``text_factory`` decodes the texts that it reads.
+
+        Raises `WorkspaceLocked`, `JournalError`, and what SQLite raises.
+        """
+        with self._locked() as lock:
+            self._connection.text_factory = text_factory
+            durable = any(isinstance(draft, Write) or draft.durable for draft in drafts)
+            self.synchronise("FULL" if durable else "NORMAL")
+            appended = self._append(drafts)
+            if appended:
+                _announce(lock, appended[-1].row.seq)
+        return appended
+
+    def synchronise(self, mode: str) -> None:
+        """Have the commits from now on synced as SQLite's ``mode`` says."""
+        if mode != self._synchronous:
+            self._connection.execute(f"PRAGMA synchronous={mode}")
+            self._synchronous = mode
+
+    def close(self) -> None:
+        with self._turn:
+            self._connection.close()
+            if self._lock is not None:
+                self._lock.close()
+                self._lock = None
+
+    @contextmanager
+    def _locked(self) -> Iterator[ProcessLock]:
+        """Alone among the threads of this process, then among processes."""
+        with self._turn:
+            if self._lock is None:
+                try:
+                    self._lock = ProcessLock(self._path)
+                except OSError as error:
+                    raise JournalError(reason=f"{os.path.basename(self._path)}: {error.strerror}") from error
+            self._lock.acquire()
+            try:
+                yield self._lock
+            finally:
+                self._lock.release()
+
+    def _append(self, drafts: Sequence[Draft]) -> list[Appended]:
+        if len(drafts) == 1 and not _is_large(drafts[0]):
+            try:
+                return self._append_one(drafts)
+            except sqlite3.IntegrityError:
+                # Somebody wrote who does not know of the lock, after the journal was looked at.
+                return self._append_all(drafts)
+        return self._append_all(drafts)
+
+    def _append_one(self, drafts: Sequence[Draft]) -> list[Appended]:
+        """Without a transaction around it: that the row's number is still free is all that has to hold."""
+        appended, new = self._decide(drafts)
+        for row, content in new:
+            self._connection.execute(INSERT, (*row, content))
+        return appended
+
+    def _append_all(self, drafts: Sequence[Draft]) -> list[Appended]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            appended, new = self._decide(drafts)
+            for row, content in new:
+                self._insert(row, content)
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        return appended
+
+    def _decide(self, drafts: Sequence[Draft]) -> tuple[list[Appended], list[tuple[Row, str | None]]]:
+        """What becomes of the drafts, and the new rows among that with their contents."""
+        found = _Found(self._connection, drafts)
+        appended = rules.append(drafts, found, found.last, max(time.time_ns(), found.last_time))
+        last = found.last
+        new: list[tuple[Row, str | None]] = []
+        for draft, (row, _) in zip(drafts, appended, strict=True):
+            # A number that was given before is that of a draft whose key was used already.
+            if row.seq > last:
+                last = row.seq
+                new.append((row, draft.content))
+        return appended, new
+
+    def _insert(self, row: Row, content: str | None) -> None:
+        if content is not None and row.size is not None and row.size > INLINE_BYTES:
+            self._connection.execute("INSERT OR IGNORE INTO contents VALUES (?,?)", (row.sha256, content))
+            content = None
+        self._connection.execute(INSERT, (*row, content))
+
+
+class _Found:
+    """What the journal says about drafts, asked with one statement."""
+
+    def __init__(self, connection: sqlite3.Connection, drafts: Sequence[Draft]) -> None:
+        self._connection = connection
+        self._heads: dict[tuple[Zone, str], Row] = {}
+        self._with_files: set[tuple[Zone, str]] = set()
+        self._keyed: dict[tuple[str, str], Row] = {}
+        self.last = self.last_time = 0
+        writes = [draft for draft in drafts if isinstance(draft, Write)]
+        heads = dict.fromkeys(chain.from_iterable(map(_asked_heads, writes)))
+        folders = dict.fromkeys(
+            (draft.zone, draft.path, f"{draft.path}/", f"{draft.path}0")
+            for draft in writes
+            if rules.is_blockable(draft)
+        )
+        keys = dict.fromkeys((draft.actor, draft.key) for draft in drafts if draft.key)
+        if not heads and not keys:
+            self.last, self.last_time = connection.execute(LAST).fetchone() or (0, 0)
+            return
+        asked = [json.dumps(list(each), ensure_ascii=False) for each in (heads, folders, keys)]
+        for kind, *fields in connection.execute(LOOK_UP, asked):
+            self._keep(kind, Row._make(fields))
+
+    def _keep(self, kind: str, row: Row) -> None:
+        if kind == "last":
+            self.last, self.last_time = row.seq, row.time
+        elif kind == "head":
+            self._heads[row.zone, row.path] = row
+        elif kind == "folder":
+            self._with_files.add((row.zone, row.path))
+        else:
+            self._keyed[row.actor, str(row.detail[rules.KEY])] = row
+
+    def head(self, zone: Zone, path: str) -> Row | None:
+        return self._heads.get((zone, path))
+
+    def live_below(self, zone: Zone, path: str) -> Iterator[str]:
+        if (zone, path) not in self._with_files:
+            return
+        after: bytes | None = None
+        while True:
+            heads, after = find_heads(self._connection, zone, path + "/", after, None, MOST_HEADS)
+            yield from (head.path for head in heads if not head.deleted)
+            if after is None:
+                return
+
+    def appended(self, actor: str, key: str) -> Appended | None:
+        row = self._keyed.get((actor, key))
+        if row is None:
+            return None
+        return Appended(row, find_head(self._connection, row.zone, row.path, row.seq - 1))
+
+
+def _asked_heads(draft: Write) -> Iterator[tuple[Zone, str]]:
+    yield draft.zone, draft.path
+    if rules.is_blockable(draft):
+        yield from ((draft.zone, above) for above in rules.folders_above(draft.path))
+    yield from ((each.zone, each.path) for each in draft.conditions)
+
+
+def _is_large(draft: Draft) -> bool:
+    # A character is at most four bytes of UTF-8.
+    return draft.content is not None and len(draft.content) * 4 > INLINE_BYTES
+
+
+def _announce(lock: ProcessLock, seq: int) -> None:
+    try:
+        lock.set_text(str(seq))
+    except OSError:
+        # The rows stand. Whoever waits for them looks now and then.
+        _log.exception("nobody could be told of row %d", seq)

@@ -1,0 +1,1 @@
+"""What may be written, and what rows mean: pure rules, which zones, projections and journals share."""

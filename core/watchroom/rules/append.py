@@ -1,0 +1,210 @@
+"""What becomes of a draft: accepted as the next version, refused as a conflict, or failed. Pure.
+
+Every journal appends by these rules, whatever it keeps its rows in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from watchroom import validation
+from watchroom.model import (
+    ON_DISK,
+    UNCHECKED,
+    Appended,
+    Condition,
+    Draft,
+    Json,
+    Note,
+    Outcome,
+    Row,
+    Write,
+    Zone,
+)
+
+KEY: Final = "idempotency_key"
+"""The name of a draft's key in its row's detail."""
+
+
+class Decision(NamedTuple):
+    """The outcome of a `Write`: the version that it makes, None where it makes none, or why it makes none,
+    and what its row remembers of that."""
+
+    outcome: Outcome
+    version: int | None
+    error: str
+    detail: dict[str, Json]
+
+
+class Heads(Protocol):
+    """What the journal says about the paths of drafts, before any of these drafts."""
+
+    def head(self, zone: Zone, path: str) -> Row | None:
+        """The current version of ``path`` in ``zone``, None where it never had one."""
+        ...
+
+    def live_below(self, zone: Zone, path: str) -> Iterable[str]:
+        """The paths inside the folder ``path`` of ``zone`` whose current version is no deletion."""
+        ...
+
+    def appended(self, actor: str, key: str) -> Appended | None:
+        """What became of the draft that ``actor`` gave this idempotency ``key``, None if there was none."""
+        ...
+
+
+def decide(
+    draft: Write, head: Row | None, blocker: str | None = None, broken: Condition | None = None
+) -> Decision:
+    """What becomes of ``draft``.
+
+    ``head`` is the current version of its path, None where there never was one; ``blocker`` a live file where
+    the draft needs a folder, or inside the draft's path; ``broken`` a condition of the draft that does not
+    hold. A wrong expected version comes before a broken condition: its author can recover from a conflict.
+    """
+    detail = dict(draft.detail or {})
+    if draft.key:
+        detail[KEY] = draft.key
+    current = (head.version or 0) if head else 0
+    live = head is not None and not head.deleted
+    if draft.expected not in (UNCHECKED, current) and not (draft.expected == 0 and not live):
+        refused: dict[str, Json] = {"current": current, "current_author": head.actor if head else ""}
+        return Decision("conflict", None, "version_conflict", detail | refused)
+    if broken is not None:
+        return Decision("failed", None, broken.error, detail)
+    if blocker is not None and is_blockable(draft) and not live:
+        keyed: dict[str, Json] = {KEY: draft.key} if draft.key else {}
+        return Decision("failed", None, "path_blocked", {"by": blocker, **keyed})
+    return Decision("ok", current + 1, "", detail)
+
+
+def is_blockable(draft: Write) -> bool:
+    """Whether another file can be in the way of ``draft``: of a text that is not on disk already."""
+    return draft.content is not None and draft.zone != ON_DISK
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders of ``path``, from the top: ``a`` and ``a/b`` of ``a/b/c``."""
+    parts = path.split("/")
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+
+
+def append(drafts: Sequence[Draft], heads: Heads, last: int, time: int) -> list[Appended]:
+    """What becomes of ``drafts``, in their order, each one with what the ones before it did.
+
+    ``heads`` answers for the journal as it is before; ``last`` is its newest row's number, and ``time`` that
+    of the rows (nanoseconds since the epoch). Rows that are new have a number above ``last``; a draft whose
+    key was used before gives the earlier row.
+    """
+    batch = _Batch(heads, last, time)
+    return [batch.add(draft) for draft in drafts]
+
+
+class _Batch:
+    """Drafts on their way into a journal, and the heads as those before have left them."""
+
+    def __init__(self, heads: Heads, last: int, time: int) -> None:
+        self._heads = heads
+        self._seq = last
+        self._time = time
+        self._new: dict[tuple[Zone, str], Row] = {}
+        self._keyed: dict[tuple[str, str], Appended] = {}
+
+    def add(self, draft: Draft) -> Appended:
+        known = self._of_key(draft) if draft.key else None
+        if known is not None:
+            return known if isinstance(draft, Write) else Appended(known.row, None)
+        self._seq += 1
+        if isinstance(draft, Note):
+            appended = Appended(_row_of_note(draft, self._seq, self._time), None)
+        else:
+            appended = self._add_write(draft)
+        if draft.key:
+            self._keyed[draft.actor, draft.key] = appended
+        return appended
+
+    def _of_key(self, draft: Draft) -> Appended | None:
+        return self._keyed.get((draft.actor, draft.key)) or self._heads.appended(draft.actor, draft.key)
+
+    def _add_write(self, draft: Write) -> Appended:
+        head = self._head(draft.zone, draft.path)
+        is_new = head is None or head.deleted
+        blocker = self._blocker(draft.zone, draft.path) if is_new and is_blockable(draft) else None
+        broken = next((each for each in draft.conditions if not self._holds(each)), None)
+        row = _row_of_write(draft, decide(draft, head, blocker, broken), self._seq, self._time)
+        if row.version is not None:
+            self._new[row.zone, row.path] = row
+        return Appended(row, head)
+
+    def _head(self, zone: Zone, path: str) -> Row | None:
+        return self._new.get((zone, path)) or self._heads.head(zone, path)
+
+    def _holds(self, condition: Condition) -> bool:
+        head = self._head(condition.zone, condition.path)
+        return (head.seq if head else 0) == condition.seq
+
+    def _blocker(self, zone: Zone, path: str) -> str | None:
+        """A live file at a folder of ``path``, or inside ``path``: both cannot be on one disk."""
+        for above in folders_above(path):
+            head = self._head(zone, above)
+            if head is not None and not head.deleted:
+                return above
+        for (_, new), row in self._new.items():
+            if row.zone == zone and not row.deleted and new.startswith(path + "/"):
+                return new
+        return next((old for old in self._heads.live_below(zone, path) if (zone, old) not in self._new), None)
+
+
+def _row_of_write(draft: Write, decision: Decision, seq: int, time: int) -> Row:
+    sha256, size = _checksum(draft.content)
+    return Row(
+        seq=seq,
+        time=time,
+        actor=draft.actor,
+        tool=draft.tool,
+        zone=draft.zone,
+        path=draft.path,
+        version=decision.version,
+        base=draft.expected,
+        outcome=decision.outcome,
+        error=decision.error,
+        message=draft.message,
+        sha256=sha256,
+        size=size,
+        detail_json=_as_json(decision.detail),
+    )
+
+
+def _row_of_note(draft: Note, seq: int, time: int) -> Row:
+    sha256, size = (draft.sha256, draft.size) if draft.content is None else _checksum(draft.content)
+    detail = dict(draft.detail or {})
+    if draft.key:
+        detail[KEY] = draft.key
+    return Row(
+        seq=seq,
+        time=time,
+        actor=draft.actor,
+        tool=draft.tool,
+        zone=draft.zone,
+        path=draft.path,
+        version=None,
+        base=draft.base,
+        outcome=draft.outcome,
+        error=draft.error,
+        message=draft.message,
+        sha256=sha256,
+        size=size,
+        detail_json=_as_json(detail),
+    )
+
+
+def _checksum(content: str | None) -> tuple[str | None, int | None]:
+    if content is None:
+        return None, None
+    data = content.encode()
+    return validation.sha256(data), len(data)
+
+
+def _as_json(detail: dict[str, Json]) -> str:
+    return json.dumps(detail, ensure_ascii=False) if detail else ""
