@@ -40,7 +40,7 @@ from watchroom.zones.addresses import address
 
 if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
-    from watchroom.sandbox.ladder import Ladder
+    from watchroom.sandbox.probe import SandboxProbe
     from watchroom.toolbox import Toolbox
     from watchroom.zones.buffers.zone import BufferZone
     from watchroom.zones.commands import Commands
@@ -55,7 +55,7 @@ class Workspace:
     Use `open` to make one, and close it (it is a context manager).
     """
 
-    def __init__(self, root: str, ladder: Ladder | None = None) -> None:
+    def __init__(self, root: str, sandbox: SandboxProbe | None = None) -> None:
         self.root = os.path.abspath(root)
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
@@ -78,7 +78,7 @@ class Workspace:
         self.tasks = Tasks(self._store, self.root)
         self.members = Members(self._store, self.tasks, self.register)
         self.task_files = TaskFiles(self._store, self.tasks)
-        self._ladder = ladder
+        self._sandbox = sandbox
         self._commands: Commands | None = None
         self._commands_lock = Lock()
         self._sessions: Sessions | None = None
@@ -99,14 +99,14 @@ class Workspace:
         language: Language | None = None,
         create: bool = True,
         scan: bool = True,
-        ladder: Ladder | None = None,
+        sandbox: SandboxProbe | None = None,
     ) -> Self:
         """Open the workspace at ``root``, making it on first use, and register ``agents``.
 
         A crash of an earlier writer is repaired first. ``scan`` compares every file with the journal and
         records edits made behind its back; without it only what is touched is compared. With
-        ``create=False`` a folder that is no workspace raises `WorkspaceNotFound`. ``ladder`` are the fences
-        behind which commands run (default: those that this machine offers).
+        ``create=False`` a folder that is no workspace raises `WorkspaceNotFound`. ``sandbox`` are those in
+        which commands run (default: those that this machine offers).
         """
         path = os.fspath(root)
         given = [Agent(each) if isinstance(each, str) else each for each in agents]
@@ -115,7 +115,7 @@ class Workspace:
                 raise WorkspaceNotFound(root=path)
             # Before anything is made: a workspace that is refused leaves nothing behind.
             with_checked_agents(Config(), given)
-        workspace = cls(path, ladder)
+        workspace = cls(path, sandbox)
         try:
             workspace._prepare(given, language, scan)
         except BaseException:
@@ -229,7 +229,7 @@ class Workspace:
 
     @property
     def commands(self) -> Commands:
-        """Where agents' commands run, fenced in."""
+        """Where agents' commands run, in a sandbox."""
         # What starts processes is loaded with the first of them.
         from watchroom.zones.approvals import Approvals
         from watchroom.zones.commands import Commands
@@ -243,7 +243,7 @@ class Workspace:
                     approvals,
                     self.members.has_ended,
                     os.path.join(self.root, CONTROL, QUARANTINE),
-                    self._ladder,
+                    self._sandbox,
                 )
             return self._commands
 

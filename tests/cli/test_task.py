@@ -24,7 +24,7 @@ REQUIREMENT = "Build a calculator for the command line."
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     with Workspace.open(tmp_path / "probe") as workspace:
-        if workspace.commands.ladder.best is None:
+        if workspace.commands.sandbox.best is None:
             pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     return tmp_path / "app"
 

@@ -13,7 +13,7 @@ import pytest
 from cli.running import Captured, as_typed, printed, run
 from pty_driver import Terminal
 from watchroom import Workspace
-from watchroom.clients.configuring import AGENT_VARIABLE
+from watchroom.clients.configuration import AGENT_VARIABLE
 from watchroom.model import ANSWER, Row
 from watchroom.requests import AskedCall, Request
 from watchroom_tui.cli import OK, REFUSED

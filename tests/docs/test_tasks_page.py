@@ -21,7 +21,7 @@ PAGE = (Path(__file__).parents[2] / "docs/tasks.md").read_text(encoding="utf-8")
 
 def test_the_example_runs_as_it_stands(tmp_path: Path) -> None:
     with Workspace.open(tmp_path / "probe") as workspace:
-        if workspace.commands.ladder.best is None:
+        if workspace.commands.sandbox.best is None:
             pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     done = subprocess.run(
         [sys.executable, "-c", EXAMPLE], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -18,7 +18,7 @@ from watchroom.sandbox.supervisor import remove_tree
 @pytest.fixture
 def team(tmp_path: Path) -> Iterator[Team]:
     with Workspace.open(tmp_path / "team") as workspace:
-        if workspace.commands.ladder.best is None:
+        if workspace.commands.sandbox.best is None:
             pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
         folder = tmp_path / "one"
         task = workspace.tasks.submit("human:dana", "Build something.", folder)

@@ -26,7 +26,7 @@ COMMANDS: Final = ("a tree 1,100 folders deep", "20,000 files", "8 sparse files 
 @pytest.fixture(scope="module")
 def has_sandbox(tmp_path_factory: pytest.TempPathFactory) -> bool:
     with Workspace.open(tmp_path_factory.mktemp("probe")) as workspace:
-        return workspace.commands.ladder.best is not None
+        return workspace.commands.sandbox.best is not None
 
 
 @pytest.mark.parametrize("call", CALLS)

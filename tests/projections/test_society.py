@@ -99,7 +99,7 @@ async def test_a_message_is_delivered_when_it_is_taken_in_and_read_when_the_mode
 
 
 def test_a_command_tells_how_it_goes(workspace: Workspace, tmp_path: Path) -> None:
-    if workspace.commands.ladder.best is None:
+    if workspace.commands.sandbox.best is None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     begun(workspace, tmp_path / "one")
     root = workspace.tools("root")

@@ -1,4 +1,4 @@
-"""What the tests of the sandbox share: the machine's fence, and a folder to work in."""
+"""What the tests of the sandbox share: the machine's backend, and a folder to work in."""
 
 from __future__ import annotations
 
@@ -6,58 +6,58 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from watchroom.sandbox.bubblewrap import Bubblewrap
-from watchroom.sandbox.fences import Fence
-from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.ladder import Ladder
-from watchroom.sandbox.landlock import Landlock
-from watchroom.sandbox.limits import Limits
-from watchroom.sandbox.running import Finished, run
+from watchroom.sandbox.backend import SandboxBackend
+from watchroom.sandbox.bubblewrap import BubblewrapBackend
+from watchroom.sandbox.cgroups import CgroupFactory
+from watchroom.sandbox.landlock import LandlockBackend
+from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.probe import SandboxProbe
+from watchroom.sandbox.runner import CommandResult, run
 
-Run = Callable[..., Finished]
+Run = Callable[..., CommandResult]
 
 
 @pytest.fixture(scope="session")
-def ladder() -> Ladder:
-    return Ladder.probed()
+def probe() -> SandboxProbe:
+    return SandboxProbe.run()
 
 
 @pytest.fixture(scope="session", params=["bubblewrap", "landlock"])
-def fence(ladder: Ladder, request: pytest.FixtureRequest) -> Fence:
+def backend(probe: SandboxProbe, request: pytest.FixtureRequest) -> SandboxBackend:
     """Each kind in turn."""
-    return _fence(ladder, request.param)
+    return _backend(probe, request.param)
 
 
 @pytest.fixture(scope="session")
-def bubblewrapped(ladder: Ladder) -> Fence:
-    return _fence(ladder, "bubblewrap")
+def bubblewrap(probe: SandboxProbe) -> SandboxBackend:
+    return _backend(probe, "bubblewrap")
 
 
-def _fence(ladder: Ladder, name: str) -> Fence:
-    rung = next(rung for rung in ladder.rungs if rung.name == name)
-    if not rung.installed:
-        pytest.skip(f"{rung.name} is not installed: its isolation is not tested")
-    if rung.fence is None:
-        pytest.skip(f"{rung.name} does not work here: its isolation is not tested ({rung.why.strip()})")
-    return rung.fence
+def _backend(probe: SandboxProbe, name: str) -> SandboxBackend:
+    result = next(result for result in probe.results if result.name == name)
+    if not result.installed:
+        pytest.skip(f"{result.name} is not installed: its isolation is not tested")
+    if result.backend is None:
+        pytest.skip(f"{result.name} does not work here: its isolation is not tested ({result.why.strip()})")
+    return result.backend
 
 
 @pytest.fixture(scope="session")
-def ungrouped(fence: Fence) -> Fence:
-    """The same fence on a machine without control groups."""
-    kinds: dict[str, Callable[[Groups], Fence | None]] = {
-        "bubblewrap": Bubblewrap.found,
-        "landlock": Landlock.found,
+def ungrouped(backend: SandboxBackend) -> SandboxBackend:
+    """The same backend on a machine without control groups."""
+    kinds: dict[str, Callable[[CgroupFactory], SandboxBackend | None]] = {
+        "bubblewrap": BubblewrapBackend.detect,
+        "landlock": LandlockBackend.detect,
     }
-    found = kinds[fence.name](Groups())
+    found = kinds[backend.name](CgroupFactory())
     assert found
     return found
 
 
 @pytest.fixture
-def hides(fence: Fence) -> bool:
+def hides(backend: SandboxBackend) -> bool:
     """Whether what a command may not touch is not even there: Landlock only closes it."""
-    return fence.name == "bubblewrap"
+    return backend.name == "bubblewrap"
 
 
 @pytest.fixture
@@ -68,10 +68,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def inside(fence: Fence, folder: Path) -> Run:
+def inside(backend: SandboxBackend, folder: Path) -> Run:
     """Runs a command in the folder."""
 
-    def running(command: str, **options: object) -> Finished:
-        return run(command, str(folder), **{"fence": fence, "limits": Limits(seconds=20), **options})  # type: ignore[arg-type]
+    def running(command: str, **options: object) -> CommandResult:
+        given = {"backend": backend, "limits": ResourceLimits(seconds=20), **options}
+        return run(command, str(folder), **given)  # type: ignore[arg-type]
 
     return running

@@ -1,4 +1,4 @@
-"""A command that wants too much gets no more than its share, and ends."""
+"""A command that wants too much gets no more than its share, and descriptors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from sandbox.conftest import Run
-from sandbox.machine import groups_left, marked_processes, token
-from watchroom.sandbox.fences import Fence
-from watchroom.sandbox.ladder import Ladder
-from watchroom.sandbox.limits import Limits
-from watchroom.sandbox.running import run
+from sandbox.processes import groups_left, marked_processes, token
+from watchroom.sandbox.backend import SandboxBackend
+from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.probe import SandboxProbe
+from watchroom.sandbox.runner import run
 
 MIB = 1024 * 1024
 FORKING = """
@@ -33,14 +33,14 @@ def python(program: str) -> str:
 
 
 @pytest.fixture
-def grouped(ladder: Ladder) -> None:
-    if not ladder.bounded_as_one:
+def grouped(probe: SandboxProbe) -> None:
+    if not probe.limits_processes_together:
         pytest.skip("no control groups can be made here: what needs them is not tested")
 
 
 @pytest.mark.usefixtures("grouped")
 def test_processes_are_counted(inside: Run) -> None:
-    finished = inside(python(FORKING), limits=Limits(seconds=20, processes=40))
+    finished = inside(python(FORKING), limits=ResourceLimits(seconds=20, processes=40))
     count, error = map(int, finished.stdout.split())
     assert 30 <= count < 40
     assert error == 11
@@ -51,20 +51,20 @@ def test_a_fork_bomb_ends_at_the_timeout(inside: Run) -> None:
     """It is still one that can be ended, and while it burns there are no more processes than there may be."""
     marked = token()
     bomb = f"b() {{ b | b & }}; b; sleep {marked}"
-    finished = inside(bomb, limits=Limits(seconds=1, processes=40))
+    finished = inside(bomb, limits=ResourceLimits(seconds=1, processes=40))
     assert finished.exit_code == 137 or finished.stderr
     assert marked_processes(marked) == []
     assert groups_left() == []
 
 
-def test_too_many_processes_are_ended_without_control_groups(ungrouped: Fence, folder: Path) -> None:
+def test_too_many_processes_are_ended_without_control_groups(ungrouped: SandboxBackend, folder: Path) -> None:
     """Started one after the other, and not without end: where we are root, nothing else would hold them."""
     marked = token()
     finished = run(
         f"n=0; while [ $n -lt 90 ]; do sleep {marked} & n=$((n + 1)); done; wait",
         str(folder),
-        fence=ungrouped,
-        limits=Limits(seconds=20, processes=40),
+        backend=ungrouped,
+        limits=ResourceLimits(seconds=20, processes=40),
     )
     assert not finished.timed_out
     assert finished.exit_code != 0
@@ -79,16 +79,16 @@ GREEDY = {
 
 @pytest.mark.parametrize("way", GREEDY)
 def test_memory_is_bounded(inside: Run, way: str) -> None:
-    finished = inside(GREEDY[way], limits=Limits(seconds=20, memory_bytes=256 * MIB))
+    finished = inside(GREEDY[way], limits=ResourceLimits(seconds=20, memory_bytes=256 * MIB))
     assert finished.exit_code != 0
     assert finished.stdout == ""
     assert not finished.timed_out
 
 
 @pytest.mark.parametrize("way", GREEDY)
-def test_memory_is_bounded_without_control_groups(ungrouped: Fence, folder: Path, way: str) -> None:
-    limits = Limits(seconds=20, memory_bytes=256 * MIB)
-    finished = run(GREEDY[way], str(folder), fence=ungrouped, limits=limits)
+def test_memory_is_bounded_without_control_groups(ungrouped: SandboxBackend, folder: Path, way: str) -> None:
+    limits = ResourceLimits(seconds=20, memory_bytes=256 * MIB)
+    finished = run(GREEDY[way], str(folder), backend=ungrouped, limits=limits)
     assert (finished.exit_code, finished.stdout) == (1, "")
     assert "MemoryError" in finished.stderr
 
@@ -106,14 +106,14 @@ def test_memory_of_all_processes_together_is_bounded(inside: Run) -> None:
         "for r in children: os.read(r, 1)\n"
         "os.close(going); print(sum(len(os.read(r, 1)) for r in children))"
     )
-    finished = inside(python(program), limits=Limits(seconds=20, memory_bytes=512 * MIB))
+    finished = inside(python(program), limits=ResourceLimits(seconds=20, memory_bytes=512 * MIB))
     assert finished.stdout != "8\n"
 
 
 def test_temporary_files_are_bounded(inside: Run, hides: bool) -> None:
     if not hides:
-        pytest.skip("a folder on disk, as this fence has it, cannot be bounded")
-    limits = Limits(seconds=20, tmp_bytes=8 * MIB)
+        pytest.skip("a folder on disk, as this backend has it, cannot be bounded")
+    limits = ResourceLimits(seconds=20, tmp_bytes=8 * MIB)
     for place in ("/tmp", "/dev/shm"):
         finished = inside(f"head -c 20M /dev/zero > {place}/x; stat -c %s {place}/x", limits=limits)
         assert int(finished.stdout) <= 8 * MIB, place
@@ -121,7 +121,7 @@ def test_temporary_files_are_bounded(inside: Run, hides: bool) -> None:
 
 
 def test_a_file_is_bounded(inside: Run, folder: Path) -> None:
-    inside("head -c 20M /dev/zero > big", limits=Limits(seconds=20, file_bytes=MIB))
+    inside("head -c 20M /dev/zero > big", limits=ResourceLimits(seconds=20, file_bytes=MIB))
     assert (folder / "big").stat().st_size <= MIB
 
 
@@ -130,7 +130,7 @@ def test_a_gigabyte_of_output_costs_no_memory(inside: Run) -> None:
     told: list[int] = []
     finished = inside(
         "head -c 1G /dev/zero | tr '\\0' a; echo done >&2",
-        limits=Limits(seconds=120),
+        limits=ResourceLimits(seconds=120),
         on_output=lambda _, text: told.append(len(text)),
     )
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -141,12 +141,12 @@ def test_a_gigabyte_of_output_costs_no_memory(inside: Run) -> None:
 
 
 def test_a_character_at_the_cap_is_kept_whole_or_not_at_all(inside: Run) -> None:
-    finished = inside("printf 'aaä%s' b", limits=Limits(seconds=20, output_bytes=3))
+    finished = inside("printf 'aaä%s' b", limits=ResourceLimits(seconds=20, output_bytes=3))
     assert (finished.stdout, finished.cut) == ("aa", True)
 
 
 def test_output_that_just_fits_is_not_cut(inside: Run) -> None:
-    finished = inside("printf abc", limits=Limits(seconds=20, output_bytes=3))
+    finished = inside("printf abc", limits=ResourceLimits(seconds=20, output_bytes=3))
     assert (finished.stdout, finished.cut) == ("abc", False)
 
 
@@ -161,7 +161,7 @@ def test_a_bomb_does_not_stop_another_command(inside: Run) -> None:
     bomb = threading.Thread(
         target=inside,
         args=("b() { b | b & }; b; sleep 20",),
-        kwargs={"stop": stop, "limits": Limits(20, processes=60)},
+        kwargs={"stop": stop, "limits": ResourceLimits(20, processes=60)},
     )
     bomb.start()
     try:

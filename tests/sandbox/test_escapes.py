@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 from sandbox.conftest import Run
-from sandbox.machine import marked_processes, token
-from watchroom.sandbox.blocklist import blocked_by
+from sandbox.processes import marked_processes, token
+from watchroom.sandbox.backend import SandboxBackend, python_prefix
+from watchroom.sandbox.blocklist import find_blocked_keyword
 from watchroom.sandbox.errors import CommandNotStarted
-from watchroom.sandbox.fences import Fence, python_prefix
-from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.limits import ResourceLimits
 
 SECRET = "watchroom-secret-5309"
 
@@ -126,7 +126,7 @@ def test_the_system_cannot_be_written(inside: Run) -> None:
 
 def test_settings_of_the_kernel_cannot_be_changed(inside: Run) -> None:
     """Root in a namespace still is root to them, and with this one it would run a program outside. The file is
-    only opened: were the fence broken, nothing would happen."""
+    only opened: were the backend broken, nothing would happen."""
     assert inside(": >> /proc/sys/kernel/core_pattern").exit_code != 0
     program = """
 import os
@@ -316,7 +316,7 @@ def test_no_process_outside_can_be_seen_or_ended(inside: Run) -> None:
 )
 def test_nothing_survives_the_timeout(inside: Run, how: str) -> None:
     marked = token()
-    finished = inside(f"echo on; {how.format(marked)}", limits=Limits(seconds=0.4))
+    finished = inside(f"echo on; {how.format(marked)}", limits=ResourceLimits(seconds=0.4))
     assert (finished.timed_out, finished.stdout) == (True, "on\n")
     assert marked_processes(marked) == []
 
@@ -328,14 +328,14 @@ def test_nothing_survives_a_double_fork(inside: Run) -> None:
     assert marked_processes(marked) == []
 
 
-def supervisor(command: str, folder: Path, fence: Fence) -> str:
+def supervisor(command: str, folder: Path, backend: SandboxBackend) -> str:
     """A program that runs a command, and tells when it starts and what it hears."""
     return f"""
-from watchroom.sandbox.ladder import Ladder
-from watchroom.sandbox.running import run
-fence = next(rung.fence for rung in Ladder.probed().rungs if rung.name == {fence.name!r})
+from watchroom.sandbox.probe import SandboxProbe
+from watchroom.sandbox.runner import run
+backend = next(result.backend for result in SandboxProbe.run().results if result.name == {backend.name!r})
 print("starting", flush=True)
-run({command!r}, {str(folder)!r}, fence=fence, on_output=lambda _, text: print(text, flush=True))
+run({command!r}, {str(folder)!r}, backend=backend, on_output=lambda _, text: print(text, flush=True))
 """
 
 
@@ -351,10 +351,10 @@ def ends(pid: int, seconds: float) -> bool:
         os.close(end)
 
 
-def test_everything_ends_with_the_one_that_started_it(fence: Fence, folder: Path) -> None:
+def test_everything_ends_with_the_one_that_started_it(backend: SandboxBackend, folder: Path) -> None:
     """A supervisor that is killed cannot end its commands any more."""
     marked = token()
-    program = supervisor(f"echo on; sleep {marked}", folder, fence)
+    program = supervisor(f"echo on; sleep {marked}", folder, backend)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert [process.stdout.readline() for _ in range(2)] == ["starting\n", "on\n"]
@@ -366,12 +366,12 @@ def test_everything_ends_with_the_one_that_started_it(fence: Fence, folder: Path
 
 @pytest.mark.parametrize("after", [0.0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.012, 0.015, 0.02])
 def test_no_command_outlives_one_that_is_killed_while_it_starts(
-    fence: Fence, folder: Path, after: float
+    backend: SandboxBackend, folder: Path, after: float
 ) -> None:
-    """The fence is up by then in part, or about to let the command begin. Of bubblewrap itself a process may
+    """The backend is up by then in part, or about to let the command begin. Of bubblewrap itself a process may
     stay, which waits for ever for one that was killed; that one is ended here."""
     marked = token()
-    program = supervisor(f"sleep {marked}", folder, fence)
+    program = supervisor(f"sleep {marked}", folder, backend)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "starting\n"
@@ -438,7 +438,7 @@ AROUND = {
 def test_who_walks_around_the_blocklist_does_no_harm(inside: Run, other: Path, way: str) -> None:
     hidden = base64.b64encode(f"sudo -n true; rm -rf {other}".encode()).decode()
     command = AROUND[way].format(other, hidden)
-    assert blocked_by(command) is None
+    assert find_blocked_keyword(command) is None
     inside(command)
     assert [(path.name, path.read_text()) for path in other.iterdir()] == [("secret.txt", SECRET)]
 

@@ -13,30 +13,32 @@ from pathlib import Path
 
 import pytest
 from hostile.leftovers import deep_tree
-from sandbox.machine import token
-from watchroom.sandbox.fences import Fence, python_prefix
-from watchroom.sandbox.ladder import Ladder
-from watchroom.sandbox.limits import Limits
-from watchroom.sandbox.running import Finished, run
+from sandbox.processes import token
+from watchroom.sandbox.backend import SandboxBackend, python_prefix
+from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.probe import SandboxProbe
+from watchroom.sandbox.runner import CommandResult, run
 
 
 @pytest.fixture(scope="module")
-def landlocked(ladder: Ladder) -> Fence:
-    rung = next(rung for rung in ladder.rungs if rung.name == "landlock")
-    if rung.fence is None:
-        pytest.skip(f"Landlock does not work here: its isolation is not tested ({rung.why.strip()})")
-    return rung.fence
+def landlocked(probe: SandboxProbe) -> SandboxBackend:
+    result = next(result for result in probe.results if result.name == "landlock")
+    if result.backend is None:
+        pytest.skip(f"Landlock does not work here: its isolation is not tested ({result.why.strip()})")
+    return result.backend
 
 
-def closed(fence: Fence, folder: Path, command: str) -> Finished:
-    return run(command, str(folder), fence=fence, limits=Limits(seconds=20))
+def closed(backend: SandboxBackend, folder: Path, command: str) -> CommandResult:
+    return run(command, str(folder), backend=backend, limits=ResourceLimits(seconds=20))
 
 
 def python(program: str) -> str:
     return f"python3 -c {shlex.quote(program)}"
 
 
-def test_modes_owners_and_times_of_its_own_files_can_be_changed(landlocked: Fence, folder: Path) -> None:
+def test_modes_owners_and_times_of_its_own_files_can_be_changed(
+    landlocked: SandboxBackend, folder: Path
+) -> None:
     finished = closed(
         landlocked,
         folder,
@@ -51,7 +53,9 @@ def test_modes_owners_and_times_of_its_own_files_can_be_changed(landlocked: Fenc
 
 
 @pytest.mark.parametrize("reached", ["{0}", "../other", "link", "$PWD/../other", "/proc/self/cwd/../other"])
-def test_those_of_others_cannot(landlocked: Fence, folder: Path, tmp_path: Path, reached: str) -> None:
+def test_those_of_others_cannot(
+    landlocked: SandboxBackend, folder: Path, tmp_path: Path, reached: str
+) -> None:
     """Landlock itself would let them be changed."""
     other = tmp_path / "other"
     other.write_text("as it was")
@@ -64,7 +68,7 @@ def test_those_of_others_cannot(landlocked: Fence, folder: Path, tmp_path: Path,
     assert (other.stat().st_mode & 0o777, other.stat().st_mtime) == (0o640, 1)
 
 
-def test_those_of_a_file_that_is_open_for_reading_cannot(landlocked: Fence, folder: Path) -> None:
+def test_those_of_a_file_that_is_open_for_reading_cannot(landlocked: SandboxBackend, folder: Path) -> None:
     """As those of the history are, and all programs."""
     (folder / ".git").mkdir()
     (folder / ".git" / "config").write_text("x")
@@ -81,7 +85,7 @@ def test_those_of_a_file_that_is_open_for_reading_cannot(landlocked: Fence, fold
     assert (folder / ".git" / "config").stat().st_mode & 0o777 == 0o644
 
 
-def test_odd_calls_harm_the_supervisor_not(landlocked: Fence, folder: Path) -> None:
+def test_odd_calls_harm_the_supervisor_not(landlocked: SandboxBackend, folder: Path) -> None:
     program = (
         "import ctypes, platform\n"
         "libc = ctypes.CDLL(None, use_errno=True)\n"
@@ -99,7 +103,7 @@ def test_odd_calls_harm_the_supervisor_not(landlocked: Fence, folder: Path) -> N
 
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
 def test_services_behind_a_path_are_out_of_reach(
-    landlocked: Fence, folder: Path, kind: socket.SocketKind
+    landlocked: SandboxBackend, folder: Path, kind: socket.SocketKind
 ) -> None:
     """Such as those by which programs are started, or keys are used."""
     with socket.socket(socket.AF_UNIX, kind) as service:
@@ -116,7 +120,7 @@ def test_services_behind_a_path_are_out_of_reach(
             service.recv(1) if kind == socket.SOCK_DGRAM else service.accept()
 
 
-def test_other_processes_of_its_user_are_out_of_reach(landlocked: Fence, folder: Path) -> None:
+def test_other_processes_of_its_user_are_out_of_reach(landlocked: SandboxBackend, folder: Path) -> None:
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     program = (
         "import ctypes, os, resource\n"
@@ -133,7 +137,7 @@ def test_other_processes_of_its_user_are_out_of_reach(landlocked: Fence, folder:
     assert os.getpriority(os.PRIO_PROCESS, 0) == niceness
 
 
-def test_where_a_history_is_nothing_is_put_beside_it(landlocked: Fence, folder: Path) -> None:
+def test_where_a_history_is_nothing_is_put_beside_it(landlocked: SandboxBackend, folder: Path) -> None:
     """Landlock cannot take back for a part what it gives for the whole."""
     (folder / ".git").mkdir()
     (folder / "src").mkdir()
@@ -144,7 +148,7 @@ def test_where_a_history_is_nothing_is_put_beside_it(landlocked: Fence, folder: 
     assert sorted(os.listdir(folder)) == [".git", "readme", "src"]
 
 
-def test_its_temporary_folder_is_gone_afterwards(landlocked: Fence, folder: Path) -> None:
+def test_its_temporary_folder_is_gone_afterwards(landlocked: SandboxBackend, folder: Path) -> None:
     command = f'echo "$TMPDIR"; cd "$TMPDIR"; mkdir -p a/b; {deep_tree()}; chmod 0 a d .'
     finished = closed(landlocked, folder, command)
     path = finished.stdout.strip()
@@ -152,12 +156,14 @@ def test_its_temporary_folder_is_gone_afterwards(landlocked: Fence, folder: Path
     assert not os.path.exists(path)
 
 
-def test_its_temporary_folder_goes_with_a_supervisor_that_is_killed(landlocked: Fence, folder: Path) -> None:
+def test_its_temporary_folder_goes_with_a_supervisor_that_is_killed(
+    landlocked: SandboxBackend, folder: Path
+) -> None:
     program = f"""
-from watchroom.sandbox.landlock import Landlock
-from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.running import run
-run('echo "$TMPDIR"; sleep {token()}', {str(folder)!r}, fence=Landlock.found(Groups()), on_output=lambda _, text: print(text, flush=True))
+from watchroom.sandbox.landlock import LandlockBackend
+from watchroom.sandbox.cgroups import CgroupFactory
+from watchroom.sandbox.runner import run
+run('echo "$TMPDIR"; sleep {token()}', {str(folder)!r}, backend=LandlockBackend.detect(CgroupFactory()), on_output=lambda _, text: print(text, flush=True))
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -177,7 +183,7 @@ def _ends(process: int) -> None:
     os.close(process)
 
 
-def test_our_own_python_is_shown(landlocked: Fence, folder: Path) -> None:
+def test_our_own_python_is_shown(landlocked: SandboxBackend, folder: Path) -> None:
     prefix = python_prefix()
     if prefix is None:
         pytest.skip("the Python that runs us is shown anyway")

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sandbox.machine import Held
-from watchroom.sandbox.fences import Fence, Proxied
-from watchroom.sandbox.limits import Limits
+from sandbox.processes import Held
+from watchroom.sandbox.backend import ProxySocket, SandboxBackend
+from watchroom.sandbox.limits import ResourceLimits
 from watchroom.sandbox.proxy import Proxy, Streams, reached
-from watchroom.sandbox.running import Finished, run
+from watchroom.sandbox.runner import CommandResult, run
 from watchroom.texts import catalogue
 
 HOSTS = ("example.org", "*.example.com")
@@ -80,8 +80,14 @@ def told(proxy: Proxy, request: str) -> str:
         return answer.decode()
 
 
-def inside(fence: Fence, folder: Path, proxy: Proxy, command: str) -> Finished:
-    return run(command, str(folder), fence=fence, limits=Limits(seconds=20), network=Proxied(proxy.path))
+def inside(backend: SandboxBackend, folder: Path, proxy: Proxy, command: str) -> CommandResult:
+    return run(
+        command,
+        str(folder),
+        backend=backend,
+        limits=ResourceLimits(seconds=20),
+        network=ProxySocket(proxy.path),
+    )
 
 
 def python(program: str) -> str:
@@ -93,9 +99,9 @@ def fetching(url: str) -> str:
 
 
 def test_a_command_reaches_an_allowed_host(
-    bubblewrapped: Fence, folder: Path, proxy: Proxy, upstream: Upstream
+    bubblewrap: SandboxBackend, folder: Path, proxy: Proxy, upstream: Upstream
 ) -> None:
-    finished = inside(bubblewrapped, folder, proxy, fetching("http://example.org/simple/?a=b"))
+    finished = inside(bubblewrap, folder, proxy, fetching("http://example.org/simple/?a=b"))
     assert (finished.stdout, finished.stderr) == ("hello\n", "")
     assert upstream.asked == [("example.org", 80)]
     assert upstream.heads[0].startswith("GET /simple/?a=b HTTP/1.1\r\nHost: example.org\r\n")
@@ -103,33 +109,33 @@ def test_a_command_reaches_an_allowed_host(
 
 
 def test_a_command_that_asks_for_another_is_told_its_name(
-    bubblewrapped: Fence, folder: Path, proxy: Proxy, upstream: Upstream
+    bubblewrap: SandboxBackend, folder: Path, proxy: Proxy, upstream: Upstream
 ) -> None:
     for url in ("http://example.com/", "https://example.com/"):
-        finished = inside(bubblewrapped, folder, proxy, fetching(url))
+        finished = inside(bubblewrap, folder, proxy, fetching(url))
         assert finished.exit_code == 1
         assert "example.com is not among the allowed hosts" in finished.stderr
     assert upstream.asked == []
     assert proxy.refused == {"example.com"}
 
 
-def test_there_is_no_other_way_out(bubblewrapped: Fence, folder: Path, proxy: Proxy) -> None:
+def test_there_is_no_other_way_out(bubblewrap: SandboxBackend, folder: Path, proxy: Proxy) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
         port = listening.getsockname()[1]
         for address in (("127.0.0.1", port), ("192.0.2.1", 80)):
             program = f"import socket; socket.create_connection({address}, 5); print('in')"
-            assert inside(bubblewrapped, folder, proxy, python(program)).stdout == ""
+            assert inside(bubblewrap, folder, proxy, python(program)).stdout == ""
         with pytest.raises(BlockingIOError):
             listening.accept()
 
 
-def test_the_command_is_as_it_is_without(bubblewrapped: Fence, folder: Path, proxy: Proxy) -> None:
+def test_the_command_is_as_it_is_without(bubblewrap: SandboxBackend, folder: Path, proxy: Proxy) -> None:
     """Its exit code, its children and its open files."""
     program = (
         "import os\nfor fd in range(256):\n  try: os.fstat(fd)\n  except OSError: pass\n  else: print(fd)"
     )
-    finished = inside(bubblewrapped, folder, proxy, f"wait; cat; {python(program)}; exit 7")
+    finished = inside(bubblewrap, folder, proxy, f"wait; cat; {python(program)}; exit 7")
     assert (finished.stdout.split(), finished.stderr, finished.exit_code) == (["0", "1", "2"], "", 7)
 
 

@@ -1,4 +1,4 @@
-"""macOS' fence: its profile, and how a command runs whose fence leaves all but the profile to us."""
+"""macOS' backend: its profile, and how a command runs whose backend leaves all but the profile to us."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from sandbox.machine import marked_processes, token
-from watchroom.sandbox.fences import Ends, Launch, Network, shell
-from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.limits import Limits
-from watchroom.sandbox.running import Finished, run
-from watchroom.sandbox.seatbelt import Seatbelt, profile
+from sandbox.processes import marked_processes, token
+from watchroom.sandbox.backend import Launch, LaunchDescriptors, NetworkAccess, shell
+from watchroom.sandbox.cgroups import CgroupFactory
+from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.runner import CommandResult, run
+from watchroom.sandbox.seatbelt import SeatbeltBackend, profile
 
 HOSTILE = ['a"b', "a)b", '"))(allow default)(x "', "a\\b", "a\nb", "(param FOLDER)", "-D", "a;b", "=", "你"]
 
@@ -30,16 +30,16 @@ def parsed(text: str) -> int:
     return rules
 
 
-def launched(folder: Path, network: Network = False) -> tuple[str, ...]:
-    ends = Ends()
+def launched(folder: Path, network: NetworkAccess = False) -> tuple[str, ...]:
+    descriptors = LaunchDescriptors()
     try:
         return (
-            Seatbelt("/usr/bin/sandbox-exec", Groups())
-            .launch("true", str(folder), Limits(), network, ends)
+            SeatbeltBackend("/usr/bin/sandbox-exec", CgroupFactory())
+            .launch("true", str(folder), ResourceLimits(), network, descriptors)
             .argv
         )
     finally:
-        ends.close()
+        descriptors.close()
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -83,23 +83,32 @@ def test_a_command_has_no_environment_but_its_own(folder: Path) -> None:
 
 
 class Bare:
-    """Like macOS' fence, without it: the process that is started is the command's first."""
+    """Like macOS' backend, without it: the process that is started is the command's first."""
 
     name = "bare"
-    counts_apart = False
-    holds_git = True
-    reaches_hosts = False
-    groups = Groups()
+    counts_own_processes = False
+    protects_git = True
+    supports_proxy = False
+    groups = CgroupFactory()
 
-    def launch(self, command: str, folder: str, limits: Limits, network: Network, ends: Ends) -> Launch:
+    def launch(
+        self,
+        command: str,
+        folder: str,
+        limits: ResourceLimits,
+        network: NetworkAccess,
+        descriptors: LaunchDescriptors,
+    ) -> Launch:
         return Launch(shell(command))
 
-    def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
+    def start_failure(self, told: bytes, exit_code: int, stderr: str) -> str | None:
         return None
 
 
-def bare(command: str, folder: Path, seconds: float = 20, stop: threading.Event | None = None) -> Finished:
-    return run(command, str(folder), fence=Bare(), limits=Limits(seconds=seconds), stop=stop)
+def bare(
+    command: str, folder: Path, seconds: float = 20, stop: threading.Event | None = None
+) -> CommandResult:
+    return run(command, str(folder), backend=Bare(), limits=ResourceLimits(seconds=seconds), stop=stop)
 
 
 def test_its_result_is_whole(folder: Path) -> None:

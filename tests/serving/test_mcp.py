@@ -16,7 +16,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from serving.clients import called, over_http, over_stdio, refused, serving, within
 from watchroom import Json, Toolbox, Workspace
-from watchroom.sandbox.ladder import Ladder
+from watchroom.sandbox.probe import SandboxProbe
 from watchroom.serving.resources import PAGE
 from watchroom.serving.toolsets import DEFAULT, TOOLSETS
 
@@ -153,12 +153,12 @@ async def test_every_tool_can_be_called_and_gives_what_it_says(
     ok(bob, "realtime_create_document", doc_id="elsewhere", schema={"n": "pn_counter"})
     made: set[str] = set()
     listed: dict[str, dict[str, Any] | None] = {}
-    has_fence = Ladder.probed().rungs[0].fence is not None
+    has_sandbox = SandboxProbe.run().results[0].backend is not None
     async with joined(transport, workspace, agent) as client:
         for tool, arguments in every_call(agent, state_of(workspace, "elsewhere")):
             listed = {each.name: each.output_schema for each in (await client.list_tools()).tools}
             result = await client.call_tool(tool, arguments)
-            assert not result.is_error or (tool == "run_command" and not has_fence), (tool, result)
+            assert not result.is_error or (tool == "run_command" and not has_sandbox), (tool, result)
             Draft202012Validator(listed[tool] or {}).validate(result.structured_content)
             made.add(tool)
     assert listed.keys() <= made

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from sandbox.machine import marked_processes, token
+from sandbox.processes import marked_processes, token
 from tasking import Team
 from watchroom import Agent, Json, Row, Workspace
 
 
 @pytest.fixture(autouse=True)
-def fenced(team: Team) -> None:
-    if team.workspace.commands.ladder.best is None:
+def sandboxed(team: Team) -> None:
+    if team.workspace.commands.sandbox.best is None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
 
 

@@ -12,7 +12,7 @@ from tasking import Team
 from watchroom import Agent, Workspace
 from watchroom.errors import ConfigInvalid
 from watchroom.registry import parse, render
-from watchroom.sandbox.ladder import Ladder
+from watchroom.sandbox.probe import SandboxProbe
 
 PROGRAM = "from urllib.request import urlopen; urlopen('http://example.com/')"
 FETCHING = f"python3 -c {shlex.quote(PROGRAM)}"
@@ -26,10 +26,10 @@ def allow(workspace: Workspace, *hosts: str) -> None:
 
 @pytest.fixture
 def landlocked(tmp_path: Path) -> Iterator[Team]:
-    rungs = [rung for rung in Ladder.probed().rungs if rung.name == "landlock"]
-    if not rungs[0].works:
+    results = [result for result in SandboxProbe.run().results if result.name == "landlock"]
+    if not results[0].works:
         pytest.skip("Landlock does not work here")
-    with Workspace.open(tmp_path / "team", ladder=Ladder(rungs, False)) as workspace:
+    with Workspace.open(tmp_path / "team", sandbox=SandboxProbe(results, False)) as workspace:
         task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "one")
         workspace.register([Agent("alice", task=task.id)])
         alice = workspace.tools("alice")
@@ -50,7 +50,7 @@ def test_what_is_no_name_of_a_host_is_refused(wrong: str) -> None:
 
 
 def test_what_a_command_asks_for_in_vain_stands_in_its_last_row(team: Team) -> None:
-    if team.workspace.commands.ladder.rungs[0].fence is None:
+    if team.workspace.commands.sandbox.results[0].backend is None:
         pytest.skip("bubblewrap does not work here: commands reach no host at all")
     allow(team.workspace, "example.org")
     result = refused(team.one, "run_command", command=FETCHING)

@@ -20,8 +20,8 @@ COMMAND = ChangeAuthor("alice", "run_command", "make", {"command": "make"})
 
 
 @pytest.fixture
-def fenced(team: Team) -> Team:
-    if team.workspace.commands.ladder.best is None:
+def sandboxed(team: Team) -> Team:
+    if team.workspace.commands.sandbox.best is None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     return team
 
@@ -32,40 +32,42 @@ def set_quota(workspace: Workspace, setting: str) -> None:
     workspace.scan()
 
 
-def test_many_files_are_recorded_in_batches_between_which_others_can_write(fenced: Team) -> None:
-    before = fenced.workspace.lock_use
-    result = ok(fenced.one, "run_command", command=small_files(1_000))
-    after = fenced.workspace.lock_use
-    assert len(heads(fenced.workspace, fenced.folder)) == 1_000
+def test_many_files_are_recorded_in_batches_between_which_others_can_write(sandboxed: Team) -> None:
+    before = sandboxed.workspace.lock_use
+    result = ok(sandboxed.one, "run_command", command=small_files(1_000))
+    after = sandboxed.workspace.lock_use
+    assert len(heads(sandboxed.workspace, sandboxed.folder)) == 1_000
     assert after.holds - before.holds >= 1_000 / BATCH_ROWS
     # The notes that wait ride along.
     assert after.most_rows <= BATCH_ROWS + 10
     assert (len(result["changed"]), result["moreChanged"]) == (100, 900)
-    (ended,) = [row for row in fenced.workspace.journal.rows(limit=10_000) if row.tool == "end_command"]
+    (ended,) = [row for row in sandboxed.workspace.journal.rows(limit=10_000) if row.tool == "end_command"]
     assert ended.detail["changed"] == 1_000
 
 
-def test_the_paths_that_are_told_are_bounded_in_all(fenced: Team) -> None:
-    result = ok(fenced.one, "run_command", command="mkdir $(printf %0200d/%0200d/%0200d 1 2 3) -p; cd 0*/0*/0*; touch $(seq 90)")  # fmt: skip
+def test_the_paths_that_are_told_are_bounded_in_all(sandboxed: Team) -> None:
+    result = ok(sandboxed.one, "run_command", command="mkdir $(printf %0200d/%0200d/%0200d 1 2 3) -p; cd 0*/0*/0*; touch $(seq 90)")  # fmt: skip
     assert len(result["changed"]) + result["moreChanged"] == 90
     assert sum(map(len, result["changed"])) <= 20_000
 
 
-def test_a_large_file_is_known_by_its_size_and_times_alone(fenced: Team) -> None:
-    result = ok(fenced.one, "run_command", command=f"{sparse_files(2)}; head -c 11000000 /dev/zero > large")
+def test_a_large_file_is_known_by_its_size_and_times_alone(sandboxed: Team) -> None:
+    result = ok(
+        sandboxed.one, "run_command", command=f"{sparse_files(2)}; head -c 11000000 /dev/zero > large"
+    )
     assert sorted(result["changed"]) == ["large", "sparse0", "sparse1"]
-    rows = heads(fenced.workspace, fenced.folder)
+    rows = heads(sandboxed.workspace, sandboxed.folder)
     for name in ("large", "sparse0"):
-        status = (fenced.folder / name).stat()
+        status = (sandboxed.folder / name).stat()
         detail = rows[name].detail
         assert "sha256" not in detail
         assert (detail["size"], detail["modified"]) == (status.st_size, status.st_mtime_ns)
-        assert "not read" in (fenced.workspace.journal.content(rows[name].seq) or "")
-    assert fenced.workspace.verify() == []
-    assert "changed" not in ok(fenced.one, "run_command", command="true")
-    result = ok(fenced.one, "run_command", command="printf x | dd of=large conv=notrunc status=none; touch -r sparse1 large")  # fmt: skip
+        assert "not read" in (sandboxed.workspace.journal.content(rows[name].seq) or "")
+    assert sandboxed.workspace.verify() == []
+    assert "changed" not in ok(sandboxed.one, "run_command", command="true")
+    result = ok(sandboxed.one, "run_command", command="printf x | dd of=large conv=notrunc status=none; touch -r sparse1 large")  # fmt: skip
     assert result["changed"] == ["large"]
-    assert refused(fenced.one, "read_file", path="sparse1")["error"] == "too_large"
+    assert refused(sandboxed.one, "read_file", path="sparse1")["error"] == "too_large"
 
 
 def test_what_there_was_no_time_for_is_recorded_by_the_next_call_as_its_authors(team: Team) -> None:
@@ -83,64 +85,64 @@ def test_what_there_was_no_time_for_is_recorded_by_the_next_call_as_its_authors(
     assert unaccounted(team.workspace, team.folder) == []
 
 
-def test_however_little_time_there_is_each_call_goes_on(fenced: Team) -> None:
+def test_however_little_time_there_is_each_call_goes_on(sandboxed: Team) -> None:
     for number in range(3 * BATCH_ROWS):
-        (fenced.folder / f"{number}").write_text("x")
-    pending = [fenced.workspace.task_files.take_in("alice", until=0).pending for _ in range(3)]
+        (sandboxed.folder / f"{number}").write_text("x")
+    pending = [sandboxed.workspace.task_files.take_in("alice", until=0).pending for _ in range(3)]
     assert pending == [2 * BATCH_ROWS, BATCH_ROWS, 0]
 
 
 def test_a_command_says_what_there_was_no_time_to_look_at(
-    fenced: Team, monkeypatch: pytest.MonkeyPatch
+    sandboxed: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commands, "_LEAST_SECONDS", 0)
     command = f"touch $(seq {BATCH_ROWS + 50}); sleep 60"
-    result = refused(fenced.one, "run_command", command=command, timeoutMs=2_000)
+    result = refused(sandboxed.one, "run_command", command=command, timeoutMs=2_000)
     assert (result["error"], result["pending"]) == ("command_timeout", 50)
     assert "50" in result["notice"]
-    assert "pending" not in ok(fenced.one, "run_command", command="true")
-    rows = heads(fenced.workspace, fenced.folder).values()
+    assert "pending" not in ok(sandboxed.one, "run_command", command="true")
+    rows = heads(sandboxed.workspace, sandboxed.folder).values()
     assert {(row.actor, row.tool) for row in rows} == {("alice", "run_command")}
     assert len(rows) == BATCH_ROWS + 50
 
 
-def test_a_folder_that_holds_too_many_files_takes_no_more(fenced: Team) -> None:
-    set_quota(fenced.workspace, "max_task_files = 20")
-    ok(fenced.one, "run_command", command="touch $(seq 20)")
-    ok(fenced.one, "write_file", path="1", content="longer than before")
-    result = refused(fenced.one, "write_file", path="sub/new.txt", content="x")
+def test_a_folder_that_holds_too_many_files_takes_no_more(sandboxed: Team) -> None:
+    set_quota(sandboxed.workspace, "max_task_files = 20")
+    ok(sandboxed.one, "run_command", command="touch $(seq 20)")
+    ok(sandboxed.one, "write_file", path="1", content="longer than before")
+    result = refused(sandboxed.one, "write_file", path="sub/new.txt", content="x")
     assert result["error"] == "task_quota_exceeded"
     assert "22" in result["message"]
-    assert not (fenced.folder / "sub").exists()
-    result = refused(fenced.one, "run_command", command="touch a b; echo done")
+    assert not (sandboxed.folder / "sub").exists()
+    result = refused(sandboxed.one, "run_command", command="touch a b; echo done")
     assert (result["error"], result["stdout"], result["exitCode"]) == ("task_quota_exceeded", "done\n", 0)
     assert result["changed"] == ["a", "b"]
 
 
-def test_of_a_folder_that_holds_too_much_commands_can_remove_but_not_add(fenced: Team) -> None:
-    set_quota(fenced.workspace, "max_task_bytes = 1_000_000")
-    result = refused(fenced.one, "run_command", command="head -c 1500000 /dev/urandom > large")
+def test_of_a_folder_that_holds_too_much_commands_can_remove_but_not_add(sandboxed: Team) -> None:
+    set_quota(sandboxed.workspace, "max_task_bytes = 1_000_000")
+    result = refused(sandboxed.one, "run_command", command="head -c 1500000 /dev/urandom > large")
     assert result["error"] == "task_quota_exceeded"
-    assert refused(fenced.one, "write_file", path="new", content="x")["error"] == "task_quota_exceeded"
-    refused(fenced.one, "run_command", command="echo note > short; cat large > twice")
-    assert (fenced.folder / "twice").stat().st_size < 10_000
-    ok(fenced.one, "run_command", command="rm large; echo removed")
-    ok(fenced.one, "write_file", path="new", content="x")
-    ok(fenced.one, "run_command", command="echo x > more")
+    assert refused(sandboxed.one, "write_file", path="new", content="x")["error"] == "task_quota_exceeded"
+    refused(sandboxed.one, "run_command", command="echo note > short; cat large > twice")
+    assert (sandboxed.folder / "twice").stat().st_size < 10_000
+    ok(sandboxed.one, "run_command", command="rm large; echo removed")
+    ok(sandboxed.one, "write_file", path="new", content="x")
+    ok(sandboxed.one, "run_command", command="echo x > more")
 
 
-def test_in_a_folder_that_holds_twice_as_much_nothing_runs(fenced: Team) -> None:
-    set_quota(fenced.workspace, "max_task_files = 5")
-    (fenced.folder / "many").mkdir()
+def test_in_a_folder_that_holds_twice_as_much_nothing_runs(sandboxed: Team) -> None:
+    set_quota(sandboxed.workspace, "max_task_files = 5")
+    (sandboxed.folder / "many").mkdir()
     for number in range(9):
-        (fenced.folder / "many" / str(number)).touch()
-    result = refused(fenced.one, "run_command", command="rm -r many")
+        (sandboxed.folder / "many" / str(number)).touch()
+    result = refused(sandboxed.one, "run_command", command="rm -r many")
     assert result["error"] == "task_quota_exceeded"
     assert "stdout" not in result
-    assert (fenced.folder / "many" / "8").exists()
+    assert (sandboxed.folder / "many" / "8").exists()
     for number in range(5):
-        (fenced.folder / "many" / str(number)).unlink()
-    ok(fenced.one, "run_command", command="rm -r many")
+        (sandboxed.folder / "many" / str(number)).unlink()
+    ok(sandboxed.one, "run_command", command="rm -r many")
 
 
 def test_the_quota_is_two_lines_of_the_config() -> None:

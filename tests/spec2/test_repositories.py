@@ -17,19 +17,19 @@ from calls import ok, refused
 from spec2.test_commands import rows_of, wait_for
 from tasking import Team
 from watchroom import Agent, Workspace
-from watchroom.sandbox.kept import repositories_at
-from watchroom.sandbox.ladder import Ladder
+from watchroom.sandbox.probe import SandboxProbe
+from watchroom.sandbox.repositories import repositories_at
 
-_RUNGS: Final = {rung.name: rung for rung in Ladder.probed().rungs}
+_RUNGS: Final = {result.name: result for result in SandboxProbe.run().results}
 
 
 @contextmanager
-def fenced(tmp_path: Path, name: str) -> Iterator[Team]:
-    """A task whose commands run behind that fence."""
-    rung = _RUNGS[name]
-    if not rung.works:
-        pytest.skip(f"{name} does not work here: {rung.why.strip()}")
-    with Workspace.open(tmp_path / "team", ladder=Ladder([rung], False)) as workspace:
+def sandboxed(tmp_path: Path, name: str) -> Iterator[Team]:
+    """A task whose commands run behind that backend."""
+    result = _RUNGS[name]
+    if not result.works:
+        pytest.skip(f"{name} does not work here: {result.why.strip()}")
+    with Workspace.open(tmp_path / "team", sandbox=SandboxProbe([result], False)) as workspace:
         folder = tmp_path / "one"
         task = workspace.tasks.submit("human:dana", "Build something.", folder)
         workspace.register([Agent("alice", task=task.id), Agent("carol", task=task.id)])
@@ -38,14 +38,14 @@ def fenced(tmp_path: Path, name: str) -> Iterator[Team]:
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Team]:
-    with fenced(tmp_path, request.param) as found:
+    with sandboxed(tmp_path, request.param) as found:
         yield found
 
 
 @pytest.fixture
-def bubblewrapped(tmp_path: Path) -> Iterator[Team]:
+def bubblewrap(tmp_path: Path) -> Iterator[Team]:
     """Only bubblewrap holds the place at the top; elsewhere it is cleared afterwards."""
-    with fenced(tmp_path, "bubblewrap") as found:
+    with sandboxed(tmp_path, "bubblewrap") as found:
         yield found
 
 
@@ -158,39 +158,37 @@ def test_a_link_to_a_persons_repository_is_not_replaced(team: Team, tmp_path: Pa
     assert not (team.folder / ".git").exists() or (team.folder / ".git").is_symlink()
 
 
-def test_a_command_cannot_begin_one_where_its_folder_is(bubblewrapped: Team) -> None:
+def test_a_command_cannot_begin_one_where_its_folder_is(bubblewrap: Team) -> None:
     for attempt in ("mkdir .git/refs", "echo x > .git/HEAD", "rm -r .git", "mv .git x", "rmdir .git"):
-        assert refused(bubblewrapped.one, "run_command", command=attempt)["error"] == "command_failed", (
-            attempt
-        )
-    assert not (bubblewrapped.folder / ".git").exists()
+        assert refused(bubblewrap.one, "run_command", command=attempt)["error"] == "command_failed", attempt
+    assert not (bubblewrap.folder / ".git").exists()
 
 
-def test_what_a_person_begins_meanwhile_stays(bubblewrapped: Team) -> None:
-    os.mkfifo(bubblewrapped.folder / "go")
+def test_what_a_person_begins_meanwhile_stays(bubblewrap: Team) -> None:
+    os.mkfifo(bubblewrap.folder / "go")
     with ThreadPoolExecutor() as pool:
-        running = pool.submit(ok, bubblewrapped.one, "run_command", command="echo begun; read line < go")
-        wait_for(bubblewrapped, "command_output")
-        (bubblewrapped.folder / ".git" / "refs").mkdir(parents=True)
-        (bubblewrapped.folder / "go").write_text("now\n")
+        running = pool.submit(ok, bubblewrap.one, "run_command", command="echo begun; read line < go")
+        wait_for(bubblewrap, "command_output")
+        (bubblewrap.folder / ".git" / "refs").mkdir(parents=True)
+        (bubblewrap.folder / "go").write_text("now\n")
         running.result(30)
-    assert (bubblewrapped.folder / ".git" / "refs").is_dir()
+    assert (bubblewrap.folder / ".git" / "refs").is_dir()
 
 
-def test_the_place_is_held_as_long_as_any_command_runs(bubblewrapped: Team) -> None:
-    os.mkfifo(bubblewrapped.folder / "go")
+def test_the_place_is_held_as_long_as_any_command_runs(bubblewrap: Team) -> None:
+    os.mkfifo(bubblewrap.folder / "go")
     with ThreadPoolExecutor() as pool:
         running = pool.submit(
-            bubblewrapped.one.dispatch_tool_call,
+            bubblewrap.one.dispatch_tool_call,
             "run_command",
             {"command": "echo begun; read line < go; mkdir -p .git/refs"},
         )
-        wait_for(bubblewrapped, "command_output")
-        ok(bubblewrapped.other, "run_command", command="true")
-        assert (bubblewrapped.folder / ".git").is_dir()
-        (bubblewrapped.folder / "go").write_text("now\n")
+        wait_for(bubblewrap, "command_output")
+        ok(bubblewrap.other, "run_command", command="true")
+        assert (bubblewrap.folder / ".git").is_dir()
+        (bubblewrap.folder / "go").write_text("now\n")
         assert "Read-only" in str(running.result(30)["stderr"])
-    assert not (bubblewrapped.folder / ".git").exists()
+    assert not (bubblewrap.folder / ".git").exists()
 
 
 def test_what_was_made_by_a_command_that_was_cut_off_is_moved_away_by_the_next(
@@ -198,12 +196,12 @@ def test_what_was_made_by_a_command_that_was_cut_off_is_moved_away_by_the_next(
 ) -> None:
     os.mkfifo(team.folder / "made")
     command = f"mkdir sub; cd sub; {repository('.git', tmp_path / 'marker')}; echo > ../made; sleep 600"
-    name = team.workspace.commands.ladder.rungs[0].name
+    name = team.workspace.commands.sandbox.results[0].name
     program = f"""
 from watchroom import Workspace
-from watchroom.sandbox.ladder import Ladder
-rungs = [rung for rung in Ladder.probed().rungs if rung.name == {name!r}]
-with Workspace.open({str(tmp_path / "team")!r}, scan=False, ladder=Ladder(rungs, False)) as workspace:
+from watchroom.sandbox.probe import SandboxProbe
+results = [result for result in SandboxProbe.run().results if result.name == {name!r}]
+with Workspace.open({str(tmp_path / "team")!r}, scan=False, sandbox=SandboxProbe(results, False)) as workspace:
     workspace.tools("alice").dispatch_tool_call("run_command", {{"command": {command!r}}})
 """
     with subprocess.Popen([sys.executable, "-c", program]) as process:

@@ -132,7 +132,7 @@ class TestEnding:
     async def test_a_command_that_runs_when_its_task_ends_has_its_last_rows(
         self, workspace: Workspace, folder: Path, by: str
     ) -> None:
-        if workspace.commands.ladder.best is None:
+        if workspace.commands.sandbox.best is None:
             pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
         slow = call("run_command", command="echo x > made.txt; echo begun; sleep 600")
         minds = Minds(root=[spawn("ada"), Reply("Waiting.")], ada=[slow])

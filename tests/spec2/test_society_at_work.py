@@ -256,7 +256,7 @@ async def test_the_agents_of_a_task_work_in_one_place_alone(workspace: Workspace
 
 @pytest.mark.parametrize("word", ["terminate_agent", "cancel_agent"])
 async def test_a_command_is_ended_with_its_agent(workspace: Workspace, folder: Path, word: str) -> None:
-    if workspace.commands.ladder.best is None:
+    if workspace.commands.sandbox.best is None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     slow = call("run_command", command="echo begun; sleep 600")
     minds = Minds(root=[spawn("ada"), Reply("Waiting.")], ada=[slow])

@@ -45,9 +45,9 @@ def runs(workspace: Workspace, agent: str, command: str) -> None:
     workspace.tools(agent).dispatch_tool_call("run_command", {"command": command})
 
 
-def needs_a_fence(workspace: Workspace) -> None:
+def needs_sandbox(workspace: Workspace) -> None:
     """Skip where no command can run."""
-    if workspace.commands.ladder.best is None:
+    if workspace.commands.sandbox.best is None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
 
 

@@ -13,7 +13,7 @@ from watchroom import Agent, Workspace
 async def test_a_command_is_seen_with_how_it_ended_and_what_it_changed(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    if workspace.commands.ladder.best is None:
+    if workspace.commands.sandbox.best is None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     task = workspace.tasks.submit("human:dana", "Build a calculator.", tmp_path / "work")
     workspace.register([Agent("alice", task=task.id)])

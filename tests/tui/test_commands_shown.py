@@ -1,4 +1,4 @@
-"""Commands in the room of tasks: what they print while they run, how they end, and what fences them in."""
+"""Commands on the tasks screen: what they print while they run, how they end, and which sandbox they run in."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from tui.driving import MIDDLE, NARROW, Desk, dashboard, past
-from tui.societies import begins, needs_a_fence, runs, to_pane, to_tasks
+from tui.societies import begins, needs_sandbox, runs, to_pane, to_tasks
 from watchroom import Workspace
 from watchroom.model import Write
-from watchroom.sandbox.ladder import Ladder, Rung
-from watchroom_tui.screens.fences import FencesScreen
+from watchroom.sandbox.probe import ProbeResult, SandboxProbe
+from watchroom_tui.screens.sandbox import SandboxScreen
 
 WAITS = "while [ ! -e {name} ]; do sleep 0.02; done"
 """Runs until somebody makes the file."""
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def task(workspace: Workspace, folder: Path) -> str:
-    needs_a_fence(workspace)
+    needs_sandbox(workspace)
     return begins(workspace, folder)
 
 
@@ -175,24 +175,24 @@ async def test_nothing_printed_is_said(workspace: Workspace, task: str) -> None:
         await desk.sees("It printed nothing.")
 
 
-async def test_what_fences_commands_in_is_said_once_it_is_known(workspace: Workspace, task: str) -> None:
+async def test_the_best_sandbox_is_shown_once_it_is_known(workspace: Workspace, task: str) -> None:
     async with dashboard(workspace) as desk:
         await to_tasks(desk)
-        await desk.sees("Commands · fenced in by bubblewrap")
+        await desk.sees("Commands · sandbox: bubblewrap")
         await desk.press("f")
-        await desk.until(lambda: desk.place == "FencesScreen", "the fences")
-        await desk.sees("bubblewrap     ✓ works", "The kernel bounds")
+        await desk.until(lambda: desk.place == "SandboxScreen", "the sandboxes")
+        await desk.sees("bubblewrap     ✓ works", "The kernel limits")
         await desk.press("escape")
         assert desk.place == "tasks"
 
 
-async def test_a_fence_that_does_not_work_says_why(workspace: Workspace) -> None:
-    rungs = (
-        Rung("bubblewrap", True, False, "no user namespaces\x1b[31m\n[/b]", None),
-        Rung("landlock", False, False, "", None),
+async def test_a_sandbox_that_does_not_work_says_why(workspace: Workspace) -> None:
+    results = (
+        ProbeResult("bubblewrap", True, False, "no user namespaces\x1b[31m\n[/b]", None),
+        ProbeResult("landlock", False, False, "", None),
     )
     async with dashboard(workspace) as desk:
-        desk.app.push_screen(FencesScreen(Ladder(rungs, False)))
+        desk.app.push_screen(SandboxScreen(SandboxProbe(results, False)))
         await desk.sees(
             "every command of an agent is refused", "✖ installed, but does not work", "– not installed"
         )
@@ -216,7 +216,7 @@ async def test_in_the_past_a_command_runs_as_it_did_then(
         await to_tasks(desk)
         await desk.until(lambda: desk.words_in("#output").endswith("one"), "what it had printed")
         assert "▸" in str(desk.text("output").border_title)
-        assert not desk.shows("fenced in")
+        assert not desk.shows("sandbox:")
     async with past(workspace.journal, rows[-1].seq) as desk:
         await to_tasks(desk)
         await desk.until(lambda: desk.words_in("#output").endswith("one two"), "all that it printed")

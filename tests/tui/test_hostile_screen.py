@@ -151,7 +151,7 @@ def take_a_task_on(workspace: Workspace, folder: Path) -> None:
         ok(root, "send_message", to="user", payload={"text": text})
         ok(root, "write_file", path=f"{name}.md", content=text)
         (folder / text.replace("/", "")).write_text(text, encoding="utf-8")
-    if workspace.commands.ladder.best is not None:
+    if workspace.commands.sandbox.best is not None:
         (folder / "all").write_text(TEXT, encoding="utf-8")
         runs(workspace, "root", f"cat all; cat all >&2; : '{HOSTILE['clipboard']}'")
         runs(workspace, "mallory", f"{HOSTILE['click']} {HOSTILE['link']}")

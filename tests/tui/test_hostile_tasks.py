@@ -6,7 +6,7 @@ from pathlib import Path
 
 from calls import ok
 from tui.driving import WIDE, dashboard
-from tui.societies import begins, needs_a_fence, runs, to_pane, to_tasks
+from tui.societies import begins, needs_sandbox, runs, to_pane, to_tasks
 from watchroom import Workspace
 
 EVIL = "\x1b[31mRED\x1b]0;OWNED\x07 [@click=app.quit]press me[/] [/foo] \u202eback"
@@ -14,7 +14,7 @@ SHOWN = "␛[31mRED␛]0;OWNED␇ [@click=app.quit]press me[/] [/foo] ‹RO+202E
 
 
 async def test_hostile_words_names_and_output_are_made_visible(workspace: Workspace, tmp_path: Path) -> None:
-    needs_a_fence(workspace)
+    needs_sandbox(workspace)
     folder = tmp_path / "hostile"
     begins(workspace, folder, f"{EVIL}\nmore")
     root = workspace.tools("root")

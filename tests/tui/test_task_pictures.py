@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from tui.driving import MIDDLE, Desk, past
 from tui.pictures import SIZES, at_rest
 from tui.recorded import recorded
-from tui.societies import needs_a_fence, runs, to_pane, to_tasks, works
+from tui.societies import needs_sandbox, runs, to_pane, to_tasks, works
 from watchroom import Workspace
 from watchroom.journal import Journal
 from watchroom.texts import Language
@@ -19,7 +19,7 @@ from watchroom.texts import Language
 def at_a_task(root: Path) -> None:
     """A task with two commands, the second of which fails; and an earlier one that was cancelled."""
     with Workspace.open(root) as workspace:
-        needs_a_fence(workspace)
+        needs_sandbox(workspace)
         earlier = workspace.tasks.submit("human:dana", "写一首关于港口的诗。", root.parent / "poem")
         workspace.tasks.end("human:dana", earlier.id, "cancelled")
         works(workspace, root.parent / "calculator")

@@ -8,7 +8,7 @@ import pytest
 from calls import ok
 from tui.driving import MIDDLE, NARROW, WIDE, Desk, dashboard, past
 from tui.sessions import running, says
-from tui.societies import begins, needs_a_fence, runs, to_pane, to_tasks, works
+from tui.societies import begins, needs_sandbox, runs, to_pane, to_tasks, works
 from watchroom import Agent, Workspace
 
 
@@ -347,7 +347,7 @@ async def test_the_overview_says_who_wrote_what_and_how_often(workspace: Workspa
 
 
 async def test_what_went_wrong_with_a_command_shows_beside_its_agent(workspace: Workspace, task: str) -> None:
-    needs_a_fence(workspace)
+    needs_sandbox(workspace)
     runs(workspace, "eve", "echo oh; exit 1")
     async with dashboard(workspace) as desk:
         await desk.until(lambda: "● eve $ echo oh; exit 1" in desk.words_in("#agents"), "the command")
@@ -416,13 +416,13 @@ async def test_the_past_shows_that_moment_only_and_offers_no_acts(workspace: Wor
             "calc/value.py",
         ]
         assert [each.sender for each in desk.list("messages").items] == ["root", "tom", "eve"]
-        for offered in ("X end", "C cancel", "m message", "f fences", "fenced in"):
+        for offered in ("X end", "C cancel", "m message", "f sandbox", "sandbox:"):
             assert not desk.shows(offered)
         for key in ("X", "C", "m"):
             await desk.press(key)
             await desk.is_told("This is a look into the past: nothing can be changed here.")
         await desk.press("f")
-        await desk.is_told("What fences commands in can only be tried where commands run")
+        await desk.is_told("Sandboxes can only be tested where commands run")
     assert workspace.journal.last_seq() == last
 
 

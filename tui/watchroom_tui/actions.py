@@ -145,7 +145,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("end_agent", "tasks", "end_agent", ("X",), footer=True, acts=True),
     Action("cancel_task", "tasks", "cancel_task", ("C",), footer=True, acts=True),
     Action("task_detail", "tasks", "task_detail", ("d",), footer=True),
-    Action("fences", "tasks", "fences", ("f",), footer=True),
+    Action("sandbox", "tasks", "sandbox", ("f",), footer=True),
     Action("rollback", "files", "rollback", ("r",), footer=True, acts=True),
     Action("settle", "files", "settle", ("c",), footer=True, acts=True),
     Action("mark", "files", "mark", ("m",), footer=True),

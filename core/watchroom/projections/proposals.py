@@ -12,7 +12,7 @@ from watchroom.errors import InvalidName, JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.registry import Registry
-from watchroom.sandbox.files import task_path
+from watchroom.sandbox.task_folder import task_path
 from watchroom.zones.buffers.record import ZONE, record_of, text_of
 
 _FLUSH: Final = "_flush"

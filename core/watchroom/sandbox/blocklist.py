@@ -1,6 +1,6 @@
 """The words that are refused before anything runs.
 
-This is the first fence, and anyone can walk around it: a quote, a variable or base64 is enough. It tells an
+This is the first backend, and anyone can walk around it: a quote, a variable or base64 is enough. It tells an
 honest agent early what is not done here; what holds the others is the sandbox.
 """
 
@@ -33,7 +33,7 @@ _RULES: Final = tuple(
 KEYWORDS: Final = tuple(keyword for keyword, _ in _RULES)
 
 
-def blocked_by(command: str) -> str | None:
+def find_blocked_keyword(command: str) -> str | None:
     """The keyword for which ``command`` is refused, None where it holds none.
 
     A keyword counts where a shell could take it for a command's name: ``issue``, ``sudoku`` and

@@ -1,8 +1,8 @@
-"""The first fence: bubblewrap, which gives a command namespaces of its own, and only the paths on a list.
+"""The first backend: bubblewrap, which gives a command namespaces of its own, and only the paths on a list.
 
 A repository that is there when a command starts is read-only to it; what stands around one beneath the top
 can be moved away with it, or deleted but for it. Where there is none at the top, an empty folder that is
-read-only takes its place. One that the command makes deeper is its own until it ends.
+read-only takes its place. One that the command makes deeper is its own until it descriptors.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from functools import partial
 from typing import Final
 
 from watchroom.sandbox import forwarder
-from watchroom.sandbox.errors import CommandNotStarted
-from watchroom.sandbox.fences import (
+from watchroom.sandbox.backend import (
     NETWORK_SETTINGS,
     SETTINGS,
     SYSTEM,
     TEMPORARY,
-    Ends,
     Launch,
-    Network,
-    Proxied,
-    checked_folder,
+    LaunchDescriptors,
+    NetworkAccess,
+    ProxySocket,
     environment,
     is_within,
     python_prefix,
+    resolve_command_folder,
     shell,
-    shown_python,
+    visible_python,
 )
-from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.kept import HIDDEN, READ_ONLY, beneath, protected
-from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.cgroups import CgroupFactory
+from watchroom.sandbox.errors import CommandNotStarted
+from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.repositories import HIDDEN, READ_ONLY, beneath, protected_paths
 from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, program
 
 if sys.platform != "win32":
@@ -50,19 +50,19 @@ _COMPLAINT: Final = "bwrap: "
 _PROXY: Final = "/run/watchroom/proxy"
 _FORWARDER: Final = "/run/watchroom/forwarder.py"
 _PORT: Final = 3128
-_FORWARDING: Final = (shown_python() or "", "-I", "-S", _FORWARDER, _PROXY, str(_PORT))
+_FORWARDING: Final = (visible_python() or "", "-I", "-S", _FORWARDER, _PROXY, str(_PORT))
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108  # a private one
 
 
-class Bubblewrap:
+class BubblewrapBackend:
     """Runs commands through ``bwrap``, each in namespaces of its own."""
 
     name = "bubblewrap"
-    counts_apart = True
-    holds_git = True
-    reaches_hosts = shown_python() is not None
+    counts_own_processes = True
+    protects_git = True
+    supports_proxy = visible_python() is not None
 
-    def __init__(self, bwrap: str, options: str, groups: Groups) -> None:
+    def __init__(self, bwrap: str, options: str, groups: CgroupFactory) -> None:
         """``options`` is what this bubblewrap says of itself: older ones lack a few."""
         self.groups = groups
         self._options = options
@@ -72,7 +72,7 @@ class Bubblewrap:
         self._filters = {network: _filter(network) for network in (False, True)}
 
     @classmethod
-    def found(cls, groups: Groups) -> Bubblewrap | None:
+    def detect(cls, groups: CgroupFactory) -> BubblewrapBackend | None:
         """The installed one; None where there is none. Whether it works here is another question."""
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -82,51 +82,58 @@ class Bubblewrap:
         )
         return cls(bwrap, done.stdout + done.stderr, groups)
 
-    def launch(self, command: str, folder: str, limits: Limits, network: Network, ends: Ends) -> Launch:
-        path = checked_folder(folder)
-        told, telling = ends.to_us()
-        gate, waiting = ends.to_them()
+    def launch(
+        self,
+        command: str,
+        folder: str,
+        limits: ResourceLimits,
+        network: NetworkAccess,
+        descriptors: LaunchDescriptors,
+    ) -> Launch:
+        path = resolve_command_folder(folder)
+        told, telling = descriptors.output_pipe()
+        gate, waiting = descriptors.input_pipe()
         argv = [
             *self._fixed,
             *(self._network if network is True else ()),
-            *_people(ends),
+            *_people(descriptors),
             *(*self._sized(limits), "--tmpfs", _SHARED_MEMORY, "--remount-ro", "/dev"),
             *(*self._sized(limits), "--tmpfs", TEMPORARY),
             *self._python,
-            *self._folder(path, ends),
-            *(_proxy(network, ends) if isinstance(network, Proxied) else ()),
+            *self._folder(path, descriptors),
+            *(_proxy(network, descriptors) if isinstance(network, ProxySocket) else ()),
             *("--remount-ro", "/", "--chdir", path),
             *_variables(path),
-            *_filtered(self._filters[network is True], ends),
+            *_filtered(self._filters[network is True], descriptors),
             *("--json-status-fd", str(telling), "--block-fd", str(waiting)),
-            *("--", *shell(command, *(_FORWARDING if isinstance(network, Proxied) else ()))),
+            *("--", *shell(command, *(_FORWARDING if isinstance(network, ProxySocket) else ()))),
         ]
         return Launch(tuple(argv), told, gate)
 
-    def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
+    def start_failure(self, told: bytes, exit_code: int, stderr: str) -> str | None:
         if b'"exit-code"' in told or exit_code != 1 or not stderr.startswith(_COMPLAINT):
             return None
         return stderr.removeprefix(_COMPLAINT).strip()
 
-    def _folder(self, path: str, ends: Ends) -> Iterator[str]:
+    def _folder(self, path: str, descriptors: LaunchDescriptors) -> Iterator[str]:
         """The command's folder, as it is now: opened here, so that no other command can put a symlink to
         somewhere else in its place before it is mounted."""
         fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
-        yield from self._bind("--bind", fd, path, ends)
-        self._hold_place(fd, ends)
-        for parts in protected(fd, path):
+        yield from self._bind("--bind", fd, path, descriptors)
+        self._hold_place(fd, descriptors)
+        for parts in protected_paths(fd, path):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 kept = beneath(fd, parts, os.O_PATH)
                 if stat.S_ISLNK(os.fstat(kept).st_mode):
                     os.close(kept)
                 else:
-                    yield from self._bind("--ro-bind", kept, os.path.join(path, *parts), ends)
+                    yield from self._bind("--ro-bind", kept, os.path.join(path, *parts), descriptors)
         hidden = os.path.join(path, HIDDEN)
         if os.path.isdir(hidden) and not os.path.islink(hidden):
             yield from ("--tmpfs", hidden, "--remount-ro", hidden)
 
     @staticmethod
-    def _hold_place(folder: int, ends: Ends) -> None:
+    def _hold_place(folder: int, descriptors: LaunchDescriptors) -> None:
         """Have an empty folder where a repository would be, for as long as any command runs there: then it is
         mounted like one. A person who begins a repository meanwhile does so in that very folder, which then
         stays. Whoever holds it has it locked, and is forgotten by the kernel when it is killed."""
@@ -135,22 +142,22 @@ class Bubblewrap:
             if held is None:
                 return
             if _is_there(folder, held):
-                ends.ours(held)
-                ends.afterwards(partial(_give_up_place, os.dup(folder)))
+                descriptors.add_own(held)
+                descriptors.add_cleanup(partial(_give_up_place, os.dup(folder)))
                 return
             # Whoever held it before has just taken it away.
             os.close(held)
         raise CommandNotStarted(reason=READ_ONLY)
 
-    def _bind(self, how: str, fd: int, path: str, ends: Ends) -> Sequence[str]:
+    def _bind(self, how: str, fd: int, path: str, descriptors: LaunchDescriptors) -> Sequence[str]:
         """Mount what ``fd`` is. It goes to bubblewrap only if that takes it and closes it: a command that
         inherited it could walk out of its folder."""
         if f"{how}-fd" in self._options:
-            return f"{how}-fd", str(ends.theirs(fd)), path
-        ends.ours(fd)
+            return f"{how}-fd", str(descriptors.add_inherited(fd)), path
+        descriptors.add_own(fd)
         return how, path, path
 
-    def _sized(self, limits: Limits) -> Sequence[str]:
+    def _sized(self, limits: ResourceLimits) -> Sequence[str]:
         return ("--size", str(limits.tmp_bytes)) if "--size" in self._options else ()
 
     def _if_known(self, option: str) -> Sequence[str]:
@@ -222,26 +229,26 @@ def _settings(paths: Sequence[str]) -> Iterator[str]:
             yield from ("--ro-bind", path, path)
 
 
-def _proxy(network: Proxied, ends: Ends) -> Iterator[str]:
+def _proxy(network: ProxySocket, descriptors: LaunchDescriptors) -> Iterator[str]:
     """The proxy's socket, and what makes programs use it."""
     yield from _settings(NETWORK_SETTINGS)
     yield from ("--bind", network.path, _PROXY)
     with open(forwarder.__file__, "rb") as file:
-        yield from ("--ro-bind-data", str(ends.theirs(_in_memory(file.read()))), _FORWARDER)
+        yield from ("--ro-bind-data", str(descriptors.add_inherited(_in_memory(file.read()))), _FORWARDER)
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         yield from ("--setenv", name, f"http://127.0.0.1:{_PORT}")
     for name in ("no_proxy", "NO_PROXY"):
         yield from ("--setenv", name, "localhost,127.0.0.1")
 
 
-def _people(ends: Ends) -> Iterator[str]:
+def _people(descriptors: LaunchDescriptors) -> Iterator[str]:
     """One user and one group, whose names tell nobody anything."""
     user, group = os.getuid(), os.getgid()
     for path, line in (
         ("/etc/passwd", f"agent:x:{user}:{group}::/tmp:/bin/sh\n"),
         ("/etc/group", f"agent:x:{group}:\n"),
     ):
-        yield from ("--file", str(ends.theirs(_in_memory(line.encode()))), path)
+        yield from ("--file", str(descriptors.add_inherited(_in_memory(line.encode()))), path)
 
 
 def _python() -> Sequence[str]:
@@ -259,8 +266,8 @@ def _filter(network: bool) -> bytes | None:
     return program(INTERNET if network else INTERNET | UNIX_ONLY)
 
 
-def _filtered(code: bytes | None, ends: Ends) -> Sequence[str]:
-    return ("--seccomp", str(ends.theirs(_in_memory(code)))) if code else ()
+def _filtered(code: bytes | None, descriptors: LaunchDescriptors) -> Sequence[str]:
+    return ("--seccomp", str(descriptors.add_inherited(_in_memory(code)))) if code else ()
 
 
 def _in_memory(data: bytes) -> int:

@@ -146,14 +146,14 @@ class FolderNotFound(CommandFailed):
 
 
 class NoSandbox(WatchroomError):
-    """This machine offers no fence behind which to run a command."""
+    """This machine offers no backend behind which to run a command."""
 
     code = "no_sandbox"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class CommandRejected(WatchroomError):
-    """A person was asked whether the command may run without a fence, and rejected it. Values: reason."""
+    """A person was asked whether the command may run without a backend, and rejected it. Values: reason."""
 
     code = "command_rejected"
     outcome: ClassVar[Outcome] = "denied"

@@ -1,4 +1,4 @@
-"""The second fence: Landlock, by which a process gives up all files but those on a list, and seccomp.
+"""The second backend: Landlock, by which a process gives up all files but those on a list, and seccomp.
 
 It takes neither rights nor namespaces, so it works where bubblewrap is missing or forbidden, from Linux 6.12
 on. What it has less than bubblewrap:
@@ -10,7 +10,7 @@ on. What it has less than bubblewrap:
 - The half-written files of its task, in the folder's .watchroom, are a command's to touch like all others.
 - Rights can be given to a folder, and not be taken back for what is in it. So where there is a repository,
   nothing can be put into its folder or taken away from it: what stands there may be changed, and put into
-  folders beneath. Where there is none, a command can make one, which is its own until it ends.
+  folders beneath. Where there is none, a command can make one, which is its own until it descriptors.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from watchroom.disk import Parts
-from watchroom.sandbox.errors import CommandNotStarted
-from watchroom.sandbox.fences import (
+from watchroom.sandbox.backend import (
     NETWORK_SETTINGS,
     SETTINGS,
     SYSTEM,
-    Ends,
     Launch,
-    Network,
-    checked_folder,
+    LaunchDescriptors,
+    NetworkAccess,
     python_prefix,
+    resolve_command_folder,
 )
-from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.kept import HIDDEN, beneath, entries, protected
-from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.cgroups import CgroupFactory
+from watchroom.sandbox.errors import CommandNotStarted
+from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.repositories import HIDDEN, beneath, entries, protected_paths
 from watchroom.sandbox.seccomp import INTERNET, asking, program
-from watchroom.sandbox.supervised import Behind, is_possible, launch, temporary_folder, why_not_started
+from watchroom.sandbox.supervised_launch import Behind, is_possible, launch, start_failure, temporary_folder
 
 _CREATE: Final = 444
 _ADD: Final = 445
@@ -65,15 +65,15 @@ _OFFERED: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/u
 _SCRATCH: Final = ("tmp",)
 
 
-class Landlock:
+class LandlockBackend:
     """Runs commands beneath a supervisor of ours, each with files and signals of its own."""
 
     name = "landlock"
-    counts_apart = False
-    holds_git = False
-    reaches_hosts = False
+    counts_own_processes = False
+    protects_git = False
+    supports_proxy = False
 
-    def __init__(self, groups: Groups) -> None:
+    def __init__(self, groups: CgroupFactory) -> None:
         self.groups = groups
         filters = {network: program(INTERNET if network else (), shared=True) for network in (False, True)}
         self._filters = {network: code for network, code in filters.items() if code}
@@ -83,7 +83,7 @@ class Landlock:
         self._calls, self._numbers = asked
 
     @classmethod
-    def found(cls, groups: Groups) -> Landlock | None:
+    def detect(cls, groups: CgroupFactory) -> LandlockBackend | None:
         """That of this kernel; None where it has none, or has it switched off. Raises `CommandNotStarted`
         where it lacks something that is needed."""
         if sys.platform != "linux":
@@ -97,13 +97,20 @@ class Landlock:
             raise CommandNotStarted(reason="/proc/PID/task/PID/children")
         return cls(groups)
 
-    def launch(self, command: str, folder: str, limits: Limits, network: Network, ends: Ends) -> Launch:
-        path = checked_folder(folder)
-        temporary = temporary_folder(ends)
-        fd = ends.theirs(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW))
+    def launch(
+        self,
+        command: str,
+        folder: str,
+        limits: ResourceLimits,
+        network: NetworkAccess,
+        descriptors: LaunchDescriptors,
+    ) -> Launch:
+        path = resolve_command_folder(folder)
+        temporary = temporary_folder(descriptors)
+        fd = descriptors.add_inherited(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW))
         kept = _kept(fd, path)
         is_open = network is True
-        rules = ends.theirs(_ruleset(is_open))
+        rules = descriptors.add_inherited(_ruleset(is_open))
         prefix = python_prefix()
         for each in (
             *SYSTEM,
@@ -117,16 +124,16 @@ class Landlock:
         _allow_path(rules, temporary, _WRITE)
         _allow_folder(rules, fd, kept)
         behind = Behind(rules, self._filters[is_open], dict(self._calls), tuple(kept))
-        return launch(command, (path, fd), temporary, behind, self._numbers, ends)
+        return launch(command, (path, fd), temporary, behind, self._numbers, descriptors)
 
-    def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
-        return why_not_started(told, exit_code, stderr)
+    def start_failure(self, told: bytes, exit_code: int, stderr: str) -> str | None:
+        return start_failure(told, exit_code, stderr)
 
 
 def _kept(folder: int, path: str) -> list[Parts]:
     """What a command may read but not change, and what it may not even read: a workspace's folder, if it
     holds more than the half-written files of this task."""
-    kept = protected(folder, path)
+    kept = protected_paths(folder, path)
     if {entry.name for entry in entries(folder, (HIDDEN,))} - set(_SCRATCH):
         kept.append((HIDDEN,))
     return kept

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 _MIB: Final = 1024 * 1024
 
 
-class Limits(NamedTuple):
+class ResourceLimits(NamedTuple):
     """What one command may use, everything that it starts included unless it says otherwise."""
 
     seconds: float = 60.0

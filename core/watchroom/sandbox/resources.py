@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Final
 
-from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.limits import ResourceLimits
 
 if sys.platform == "linux":
     import resource
@@ -16,10 +16,10 @@ if sys.platform == "linux":
 _SPARE_SECONDS: Final = 5
 
 
-def bound(pid: int, limits: Limits, *, together: bool, counts_apart: bool = True) -> None:
+def bound(pid: int, limits: ResourceLimits, *, together: bool, counts_own_processes: bool = True) -> None:
     """Bound process ``pid`` and all that it will start. ``together``: a group bounds their memory already,
     and as one; without it, what each writes to counts, not what it only reserves, as many runtimes do.
-    ``counts_apart``: their number is not counted with the user's other processes."""
+    ``counts_own_processes``: their number is not counted with the user's other processes."""
     seconds = (math.ceil(limits.seconds) + _SPARE_SECONDS) * (os.cpu_count() or 1)
     bounds = {
         resource.RLIMIT_CORE: 0,
@@ -27,9 +27,9 @@ def bound(pid: int, limits: Limits, *, together: bool, counts_apart: bool = True
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_NOFILE: limits.open_files,
     }
-    if counts_apart or not together:
+    if counts_own_processes or not together:
         # The kernel does not hold root to this one.
-        bounds[resource.RLIMIT_NPROC] = limits.processes + (0 if counts_apart else _of_this_user())
+        bounds[resource.RLIMIT_NPROC] = limits.processes + (0 if counts_own_processes else _of_this_user())
     if not together:
         bounds[resource.RLIMIT_DATA] = limits.memory_bytes
     for what, most in bounds.items():

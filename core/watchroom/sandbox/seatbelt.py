@@ -1,4 +1,4 @@
-"""The third fence: sandbox-exec of macOS, which holds a command to a profile of what it may touch.
+"""The third backend: sandbox-exec of macOS, which holds a command to a profile of what it may touch.
 
 Names of folders never stand in the profile's text, whatever is in them: they are given beside it. As with
 Landlock, what is kept from a command is still there, and is only closed. What it has less than the others:
@@ -19,11 +19,19 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from watchroom.disk import Parts
-from watchroom.sandbox.fences import Ends, Launch, Network, checked_folder, environment, python_prefix, shell
-from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.kept import HIDDEN, protected
-from watchroom.sandbox.limits import Limits
-from watchroom.sandbox.supervised import temporary_folder
+from watchroom.sandbox.backend import (
+    Launch,
+    LaunchDescriptors,
+    NetworkAccess,
+    environment,
+    python_prefix,
+    resolve_command_folder,
+    shell,
+)
+from watchroom.sandbox.cgroups import CgroupFactory
+from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.repositories import HIDDEN, protected_paths
+from watchroom.sandbox.supervised_launch import temporary_folder
 
 _SHOWN: Final = (
     "/Library/Apple",
@@ -43,28 +51,35 @@ _BLOCK: Final = 512
 """Bytes, by which a shell counts the length of files."""
 
 
-class Seatbelt:
+class SeatbeltBackend:
     """Runs commands through ``sandbox-exec``."""
 
     name = "sandbox-exec"
-    counts_apart = False
-    holds_git = True
-    reaches_hosts = False
+    counts_own_processes = False
+    protects_git = True
+    supports_proxy = False
 
-    def __init__(self, program: str, groups: Groups) -> None:
+    def __init__(self, program: str, groups: CgroupFactory) -> None:
         self.groups = groups
         self._program = program
 
     @classmethod
-    def found(cls, groups: Groups) -> Seatbelt | None:
+    def detect(cls, groups: CgroupFactory) -> SeatbeltBackend | None:
         program = shutil.which("sandbox-exec") if sys.platform == "darwin" else None
         return cls(program, groups) if program else None
 
-    def launch(self, command: str, folder: str, limits: Limits, network: Network, ends: Ends) -> Launch:
-        path = checked_folder(folder)
-        temporary = temporary_folder(ends)
-        fd = ends.ours(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
-        kept = protected(fd, path)
+    def launch(
+        self,
+        command: str,
+        folder: str,
+        limits: ResourceLimits,
+        network: NetworkAccess,
+        descriptors: LaunchDescriptors,
+    ) -> Launch:
+        path = resolve_command_folder(folder)
+        temporary = temporary_folder(descriptors)
+        fd = descriptors.add_own(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
+        kept = protected_paths(fd, path)
         variables = (f"{name}={value}" for name, value in environment(path, temporary).items())
         argv = (
             *(self._program, "-p", profile(len(kept), network=network is True)),
@@ -74,7 +89,7 @@ class Seatbelt:
         )
         return Launch(argv)
 
-    def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
+    def start_failure(self, told: bytes, exit_code: int, stderr: str) -> str | None:
         if not exit_code or not stderr.startswith(_COMPLAINT):
             return None
         return stderr.removeprefix(_COMPLAINT).strip()
@@ -86,7 +101,7 @@ _IN_BOUNDS: Final = (
 )
 
 
-def _bounds(limits: Limits) -> tuple[str, ...]:
+def _bounds(limits: ResourceLimits) -> tuple[str, ...]:
     seconds = math.ceil(limits.seconds) * (os.cpu_count() or 1)
     return str(seconds), str(limits.open_files), str(limits.file_bytes // _BLOCK)
 

@@ -150,7 +150,7 @@ def _give_up_rights(job: Job) -> None:
 
 
 def _become(job: Job, theirs: _socket.socket) -> NoReturn:
-    """Be the command, behind its fence, or say why that cannot be."""
+    """Be the command, behind its backend, or say why that cannot be."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.limits import ResourceLimits
 
 
-def beyond(first: int, limits: Limits) -> bool:
-    """Whether the processes beneath ``first``, which is the fence's own, use more than they may."""
+def beyond(first: int, limits: ResourceLimits) -> bool:
+    """Whether the processes beneath ``first``, which is the backend's own, use more than they may."""
     threads = memory = 0
     page = os.sysconf("SC_PAGE_SIZE")
     for pid in _beneath(first):

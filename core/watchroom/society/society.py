@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 
 from watchroom.runtime import ModelRuntime
-from watchroom.society.team import Team
+from watchroom.society.task_runner import Team
 from watchroom.society.workplace import Workplace
 from watchroom.texts import Language
 from watchroom.zones import Member, Task, TaskLimits

@@ -13,7 +13,7 @@ from watchroom.sandbox.errors import (
     RepositoryRefused,
     TaskQuotaExceeded,
 )
-from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.limits import ResourceLimits
 from watchroom.texts import Catalogue
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
@@ -65,7 +65,7 @@ def info(caller: Caller, args: take.NoArguments) -> give.WorkspaceInfo:
 
 
 def run(caller: Caller, args: take.RunCommand) -> give.CommandRan:
-    limits = Limits(seconds=args.timeout_ms / 1000)
+    limits = ResourceLimits(seconds=args.timeout_ms / 1000)
     return _told(caller.commands.run(caller.actor, args.command, limits), args, caller.texts)
 
 

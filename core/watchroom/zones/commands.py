@@ -17,7 +17,9 @@ from watchroom import validation
 from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.locks import is_alive, this_process
 from watchroom.model import PRINTED, SYSTEM, Json, Note, Row, Write
-from watchroom.sandbox.blocklist import blocked_by
+from watchroom.sandbox.backend import NetworkAccess, ProxySocket, SandboxBackend
+from watchroom.sandbox.blocklist import find_blocked_keyword
+from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import (
     CommandBlocked,
     CommandInterrupted,
@@ -27,20 +29,18 @@ from watchroom.sandbox.errors import (
     TaskQuotaExceeded,
     WorkspaceNotBound,
 )
-from watchroom.sandbox.fences import Fence, Network, Proxied
-from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.kept import (
+from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.output import Stream
+from watchroom.sandbox.probe import SandboxProbe
+from watchroom.sandbox.repositories import (
     READ_ONLY,
     find_repositories,
-    opened_folder,
+    open_folder,
     quarantine,
     repositories_at,
 )
-from watchroom.sandbox.ladder import Ladder
-from watchroom.sandbox.limits import Limits
-from watchroom.sandbox.output import Stream
-from watchroom.sandbox.running import Finished, run
-from watchroom.sandbox.unfenced import Unfenced
+from watchroom.sandbox.runner import CommandResult, run
+from watchroom.sandbox.unsandboxed import UnsandboxedBackend
 from watchroom.texts import catalogue
 from watchroom.zones.approvals import Approvals, Stop
 from watchroom.zones.printing import Printing
@@ -80,7 +80,7 @@ class CommandChanges(NamedTuple):
 class Ran(NamedTuple):
     """How a command ended, its last row, and what it left."""
 
-    finished: Finished
+    finished: CommandResult
     row: Row
     left: CommandChanges
 
@@ -95,17 +95,17 @@ class Commands:
         approvals: Approvals,
         has_ended: Callable[[str], bool],
         quarantine: str,
-        ladder: Ladder | None = None,
+        sandbox: SandboxProbe | None = None,
     ) -> None:
         """``has_ended`` knows of each agent whether it works no more; ``quarantine`` is where repositories
-        are moved that commands made; ``ladder`` are the fences to use: by default this machine's, tried when
+        are moved that commands made; ``sandbox`` are those to use: by default this machine's, tested when
         first asked for."""
         self._store = store
         self._files = files
         self._approvals = approvals
         self._has_ended = has_ended
         self._quarantine = quarantine
-        self._ladder = ladder
+        self._sandbox = sandbox
         self._lock = Lock()
         self._ended = Condition(self._lock)
         self._stops: dict[str, list[Stop]] = {}
@@ -116,38 +116,38 @@ class Commands:
         """The tasks whose interrupted commands have their last rows."""
 
     @property
-    def ladder(self) -> Ladder:
-        """What commands can be fenced in with on this machine; tried when first asked for."""
+    def sandbox(self) -> SandboxProbe:
+        """What commands can be sandboxed in with on this machine; tried when first asked for."""
         with self._lock:
-            if self._ladder is None:
-                self._ladder = Ladder.probed()
-            return self._ladder
+            if self._sandbox is None:
+                self._sandbox = SandboxProbe.run()
+            return self._sandbox
 
-    def run(self, actor: str, command: str, limits: Limits) -> Ran:
+    def run(self, actor: str, command: str, limits: ResourceLimits) -> Ran:
         """Run a command in the folder of the actor's task, to its end or the end of its time. Raises
         `WorkspaceNotBound`, `CommandBlocked`, `TaskQuotaExceeded`, `NoSandbox`, where a person was asked
         `CommandRejected`, `CommandUnanswered` and `CommandStopped`, and what keeps it from starting:
         `CommandNotStarted`, `InvalidCommand`, `FolderNotFound`, `FolderTooWide`."""
         folder = self._files.folder(actor)
         _check(command)
-        fence = self.ladder.best
+        backend = self.sandbox.best
         with self._stoppable(actor) as stop:
             # Who ended it before now did not find the command, and after that does.
             if self._has_ended(actor):
                 raise AgentEnded(agent=actor)
-            if fence is None:
-                fence = self._unfenced()
+            if backend is None:
+                backend = self._unsandboxed()
                 command = self._approvals.ask(actor, RUN, command, folder, stop)
                 _check(command)
                 if self._files.folder(actor) != folder:
                     # It was approved of for another one.
                     raise WorkspaceNotBound(agent=actor)
-            return self._run(actor, command, folder, fence, limits, stop.event)
+            return self._run(actor, command, folder, backend, limits, stop.event)
 
-    def _unfenced(self) -> Fence:
+    def _unsandboxed(self) -> SandboxBackend:
         if self._store.registry.current().unfenced_commands != "ask":
             raise NoSandbox
-        return Unfenced(Groups.found())
+        return UnsandboxedBackend(CgroupFactory.detect())
 
     def close(self) -> None:
         """End what runs, and wait until each of them has its last row."""
@@ -178,7 +178,7 @@ class Commands:
             raise CommandInterrupted
         if "exitCode" not in told:
             raise CommandNotStarted(reason=told.get("message", ""))
-        finished = Finished(
+        finished = CommandResult(
             stdout=told["stdout"],
             stderr=told["stderr"],
             exit_code=told["exitCode"],
@@ -216,7 +216,15 @@ class Commands:
                 self._stops[actor].remove(stop)
                 self._ended.notify_all()
 
-    def _run(self, actor: str, command: str, folder: str, fence: Fence, limits: Limits, stop: Event) -> Ran:
+    def _run(
+        self,
+        actor: str,
+        command: str,
+        folder: str,
+        backend: SandboxBackend,
+        limits: ResourceLimits,
+        stop: Event,
+    ) -> Ran:
         task = self._files.task_of(actor)
         self._end_interrupted(task, folder)
         path = f"{task}/{uuid.uuid4().hex[:12]}"
@@ -232,14 +240,14 @@ class Commands:
         hosts = self._store.registry.current().allowed_hosts
         reached: dict[str, Json] = {}
         # Nothing can be mounted over a link.
-        holds_git = fence.holds_git and not os.path.islink(os.path.join(folder, READ_ONLY))
+        protects_git = backend.protects_git and not os.path.islink(os.path.join(folder, READ_ONLY))
         until = time.monotonic() + limits.seconds
         try:
-            with self._running(path) as beside, self._network(hosts, fence, reached) as network:
+            with self._running(path) as beside, self._network(hosts, backend, reached) as network:
                 finished = run(
                     command,
                     folder,
-                    fence=fence,
+                    backend=backend,
                     limits=limits,
                     network=network,
                     on_output=printing.take,
@@ -260,9 +268,9 @@ class Commands:
         left, count = CommandChanges(), 0
         try:
             quarantined: list[str] = []
-            if fence.name != Unfenced.name:
-                # Of what runs without a fence a person has approved.
-                quarantined = self._move_repositories(folder, known, author, holds_git=holds_git)
+            if backend.name != UnsandboxedBackend.name:
+                # Of what runs without a backend a person has approved.
+                quarantined = self._move_repositories(folder, known, author, protects_git=protects_git)
             until = max(until, time.monotonic() + _LEAST_SECONDS)
             recorded = self._files.take_in_of(task, author, until=until)
             left, count = self._left(recorded, quarantined), len(recorded.changed)
@@ -288,7 +296,7 @@ class Commands:
         }
         return Ran(finished, self._end(actor, path, message, told, detail), left)
 
-    def _within_quota(self, recorded: RecordedChanges, limits: Limits) -> Limits:
+    def _within_quota(self, recorded: RecordedChanges, limits: ResourceLimits) -> ResourceLimits:
         """What a command may use in a folder that is as it was just recorded: in one that holds more than it
         may, it can remove files and write only short ones. Raises `TaskQuotaExceeded` where it holds twice as
         much."""
@@ -298,17 +306,17 @@ class Commands:
         return limits._replace(file_bytes=_SHORT_FILE) if quota.is_exceeded_by(usage) else limits
 
     def _move_repositories(
-        self, folder: str, known: Container[str], author: ChangeAuthor, *, holds_git: bool
+        self, folder: str, known: Container[str], author: ChangeAuthor, *, protects_git: bool
     ) -> list[str]:
         """Move the git repositories out of a command's folder that were not there when it began; returns the
-        paths of the first hundred. One row tells of them. ``holds_git``: one at the top cannot be its own."""
+        paths of the first hundred. One row lists them. ``protects_git``: one at the top cannot be its own."""
         path = str((author.detail or {})["command"])
         to = os.path.join(self._quarantine, path.replace("/", "-"))
-        with opened_folder(folder) as opened:
+        with open_folder(folder) as opened:
             if opened is None:
                 return []
             new = [each for each in find_repositories(opened) if each.identity not in known]
-            if holds_git:
+            if protects_git:
                 new = [each for each in new if each.parts != (READ_ONLY,) or each.is_link]
             moved = quarantine(opened, new, to) if new else []
         if not moved:
@@ -370,25 +378,29 @@ class Commands:
             if is_last and "repositories" in begun.detail:
                 about = ChangeAuthor(begun.actor, RUN, begun.message, {"command": begun.path})
                 known = cast("Sequence[str]", begun.detail["repositories"])
-                fence = self.ladder.best
-                self._move_repositories(folder, known, about, holds_git=fence is not None and fence.holds_git)
+                backend = self.sandbox.best
+                self._move_repositories(
+                    folder, known, about, protects_git=backend is not None and backend.protects_git
+                )
 
     @contextlib.contextmanager
-    def _network(self, hosts: Sequence[str], fence: Fence, reached: dict[str, Json]) -> Iterator[Network]:
+    def _network(
+        self, hosts: Sequence[str], backend: SandboxBackend, reached: dict[str, Json]
+    ) -> Iterator[NetworkAccess]:
         """A way to these hosts, while a command runs; ``reached`` is told which were spoken to, which were
         asked for in vain, or why there is no such way."""
         if not hosts:
             yield False
             return
         said = catalogue(self._store.registry.current().language)
-        if not fence.reaches_hosts:
+        if not backend.supports_proxy:
             reached["no_network"] = said("proxy.unavailable")
             yield False
             return
         from watchroom.sandbox.proxy import Proxy
 
         with Proxy(hosts, said) as proxy:
-            yield Proxied(proxy.path)
+            yield ProxySocket(proxy.path)
         if proxy.reached:
             reached["reached_hosts"] = sorted(proxy.reached)
         if proxy.refused:
@@ -411,6 +423,6 @@ class Commands:
 
 def _check(command: str) -> None:
     validation.encode_text(command)
-    keyword = blocked_by(command)
+    keyword = find_blocked_keyword(command)
     if keyword is not None:
         raise CommandBlocked(keyword=keyword)

@@ -15,8 +15,8 @@ from watchroom.disk import Found
 from watchroom.errors import Conflict, NotFound
 from watchroom.model import UNCHECKED, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskQuotaExceeded, WorkspaceNotBound
-from watchroom.sandbox.files import DiskUsage, Info, TaskFolder, task_path
 from watchroom.sandbox.system_folders import is_system_folder
+from watchroom.sandbox.task_folder import DiskUsage, Info, TaskFolder, task_path
 from watchroom.zones.store import Store
 from watchroom.zones.task_recording import OUTSIDERS, ZONE, ChangeAuthor, RecordedChanges, TaskRecorder
 from watchroom.zones.tasks import Tasks

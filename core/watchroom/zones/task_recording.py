@@ -15,7 +15,7 @@ from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import OUTSIDE, Appended, Draft, Json, Note, Row, Write, timestamp
 from watchroom.sandbox.errors import FolderDenied, LeftOut
-from watchroom.sandbox.files import DiskUsage, FolderScan, TaskFolder
+from watchroom.sandbox.task_folder import DiskUsage, FolderScan, TaskFolder
 from watchroom.zones.outside import EDIT_TOOL
 from watchroom.zones.store import Store
 

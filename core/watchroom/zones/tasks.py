@@ -15,7 +15,7 @@ from watchroom.errors import JournalDamaged
 from watchroom.locks import ProcessLock, is_alive, this_process
 from watchroom.model import END_TASK, Json, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
-from watchroom.sandbox.kept import is_git_folder
+from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import TaskTaken

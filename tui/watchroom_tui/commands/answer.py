@@ -6,8 +6,8 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from watchroom.clients.ancestry import agent_above
 from watchroom.clients.errors import AgentCannotAnswer
+from watchroom.clients.parent_agent import agent_above
 from watchroom.model import ANSWER, Json
 from watchroom.projections import Asked
 from watchroom.requests import Request

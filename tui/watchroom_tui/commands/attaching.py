@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import tomli_w
-from watchroom.clients.configuring import (
+from watchroom.clients.configuration import (
     CLIENTS,
     SERVERS,
     Configuration,

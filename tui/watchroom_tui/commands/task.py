@@ -23,7 +23,7 @@ from watchroom_tui.terminal import require_terminal
 
 if TYPE_CHECKING:
     from watchroom.society import Background, Society
-    from watchroom.society.background import Models
+    from watchroom.society.background_thread import Models
     from watchroom.workspace import Workspace
     from watchroom.zones import Task
 

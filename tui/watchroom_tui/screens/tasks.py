@@ -17,8 +17,8 @@ from watchroom_tui.command_pane import CommandPane
 from watchroom_tui.ending import cancel_task, end_agent
 from watchroom_tui.previewing import show_version
 from watchroom_tui.screens.detail import RowScreen
-from watchroom_tui.screens.fences import FencesScreen, fence_text
 from watchroom_tui.screens.room import Room
+from watchroom_tui.screens.sandbox import SandboxScreen, sandbox_text
 from watchroom_tui.screens.task_detail import TaskScreen
 from watchroom_tui.steering import Steering
 from watchroom_tui.task_tree import member_items, task_items
@@ -30,7 +30,7 @@ from watchroom_tui.widgets.text_view import TextView
 
 if TYPE_CHECKING:
     from watchroom import Workspace
-    from watchroom.sandbox.ladder import Ladder
+    from watchroom.sandbox.probe import SandboxProbe
 
 NEEDS_OF_AN_AGENT: Final[tuple[NeedKind, ...]] = ("message", "failed", "denied", "stalled")
 
@@ -100,7 +100,7 @@ class TasksRoom(Room):
         # Commands run, and agents fall silent, without a row.
         self.set_interval(1.0, self._follow_the_clock)
         if self.watchroom.feed.is_live:
-            self.look_for_fences()
+            self.probe_sandbox()
 
     def _follow_the_clock(self) -> None:
         if self.watchroom.screen is self and self.watchroom.feed.is_live:
@@ -246,7 +246,7 @@ class TasksRoom(Room):
         return self.need_of_agent(NEEDS_OF_AN_AGENT, member)
 
     def offers(self, action: str) -> bool:
-        if action == "fences":
+        if action == "sandbox":
             return self.watchroom.feed.is_live
         if action == "task_detail":
             return self.chosen_task is not None
@@ -309,26 +309,26 @@ class TasksRoom(Room):
             left_alone = not await asyncio.to_thread(workspace.tasks.is_worked_on, task.id)
         self.members.say_left_alone(left_alone)
 
-    @work(exclusive=True, group="fences")
-    async def look_for_fences(self) -> None:
-        """Say what commands are fenced in with, once that is known."""
-        ladder = await self._ladder()
-        if ladder is not None:
-            self.commands.say_fence(fence_text(ladder, self.watchroom.words))
+    @work(exclusive=True, group="sandbox")
+    async def probe_sandbox(self) -> None:
+        """Show the best sandbox in the pane's title, once it is known."""
+        probe = await self._sandbox()
+        if probe is not None:
+            self.commands.show_sandbox(sandbox_text(probe, self.watchroom.words))
 
-    @work(exclusive=True, group="fences")
-    async def action_fences(self) -> None:
-        ladder = await self._ladder()
-        if ladder is None:
-            self.watchroom.tell(self.watchroom.words("fences.not_now"), "warning")
+    @work(exclusive=True, group="sandbox")
+    async def action_sandbox(self) -> None:
+        probe = await self._sandbox()
+        if probe is None:
+            self.watchroom.tell(self.watchroom.words("sandbox.not_now"), "warning")
         else:
-            self.app.push_screen(FencesScreen(ladder))
+            self.app.push_screen(SandboxScreen(probe))
 
-    async def _ladder(self) -> Ladder | None:
-        """What commands can be fenced in with here; None where none can be run. Trying it takes a moment."""
+    async def _sandbox(self) -> SandboxProbe | None:
+        """The sandboxes of this machine; None where no command can be run. Testing them takes a moment."""
         workspace = await self.watchroom.opened_workspace()
-        return await asyncio.to_thread(_ladder_of, workspace) if workspace is not None else None
+        return await asyncio.to_thread(_probe_of, workspace) if workspace is not None else None
 
 
-def _ladder_of(workspace: Workspace) -> Ladder:
-    return workspace.commands.ladder
+def _probe_of(workspace: Workspace) -> SandboxProbe:
+    return workspace.commands.sandbox

@@ -274,15 +274,15 @@ class CommandList(_NamingList[CommandView]):
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
-        self._fence = ""
+        self._sandbox = ""
 
-    def say_fence(self, text: str) -> None:
-        """Say in the title what commands are fenced in with."""
-        self._fence = text
+    def show_sandbox(self, text: str) -> None:
+        """Show in the title which sandbox commands run in."""
+        self._sandbox = text
         self._retitle()
 
     def title_text(self, title: str) -> str:
-        return f"{title} · {self._fence}" if self._fence else title
+        return f"{title} · {self._sandbox}" if self._sandbox else title
 
     @property
     def tab_text(self) -> str:

@@ -17,7 +17,7 @@ from watchroom.errors import NotFound, NotText
 from watchroom.files import NotAFile
 from watchroom.model import MAX_TEXT_BYTES
 from watchroom.sandbox.errors import FolderDenied, PathTraversalBlocked
-from watchroom.sandbox.kept import is_git_name
+from watchroom.sandbox.repositories import is_git_name
 
 OWN: Final = ".watchroom"
 """The folder in a task's folder where half-written files live; it is no part of the workspace."""

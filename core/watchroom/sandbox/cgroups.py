@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.limits import ResourceLimits
 
 _PREFIX: Final = "watchroom-"
 _GOING: Final = 2.0
@@ -29,14 +29,14 @@ class Place(NamedTuple):
     kind: Literal["pids", "memory", "unified"]
 
 
-class Group:
+class Cgroup:
     """The group of one command: a folder in each hierarchy."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = list(paths)
 
     @classmethod
-    def made(cls, places: tuple[Place, ...], limits: Limits) -> Group:
+    def create(cls, places: tuple[Place, ...], limits: ResourceLimits) -> Cgroup:
         """A new one, that holds its processes to ``limits``."""
         group = cls(())
         name = f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
@@ -83,27 +83,27 @@ class Group:
                 self._paths.pop()
 
 
-class Groups(NamedTuple):
+class CgroupFactory(NamedTuple):
     """Where groups can be made; nowhere, if ``places`` is empty."""
 
     places: tuple[Place, ...] = ()
 
     @classmethod
-    def found(cls) -> Groups:
+    def detect(cls) -> CgroupFactory:
         """What this process may use: of v1 the controllers for processes and memory, else v2 with both."""
         if not os.path.exists("/proc/self/cgroup"):
             return cls()
         for places in _candidates():
             try:
                 _sweep(places)
-                Group.made(places, Limits()).close()
+                Cgroup.create(places, ResourceLimits()).close()
             except OSError:
                 continue
             return cls(places)
         return cls()
 
-    def open(self, limits: Limits) -> Group | None:
-        return Group.made(self.places, limits) if self.places else None
+    def create(self, limits: ResourceLimits) -> Cgroup | None:
+        return Cgroup.create(self.places, limits) if self.places else None
 
 
 def _candidates() -> Iterator[tuple[Place, ...]]:
@@ -149,7 +149,7 @@ def _mounts() -> dict[str, _Mount]:
     return mounts
 
 
-def _bound(path: str, kind: str, limits: Limits) -> None:
+def _bound(path: str, kind: str, limits: ResourceLimits) -> None:
     if kind in ("pids", "unified"):
         _write(path, "pids.max", str(limits.processes))
     if kind == "unified":
@@ -169,7 +169,7 @@ def _sweep(places: tuple[Place, ...]) -> None:
             owner = name.removeprefix(_PREFIX).split("-")[0]
             if name.startswith(_PREFIX) and owner.isdecimal() and not os.path.exists(f"/proc/{owner}"):
                 with contextlib.suppress(FileNotFoundError):
-                    Group([os.path.join(place.path, name)]).close()
+                    Cgroup([os.path.join(place.path, name)]).close()
 
 
 def _members(path: str) -> list[int]:

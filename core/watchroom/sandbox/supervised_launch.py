@@ -1,4 +1,4 @@
-"""How a command is started beneath a supervisor: what the fence of Landlock and no fence at all share."""
+"""How a command is started beneath a supervisor: what the backend of Landlock and no backend at all share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from watchroom.disk import Parts
 from watchroom.sandbox import supervisor
-from watchroom.sandbox.fences import Ends, Launch, environment
+from watchroom.sandbox.backend import Launch, LaunchDescriptors, environment
 from watchroom.sandbox.supervisor import Call, Job
 
 _WHY: Final = b'"why": "'
@@ -38,10 +38,10 @@ def is_possible() -> bool:
     return sys.platform == "linux" and os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
-def temporary_folder(ends: Ends) -> str:
+def temporary_folder(descriptors: LaunchDescriptors) -> str:
     """A folder for what a command needs only while it runs; it goes with it."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="watchroom-"))
-    ends.afterwards(lambda: supervisor.remove_tree(folder))
+    descriptors.add_cleanup(lambda: supervisor.remove_tree(folder))
     return folder
 
 
@@ -51,13 +51,13 @@ def launch(
     temporary: str,
     behind: Behind,
     numbers: tuple[int, int],
-    ends: Ends,
+    descriptors: LaunchDescriptors,
 ) -> Launch:
     """Start ``command`` in ``folder``, its path and a descriptor; ``numbers`` are those of seccomp and
     capset."""
     path, fd = folder
-    told, telling = ends.to_us()
-    gate, waiting = ends.to_them()
+    told, telling = descriptors.output_pipe()
+    gate, waiting = descriptors.input_pipe()
     job = Job(
         argv=("/bin/sh", "-c", command),
         environment=environment(path, temporary),
@@ -72,14 +72,14 @@ def launch(
         rules=behind.rules,
         folder=fd,
     )
-    given = ends.theirs(os.memfd_create("watchroom"))
+    given = descriptors.add_inherited(os.memfd_create("watchroom"))
     os.write(given, marshal.dumps(vars(job)))
     os.lseek(given, 0, os.SEEK_SET)
     argv = (sys.executable, "-I", "-S", "-c", _LOADING, os.path.dirname(supervisor.__file__), str(given))
     return Launch(argv, told, gate, supervised=True)
 
 
-def why_not_started(told: bytes, exit_code: int, stderr: str) -> str | None:
+def start_failure(told: bytes, exit_code: int, stderr: str) -> str | None:
     """What the supervisor says of a command that never ran, None if it did."""
     if _WHY in told:
         return told.partition(_WHY)[2].partition(b'"')[0].decode(errors="replace")

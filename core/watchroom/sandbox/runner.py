@@ -1,4 +1,4 @@
-"""Runs one command behind a fence, to its end or to the end of its time, with all that it starts."""
+"""Runs one command behind a backend, to its end or to the end of its time, with all that it starts."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from contextlib import ExitStack
 from typing import Final, NamedTuple
 
 from watchroom.sandbox import resources
+from watchroom.sandbox.backend import Launch, LaunchDescriptors, NetworkAccess, SandboxBackend
+from watchroom.sandbox.cgroups import Cgroup
 from watchroom.sandbox.errors import CommandNotStarted, InvalidCommand
-from watchroom.sandbox.fences import Ends, Fence, Launch, Network
-from watchroom.sandbox.groups import Group
-from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.limits import ResourceLimits
 from watchroom.sandbox.output import Line, OnOutput, Output, Source, drained
 from watchroom.sandbox.watching import beyond
 
-_FIRST: Final = re.compile(rb'"child-pid": *(\d+)\D')
+_CHILD_PID: Final = re.compile(rb'"child-pid": *(\d+)\D')
 _STARTING: Final = 10.0
-"""Seconds in which a fence must be up."""
+"""Seconds in which a backend must be up."""
 _GOING: Final = 5.0
 """Seconds in which what was killed must be gone: it is the kernel that ends it."""
 _KILLED: Final = 137
@@ -35,7 +35,7 @@ _LOOKING: Final = 0.05
 """Seconds between two looks at ``stop``, and at what a command uses that no group holds."""
 
 
-class Finished(NamedTuple):
+class CommandResult(NamedTuple):
     """What a command did. ``exit_code`` is 128 and the signal's number where a signal ended it, as in a
     shell; ``stopped`` says that it was ended because somebody wanted it so, ``cut`` that it printed more than
     was kept."""
@@ -53,13 +53,13 @@ def run(
     command: str,
     folder: str,
     *,
-    fence: Fence,
-    limits: Limits = Limits(),  # noqa: B008  # immutable
-    network: Network = False,
+    backend: SandboxBackend,
+    limits: ResourceLimits = ResourceLimits(),  # noqa: B008  # immutable
+    network: NetworkAccess = False,
     on_output: OnOutput | None = None,
     stop: threading.Event | None = None,
-) -> Finished:
-    """Run ``command`` as a shell would, in ``folder``, behind ``fence``.
+) -> CommandResult:
+    """Run ``command`` as a shell would, in ``folder``, behind ``backend``.
 
     It returns when the command is over, when its time is, or when ``stop`` is set: in each case nothing that
     the command started is left. ``on_output`` is given what is printed as it comes, up to the cap.
@@ -68,13 +68,13 @@ def run(
     if "\0" in command or not _is_encodable(command):
         raise InvalidCommand
     with ExitStack() as closing:
-        ends = Ends()
-        closing.callback(ends.close)
+        descriptors = LaunchDescriptors()
+        closing.callback(descriptors.close)
         try:
-            out, printing = ends.to_us()
-            err, complaining = ends.to_us()
-            line, listening = ends.both_ways()
-            launch = fence.launch(command, folder, limits, network, ends)
+            out, printing = descriptors.output_pipe()
+            err, complaining = descriptors.output_pipe()
+            line, listening = descriptors.socket_pair()
+            launch = backend.launch(command, folder, limits, network, descriptors)
             process = subprocess.Popen(
                 launch.argv,
                 stdin=listening,
@@ -82,43 +82,43 @@ def run(
                 stderr=complaining,
                 env={},
                 cwd="/",
-                pass_fds=tuple(set(ends.inherited()) - {listening, printing, complaining}),
+                pass_fds=tuple(set(descriptors.inherited()) - {listening, printing, complaining}),
                 start_new_session=True,
             )
             running = _Running(process, closing)
         except OSError as error:
             raise CommandNotStarted(reason=error.strerror or str(error)) from error
-        ends.started()
+        descriptors.close_inherited()
         outputs = [
             Output("stdout", out, limits.output_bytes, on_output),
             Output("stderr", err, limits.output_bytes, on_output),
         ]
-        told = running.begin(fence, launch, limits)
+        told = running.begin(backend, launch, limits)
         running.watch([*outputs, Line(line)], begin + limits.seconds, limits, stop)
         exit_code = running.exit_code()
         stdout, stderr = (each.finish() for each in outputs)
         told += drained(launch.told) if launch.told >= 0 else b""
-        reason = fence.why_not_started(told, exit_code, stderr)
+        reason = backend.start_failure(told, exit_code, stderr)
         if running.ended:
-            # A fence that is ended while it starts complains of that, in its own words and with its own code.
+            # A backend that is ended while it starts complains of that with its own exit code.
             exit_code, stderr = _KILLED, stderr if reason is None else ""
         elif reason is not None:
             raise CommandNotStarted(reason=reason)
     cut = any(each.cut for each in outputs)
     seconds = time.monotonic() - begin
-    return Finished(stdout, stderr, exit_code, running.timed_out, running.stopped, seconds, cut)
+    return CommandResult(stdout, stderr, exit_code, running.timed_out, running.stopped, seconds, cut)
 
 
 class _Running:
-    """The processes of one command: the fence's own, which is our child, and all in it, of which we know the
-    first. When ``closing`` closes they are gone, whatever happened."""
+    """The processes of one command: the backend's own, which is our child, and all in it, of which we know
+    the first. When ``closing`` closes they are gone, whatever happened."""
 
     def __init__(self, process: subprocess.Popen[bytes], closing: ExitStack) -> None:
         self._process = process
         self._process_fd: int | None = None
         self._first: int | None = None
         self._first_fd: int | None = None
-        self._group: Group | None = None
+        self._group: Cgroup | None = None
         self._gate: int | None = None
         self._leads = False
         self._looked = 0.0
@@ -126,36 +126,36 @@ class _Running:
         closing.callback(self._leave)
         self._process_fd = _watched(process.pid)
 
-    def begin(self, fence: Fence, launch: Launch, limits: Limits) -> bytes:
-        """Bound the first process, then let it begin. Returns what the fence said up to then; nothing begins
-        where it named no process, for which it has its reasons."""
+    def begin(self, backend: SandboxBackend, launch: Launch, limits: ResourceLimits) -> bytes:
+        """Bound the first process, then let it begin. Returns what the backend said up to then; nothing
+        begins where it named no process, for which it has its reasons."""
         if launch.told < 0:
             self._leads = True
             return b""
         heard = _heard(launch.told)
-        found = _FIRST.search(heard)
+        found = _CHILD_PID.search(heard)
         if found is None:
             return heard
         first = int(found[1])
         try:
             self._first_fd = os.pidfd_open(first)
             self._first = first
-            self._group = fence.groups.open(limits)
+            self._group = backend.groups.create(limits)
             if self._group:
                 self._group.add(first)
-            apart = fence.counts_apart
-            resources.bound(first, limits, together=self._group is not None, counts_apart=apart)
+            apart = backend.counts_own_processes
+            resources.bound(first, limits, together=self._group is not None, counts_own_processes=apart)
             os.write(launch.gate, b"\n")
             self._gate = launch.gate if launch.supervised else None
         except (ProcessLookupError, BrokenPipeError):
-            # It is over already; the fence will say why.
+            # It is over already; the backend will say why.
             return heard
         except OSError as error:
             raise CommandNotStarted(reason=error.strerror or str(error)) from error
         return heard
 
     def watch(
-        self, sources: Sequence[Source], until: float, limits: Limits, stop: threading.Event | None
+        self, sources: Sequence[Source], until: float, limits: ResourceLimits, stop: threading.Event | None
     ) -> None:
         """Read what comes from ``sources`` until all is over, and end it where that comes too late."""
         last: float | None = None
@@ -186,7 +186,7 @@ class _Running:
         code = self._process.returncode
         return 128 - code if code < 0 else code
 
-    def _is_beyond(self, limits: Limits) -> bool:
+    def _is_beyond(self, limits: ResourceLimits) -> bool:
         """Whether it uses more than it may, where no group holds it; not looked at more often than useful."""
         now = time.monotonic()
         if self._group or self._first is None or now < self._looked + _LOOKING:
@@ -195,7 +195,7 @@ class _Running:
         return beyond(self._first, limits)
 
     def _end(self) -> None:
-        """Kill all of it. The fence's own process sees its first one go, and goes too."""
+        """Kill all of it. The backend's own process sees its first one go, and goes too."""
         self.ended = True
         if self._group:
             self._group.kill()
@@ -242,15 +242,15 @@ class _Running:
 
 
 def _watched(pid: int) -> int | None:
-    """What becomes readable when that process ends, where the system has such a thing."""
+    """What becomes readable when that process descriptors, where the system has such a thing."""
     return os.pidfd_open(pid) if sys.platform == "linux" else None
 
 
 def _heard(told: int) -> bytes:
-    """What a fence says until it has named its first process, or has no more to say."""
+    """What a backend says until it has named its first process, or has no more to say."""
     heard = b""
     until = time.monotonic() + _STARTING
-    while not _FIRST.search(heard) and _is_readable(told, until - time.monotonic()):
+    while not _CHILD_PID.search(heard) and _is_readable(told, until - time.monotonic()):
         piece = os.read(told, 4096)
         if not piece:
             break

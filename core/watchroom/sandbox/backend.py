@@ -1,4 +1,4 @@
-"""What every fence has in common: what it is asked, and what any of them shows of the machine."""
+"""What every backend has in common: what it is asked, and what any of them shows of the machine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import FolderNotFound, FolderTooWide
-from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.limits import Limits
+from watchroom.sandbox.limits import ResourceLimits
 
 SYSTEM: Final = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
 """Where programs and their libraries are."""
@@ -36,7 +36,7 @@ TEMPORARY: Final = "/tmp"  # noqa: S108  # a private one
 _NEVER_WITHIN: Final = ("/proc", "/sys")
 
 
-class Ends:
+class LaunchDescriptors:
     """The file descriptors of one start: those that the command's side takes over, and those that stay
     ours."""
 
@@ -45,43 +45,43 @@ class Ends:
         self._ours: list[int] = []
         self._afterwards: list[Callable[[], None]] = []
 
-    def afterwards(self, then: Callable[[], None]) -> None:
+    def add_cleanup(self, then: Callable[[], None]) -> None:
         """Have something done when the command is over."""
         self._afterwards.append(then)
 
-    def theirs(self, fd: int) -> int:
+    def add_inherited(self, fd: int) -> int:
         self._theirs.append(fd)
         return fd
 
-    def ours(self, fd: int) -> int:
+    def add_own(self, fd: int) -> int:
         self._ours.append(fd)
         return fd
 
-    def to_us(self) -> tuple[int, int]:
+    def output_pipe(self) -> tuple[int, int]:
         """A pipe through which we read: our end, and theirs."""
         read, write = os.pipe()
-        return self.ours(read), self.theirs(write)
+        return self.add_own(read), self.add_inherited(write)
 
-    def to_them(self) -> tuple[int, int]:
+    def input_pipe(self) -> tuple[int, int]:
         """A pipe through which they read: our end, and theirs."""
         read, write = os.pipe()
-        return self.ours(write), self.theirs(read)
+        return self.add_own(write), self.add_inherited(read)
 
-    def both_ways(self) -> tuple[int, int]:
+    def socket_pair(self) -> tuple[int, int]:
         """A line on which both sides speak: our end, and theirs."""
         ours, theirs = socket.socketpair()
-        return self.ours(ours.detach()), self.theirs(theirs.detach())
+        return self.add_own(ours.detach()), self.add_inherited(theirs.detach())
 
     def inherited(self) -> tuple[int, ...]:
         return tuple(self._theirs)
 
-    def started(self) -> None:
-        """Their ends are theirs alone from now on."""
+    def close_inherited(self) -> None:
+        """Their descriptors are theirs alone from now on."""
         while self._theirs:
             os.close(self._theirs.pop())
 
     def close(self) -> None:
-        self.started()
+        self.close_inherited()
         while self._ours:
             os.close(self._ours.pop())
         while self._afterwards:
@@ -89,7 +89,7 @@ class Ends:
 
 
 class Launch(NamedTuple):
-    """How to start a command behind a fence.
+    """How to start a command behind a backend.
 
     Through ``told`` it says ``"child-pid": N``, the process in which all others begin; that one waits until a
     byte comes through ``gate``. Without them (-1), the process that is started is the first, sees to its own
@@ -103,49 +103,56 @@ class Launch(NamedTuple):
     supervised: bool = False
 
 
-class Proxied(NamedTuple):
+class ProxySocket(NamedTuple):
     """A way to a few hosts: the socket of a proxy that lets nobody further."""
 
     path: str
 
 
-Network: TypeAlias = bool | Proxied
+NetworkAccess: TypeAlias = bool | ProxySocket
 """Whether a command has the machine's network, or none but through a proxy."""
 
 
-class Fence(Protocol):
+class SandboxBackend(Protocol):
     """Something that a command can be run behind."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def counts_apart(self) -> bool:
+    def counts_own_processes(self) -> bool:
         """Whether the kernel counts its processes apart from others of the same user."""
         ...
 
     @property
-    def holds_git(self) -> bool:
+    def protects_git(self) -> bool:
         """Whether it keeps a command from making a ``.git`` at the top of its folder."""
         ...
 
     @property
-    def groups(self) -> Groups: ...
+    def groups(self) -> CgroupFactory: ...
 
     @property
-    def reaches_hosts(self) -> bool:
+    def supports_proxy(self) -> bool:
         """Whether it can let a command speak to a proxy."""
         ...
 
-    def launch(self, command: str, folder: str, limits: Limits, network: Network, ends: Ends) -> Launch: ...
+    def launch(
+        self,
+        command: str,
+        folder: str,
+        limits: ResourceLimits,
+        network: NetworkAccess,
+        descriptors: LaunchDescriptors,
+    ) -> Launch: ...
 
-    def why_not_started(self, told: bytes, exit_code: int, stderr: str) -> str | None:
+    def start_failure(self, told: bytes, exit_code: int, stderr: str) -> str | None:
         """Why the command never ran, None if it did."""
         ...
 
 
 def shell(command: str, *before: str) -> tuple[str, ...]:
-    """Runs ``command``, once the line on its standard input says so. A fence that is just being put up may
+    """Runs ``command``, once the line on its standard input says so. A backend that is just being put up may
     outlive the one who does it; the command then hears that nobody is there, and does not begin. ``before``
     is a program that becomes the one that it is given."""
     return "/bin/sh", "-c", _WHEN_ASKED, "sh", *before, "/bin/sh", "-c", command
@@ -170,7 +177,7 @@ def environment(folder: str, temporary: str = TEMPORARY) -> dict[str, str]:
     }
 
 
-def shown_python() -> str | None:
+def visible_python() -> str | None:
     """A Python that commands can see, whatever they use themselves."""
     path = os.path.join(os.path.realpath(sys.base_prefix), "bin", "python3")
     return path if is_within(path, *SYSTEM, python_prefix() or SYSTEM[0]) and os.path.exists(path) else None
@@ -185,7 +192,7 @@ def python_prefix() -> str | None:
     return prefix
 
 
-def checked_folder(folder: str) -> str:
+def resolve_command_folder(folder: str) -> str:
     """``folder`` without symlinks, if it is one that a command may be let into."""
     path = os.path.realpath(folder)
     if not os.path.isdir(path):

@@ -1,4 +1,4 @@
-"""Where there is no fence: nothing runs, unless the workspace has people asked for each command."""
+"""Where there is no backend: nothing runs, unless the workspace has people asked for each command."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import pytest
 from calls import ok, refused
-from sandbox.machine import marked_processes, token
+from sandbox.processes import marked_processes, token
 from tasking import Team
 from watchroom import Agent, Row, Workspace
 from watchroom.errors import ConfigInvalid
 from watchroom.model import ASK
 from watchroom.registry import parse, render
+from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import NoSandbox
-from watchroom.sandbox.groups import Groups
-from watchroom.sandbox.ladder import Ladder
-from watchroom.sandbox.unfenced import Unfenced
+from watchroom.sandbox.probe import SandboxProbe
+from watchroom.sandbox.unsandboxed import UnsandboxedBackend
 
 
 class Asking(NamedTuple):
@@ -33,7 +33,7 @@ class Asking(NamedTuple):
 
 @pytest.fixture
 def team(tmp_path: Path) -> Iterator[Team]:
-    with Workspace.open(tmp_path / "team", ladder=Ladder((), False)) as workspace:
+    with Workspace.open(tmp_path / "team", sandbox=SandboxProbe((), False)) as workspace:
         folders = [tmp_path / "one", tmp_path / "other"]
         for agent, folder in zip(("alice", "bob"), folders, strict=True):
             task = workspace.tasks.submit("human:dana", "Build something.", folder)
@@ -44,9 +44,9 @@ def team(tmp_path: Path) -> Iterator[Team]:
 @pytest.fixture
 def asking(team: Team) -> Iterator[Asking]:
     try:
-        Unfenced(Groups())
+        UnsandboxedBackend(CgroupFactory())
     except NoSandbox:
-        pytest.skip("commands are ended here only with a fence")
+        pytest.skip("commands are ended here only with a backend")
     opt_in(team.workspace)
     rows: SimpleQueue[Row] = SimpleQueue()
     seen = team.workspace.journal.last_seq()

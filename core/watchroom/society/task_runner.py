@@ -22,7 +22,7 @@ from watchroom.runtime import (
     UserMessage,
 )
 from watchroom.runtime.threads import call_on
-from watchroom.society.prompting import system_prompt
+from watchroom.society.prompt import system_prompt
 from watchroom.society.workplace import Workplace
 from watchroom.texts import Language, catalogue
 from watchroom.toolbox.agent_tools import agent_tools

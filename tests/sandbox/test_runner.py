@@ -1,4 +1,4 @@
-"""A command's result: what it prints, how it ends, and that nothing of it stays (spec 2, properties 6 and 7)."""
+"""A command's result: what it prints, how it descriptors, and that nothing of it stays (spec 2, properties 6 and 7)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox.conftest import Run
-from sandbox.machine import Held, groups_left, marked_processes, token
+from sandbox.processes import Held, groups_left, marked_processes, token
+from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.errors import CommandNotStarted, FolderNotFound, FolderTooWide, InvalidCommand
-from watchroom.sandbox.fences import Fence
-from watchroom.sandbox.limits import Limits
-from watchroom.sandbox.running import run
+from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.runner import run
 
 PRINTABLE = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=50)
 
@@ -28,17 +28,17 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def examples(fence: Fence) -> settings:
-    """Enough of them for the fence that is used where it works; the others start much more slowly."""
-    return settings(max_examples=200 if fence.name == "bubblewrap" else 40, deadline=None)
+def examples(backend: SandboxBackend) -> settings:
+    """Enough of them for the backend that is used where it works; the others start much more slowly."""
+    return settings(max_examples=200 if backend.name == "bubblewrap" else 40, deadline=None)
 
 
-def test_a_result_is_whole(fence: Fence, shared: str, examples: settings) -> None:
+def test_a_result_is_whole(backend: SandboxBackend, shared: str, examples: settings) -> None:
     @examples
     @given(stdout=PRINTABLE, stderr=PRINTABLE, exit_code=st.integers(0, 125))
     def holds(stdout: str, stderr: str, exit_code: int) -> None:
         command = f"printf %s {shlex.quote(stdout)}; printf %s {shlex.quote(stderr)} >&2; exit {exit_code}"
-        finished = run(command, shared, fence=fence)
+        finished = run(command, shared, backend=backend)
         assert (finished.stdout, finished.stderr, finished.exit_code) == (stdout, stderr, exit_code)
         assert not finished.timed_out
         assert not finished.cut
@@ -46,13 +46,17 @@ def test_a_result_is_whole(fence: Fence, shared: str, examples: settings) -> Non
     holds()
 
 
-def test_what_takes_longer_than_it_may_is_ended(fence: Fence, shared: str, examples: settings) -> None:
+def test_what_takes_longer_than_it_may_is_ended(
+    backend: SandboxBackend, shared: str, examples: settings
+) -> None:
     """At whatever moment of its start or its run."""
 
     @examples
     @given(seconds=st.floats(0, 0.04))
     def holds(seconds: float) -> None:
-        finished = run("echo begun; sleep 60; echo done", shared, fence=fence, limits=Limits(seconds=seconds))
+        finished = run(
+            "echo begun; sleep 60; echo done", shared, backend=backend, limits=ResourceLimits(seconds=seconds)
+        )
         assert finished.timed_out
         assert finished.stdout in ("", "begun\n")
         assert finished.exit_code == 137
@@ -61,7 +65,7 @@ def test_what_takes_longer_than_it_may_is_ended(fence: Fence, shared: str, examp
 
 
 def test_what_was_printed_before_the_timeout_is_kept(inside: Run) -> None:
-    finished = inside("echo begun; sleep 60", limits=Limits(seconds=0.5))
+    finished = inside("echo begun; sleep 60", limits=ResourceLimits(seconds=0.5))
     assert (finished.timed_out, finished.stdout) == (True, "begun\n")
 
 
@@ -139,7 +143,9 @@ def test_what_stays_in_the_background_ends_with_the_command(inside: Run) -> None
     assert marked_processes(marked) == []
 
 
-def test_several_run_at_once_and_leave_nothing_behind(fence: Fence, tmp_path: Path, hides: bool) -> None:
+def test_several_run_at_once_and_leave_nothing_behind(
+    backend: SandboxBackend, tmp_path: Path, hides: bool
+) -> None:
     folders = [tmp_path / str(n) for n in range(8)]
     for each in folders:
         each.mkdir()
@@ -147,7 +153,8 @@ def test_several_run_at_once_and_leave_nothing_behind(fence: Fence, tmp_path: Pa
     with ThreadPoolExecutor(4) as threads:
         finished = list(
             threads.map(
-                lambda each: run(f"echo {each.name} > name; cat name; ls ..", str(each), fence=fence), folders
+                lambda each: run(f"echo {each.name} > name; cat name; ls ..", str(each), backend=backend),
+                folders,
             )
         )
     assert [each.stdout for each in finished] == [f"{n}\n" * (2 if hides else 1) for n in range(8)]
@@ -173,14 +180,14 @@ def test_a_command_that_is_too_long_is_refused(inside: Run) -> None:
         inside("true " + "x" * 300_000)
 
 
-def test_a_folder_that_is_none_is_refused(fence: Fence, tmp_path: Path) -> None:
+def test_a_folder_that_is_none_is_refused(backend: SandboxBackend, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for each in ("none", "file"):
         with pytest.raises(FolderNotFound):
-            run("true", str(tmp_path / each), fence=fence)
+            run("true", str(tmp_path / each), backend=backend)
 
 
 @pytest.mark.parametrize("folder", ["/", "/usr", "/etc", "/proc", "/proc/self", "~", "~/.."])
-def test_a_folder_that_holds_too_much_is_refused(fence: Fence, folder: str) -> None:
+def test_a_folder_that_holds_too_much_is_refused(backend: SandboxBackend, folder: str) -> None:
     with pytest.raises(FolderTooWide):
-        run("true", os.path.expanduser(folder), fence=fence)
+        run("true", os.path.expanduser(folder), backend=backend)

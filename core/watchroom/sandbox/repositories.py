@@ -79,7 +79,7 @@ def is_git_folder(names: Container[str]) -> bool:
     return _HEAD in names and (_COMMON in names or ("objects" in names and "refs" in names))
 
 
-def protected(folder: int, path: str) -> list[Parts]:
+def protected_paths(folder: int, path: str) -> list[Parts]:
     """What commands may not change beneath ``folder``, a descriptor, which is at ``path``: its repositories,
     the files by which submodules and worktrees name theirs, and what those name, if it is beneath it, too."""
     found: dict[Parts, None] = {}
@@ -269,12 +269,12 @@ def _open_up(folder: int) -> None:
 
 def repositories_at(path: str) -> list[Repository]:
     """All repositories beneath the folder ``path``; none where it is gone."""
-    with opened_folder(path) as folder:
+    with open_folder(path) as folder:
         return find_repositories(folder) if folder is not None else []
 
 
 @contextlib.contextmanager
-def opened_folder(path: str) -> Iterator[int | None]:
+def open_folder(path: str) -> Iterator[int | None]:
     """A descriptor of the folder, None where it is gone."""
     try:
         folder = os.open(path, _STEP | os.O_DIRECTORY | os.O_NOFOLLOW)

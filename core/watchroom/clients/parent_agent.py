@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from watchroom.clients.configuring import AGENT_VARIABLE
+from watchroom.clients.configuration import AGENT_VARIABLE
 
 _SERVE: Final = "mcp"
 _AGENT: Final = "--agent"
