@@ -65,7 +65,7 @@ def _cold() -> list[Measure]:
 async def _load() -> list[Measure]:
     names = [f"a{number}" for number in range(CLIENTS)]
     with scratch() as root, Workspace.open(root, agents=names) as workspace:
-        tokens = [workspace.access.make("human:bench", name) for name in names]
+        tokens = [workspace.access.create("human:bench", name) for name in names]
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

@@ -249,7 +249,7 @@ async def _at_a_session(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
     longest = max(
         (view for view in app.model.agents if view.session is not None),
-        key=lambda view: (view.asked is not None, view.session.last.version if view.session else 0),
+        key=lambda view: (view.request is not None, view.session.last.version if view.session else 0),
     )
     await app.guide.to_agent(longest.agent.id)
     await pilot.press("enter", "up", "up", "enter")

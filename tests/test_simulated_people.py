@@ -11,7 +11,7 @@ import pytest
 from simulating import PATIENCE, Meddled, ToolCall, all_rows, open_team, run_for, run_until
 from watchroom import Json, Row, Workspace
 from watchroom.model import ASK, Zone
-from watchroom.requests import Request
+from watchroom.rules.requests import Request
 from watchroom.simulation import Simulation
 from watchroom.simulation.people import needs
 from watchroom.simulation.turns import MOST_OPEN, Turns

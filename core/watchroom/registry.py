@@ -22,9 +22,9 @@ from watchroom.texts import LANGUAGES, Language
 
 Layer: TypeAlias = Literal["top", "mid", "bottom"]
 LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
-Unfenced: TypeAlias = Literal["refuse", "ask"]
+UnsandboxedPolicy: TypeAlias = Literal["refuse", "ask"]
 """What becomes of a command on a machine without a sandbox: it is refused, or a person is asked."""
-UNFENCED: Final[tuple[Unfenced, ...]] = get_args(Unfenced)
+UNFENCED: Final[tuple[UnsandboxedPolicy, ...]] = get_args(UnsandboxedPolicy)
 MAX_TASK_FILES: Final = 100_000
 MAX_TASK_BYTES: Final = 4_000_000_000
 _LARGEST_BOUND: Final = 2**62
@@ -46,7 +46,7 @@ class Config(NamedTuple):
 
     agents: Mapping[str, Agent] = MappingProxyType({})
     language: Language = "en"
-    unfenced_commands: Unfenced = "refuse"
+    unfenced_commands: UnsandboxedPolicy = "refuse"
     allowed_hosts: tuple[str, ...] = ()
     """The hosts that commands may reach: names, or ``*.`` and a name for all beneath it."""
     max_task_files: int = MAX_TASK_FILES
@@ -72,7 +72,7 @@ def board_owner(agent: Agent) -> str:
     return _role_slug(agent) or agent.id
 
 
-def role_collision(agent: Agent, others: Iterable[Agent]) -> RoleCollision | None:
+def find_role_collision(agent: Agent, others: Iterable[Agent]) -> RoleCollision | None:
     """The first of ``others`` whom ``agent`` could be taken for, None if there is none: a role that is the id
     of an agent with another role, or that names the board of another role."""
     slug = _role_slug(agent)
@@ -102,14 +102,14 @@ def _role_slug(agent: Agent) -> str:
         return ""
 
 
-def agent_born(row: Row) -> Agent:
+def spawned_agent(row: Row) -> Agent:
     """The agent that an agent made by ``row``, as it is to be registered."""
     detail = row.detail
     layer = cast("Layer", detail["layer"])
     return Agent(row.path, str(detail["role"]), layer, str(detail["parent"]), str(detail["task"]))
 
 
-def downward(agents: Mapping[str, Agent]) -> list[Agent]:
+def sort_top_down(agents: Mapping[str, Agent]) -> list[Agent]:
     """Each after the one above it, those beneath one together, in the order given."""
     below: dict[str, list[Agent]] = {}
     for agent in agents.values():
@@ -123,7 +123,7 @@ def downward(agents: Mapping[str, Agent]) -> list[Agent]:
     return found
 
 
-def parse(text: str) -> Config:
+def parse_config(text: str) -> Config:
     """Read a config. Raises `ConfigInvalid`, which says which entry is wrong."""
     try:
         table = tomllib.loads(text)
@@ -146,7 +146,7 @@ def parse(text: str) -> Config:
         raise ConfigInvalid(problem="agents")
     settings = Config(
         language=cast("Language", language),
-        unfenced_commands=cast("Unfenced", unfenced),
+        unfenced_commands=cast("UnsandboxedPolicy", unfenced),
         allowed_hosts=tuple(hosts),
         max_task_files=_bound(table, "max_task_files", MAX_TASK_FILES),
         max_task_bytes=_bound(table, "max_task_bytes", MAX_TASK_BYTES),
@@ -181,7 +181,7 @@ def _agent(name: str, fields: object) -> Agent:
     return Agent(name, role, cast("Layer", layer), supervisor, task)
 
 
-def with_checked_agents(config: Config, agents: Iterable[Agent]) -> Config:
+def add_agents(config: Config, agents: Iterable[Agent]) -> Config:
     """The config with these agents registered. Raises `InvalidAgentId`, `InvalidRole`, and `ConfigInvalid`
     where they do not fit together."""
     new = list(agents)
@@ -195,7 +195,7 @@ def with_checked_agents(config: Config, agents: Iterable[Agent]) -> Config:
 
 
 def _refuse_collision(agent: Agent, config: Config) -> None:
-    found = role_collision(agent, config.agents.values())
+    found = find_role_collision(agent, config.agents.values())
     if found is not None:
         given = validation.escape_unstorable(agent.role, 100)
         raise InvalidRole(given=given, agent=agent.id or "-", other=found.other.id, rule=found.rule)
@@ -212,7 +212,7 @@ def _check_supervisors(config: Config) -> None:
             chain.append(supervisor)
 
 
-def render(config: Config) -> str:
+def render_config(config: Config) -> str:
     """The config as TOML, fields that have their default left out."""
     import tomli_w
 
@@ -270,7 +270,7 @@ class Registry:
         while version > 0:
             row = self._journal.version("config", CONFIG_PATH, version)
             try:
-                return parse(self._journal.content(row.seq) or "" if row else "")
+                return parse_config(self._journal.content(row.seq) or "" if row else "")
             except (ConfigInvalid, JournalDamaged):
                 version -= 1
         return Config()
@@ -281,7 +281,7 @@ class Registry:
         newest = (head.version or 0) if head else 0
         for row in self._journal.history("config", CONFIG_PATH, after_version=self._looked_through):
             try:
-                self._ever_known |= parse(self._journal.content(row.seq) or "").agents.keys()
+                self._ever_known |= parse_config(self._journal.content(row.seq) or "").agents.keys()
             except (ConfigInvalid, JournalDamaged):
                 # A version that was broken by hand registered nobody, and of a damaged one nobody can tell.
                 continue
@@ -306,7 +306,7 @@ class Registry:
         version, config = self._newest()
         new = [agent for agent in agents if config.agents.get(agent.id) != agent]
         if new:
-            write(render(with_checked_agents(config, new)), version)
+            write(render_config(add_agents(config, new)), version)
 
 
 __all__ = [
@@ -315,11 +315,11 @@ __all__ = [
     "Config",
     "Layer",
     "Registry",
-    "agent_born",
+    "add_agents",
     "board_owner",
-    "downward",
-    "parse",
-    "render",
-    "role_collision",
-    "with_checked_agents",
+    "find_role_collision",
+    "parse_config",
+    "render_config",
+    "sort_top_down",
+    "spawned_agent",
 ]

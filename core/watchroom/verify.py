@@ -23,7 +23,7 @@ from watchroom.checkout.tree import whole_content
 from watchroom.disk import Parts
 from watchroom.journal import Damage, Journal
 from watchroom.model import SHARED, Row, Zone
-from watchroom.registry import Config, role_collision
+from watchroom.registry import Config, find_role_collision
 from watchroom.zones import OutsideEdits, Store, TaskFiles
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _role_problems(config: Config) -> Iterator[Problem]:
     """Agents registered before roles were checked, or by hand, of whom one could be taken for the other."""
     agents = list(config.agents.values())
     for n, agent in enumerate(agents):
-        found = role_collision(agent, agents[:n])
+        found = find_role_collision(agent, agents[:n])
         if found is not None:
             what = f"{agent.id} ({agent.role or '-'}) and {found.other.id} ({found.other.role or '-'})"
             yield Problem("registry", "config", CONFIG_PATH, f"{what}: one could be taken for the other")

@@ -16,22 +16,22 @@ from watchroom.errors import Conflict, WorkspaceNotFound
 from watchroom.files import make_private
 from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
-from watchroom.registry import Agent, Config, Registry, render, with_checked_agents
+from watchroom.registry import Agent, Config, Registry, add_agents, render_config
 from watchroom.row_dispatcher import RowDispatcher
 from watchroom.texts import Language
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import (
-    Attention,
+    Acknowledgements,
     BoardZone,
     CollabZone,
+    ConflictSettlement,
     HandoffZone,
     Leases,
     Members,
     OutsideEdits,
     PrivateZone,
-    Requests,
+    RequestZone,
     SessionZone,
-    Settling,
     Store,
     TaskFiles,
     Tasks,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from watchroom.toolbox import Toolbox
     from watchroom.zones.buffers.zone import BufferZone
     from watchroom.zones.commands import Commands
-    from watchroom.zones.news import News
+    from watchroom.zones.notifications import Notifications
     from watchroom.zones.realtime import RealtimeZone
     from watchroom.zones.tokens import Tokens
 
@@ -71,9 +71,9 @@ class Workspace:
         self.handoff = HandoffZone(self._store)
         self.collab = CollabZone(self._store)
         self.boards = BoardZone(self._store, Leases(self._store, control))
-        self.settling = Settling(self._store, self.collab, self.boards, self._outside)
-        self.attention = Attention(self._store)
-        self.requests = Requests(self._store)
+        self.conflicts = ConflictSettlement(self._store, self.collab, self.boards, self._outside)
+        self.acknowledgements = Acknowledgements(self._store)
+        self.requests = RequestZone(self._store)
         self.session_zone = SessionZone(self._store)
         self.tasks = Tasks(self._store, self.root)
         self.members = Members(self._store, self.tasks, self.register)
@@ -114,7 +114,7 @@ class Workspace:
             if not create:
                 raise WorkspaceNotFound(root=path)
             # Before anything is made: a workspace that is refused leaves nothing behind.
-            with_checked_agents(Config(), given)
+            add_agents(Config(), given)
         workspace = cls(path, sandbox)
         try:
             workspace._prepare(given, language, scan)
@@ -128,7 +128,7 @@ class Workspace:
         self._committer.finish_dead_writer()
         self._tree.catch_up_after_crash()
         if self.journal.head("config", CONFIG_PATH) is None:
-            self._write_config(render(Config(language=language or "en")), 0)
+            self._write_config(render_config(Config(language=language or "en")), 0)
         if scan or restarted:
             self._outside.scan(after_restart=restarted)
         else:
@@ -221,11 +221,11 @@ class Workspace:
         return Tokens(self._store)
 
     @property
-    def news(self) -> News:
+    def notifications(self) -> Notifications:
         """What has come for agents that they were not told yet."""
-        from watchroom.zones.news import News
+        from watchroom.zones.notifications import Notifications
 
-        return News(self._store, self.settling)
+        return Notifications(self._store, self.conflicts)
 
     @property
     def commands(self) -> Commands:
@@ -258,8 +258,8 @@ class Workspace:
             self.handoff,
             self.collab,
             self.boards,
-            self.settling,
-            self.attention,
+            self.conflicts,
+            self.acknowledgements,
             self.requests,
             self.session_zone,
             self.realtime,

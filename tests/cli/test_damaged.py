@@ -115,7 +115,7 @@ def test_a_damaged_row_of_a_society_stops_neither_verify_nor_the_others(
 ) -> None:
     root = tmp_path / "team"
     with Workspace.open(root) as workspace:
-        first = workspace.members.begin(workspace.tasks.submit("human:dana", "Build it.", tmp_path / "task"))
+        first = workspace.members.start(workspace.tasks.submit("human:dana", "Build it.", tmp_path / "task"))
         workspace.register([Agent("alice")])
         path = next(workspace.journal.heads(zone)).path
         assert workspace.journal.version(zone, path, version)

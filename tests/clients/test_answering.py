@@ -15,7 +15,7 @@ from pty_driver import Terminal
 from watchroom import Workspace
 from watchroom.clients.configuration import AGENT_VARIABLE
 from watchroom.model import ANSWER, Row
-from watchroom.requests import AskedCall, Request
+from watchroom.rules.requests import PendingCall, Request
 from watchroom_tui.cli import OK, REFUSED
 
 PATIENCE = 30
@@ -36,7 +36,7 @@ def _unmarked(monkeypatch: pytest.MonkeyPatch) -> None:
 def asked(root: Path) -> tuple[str, str]:
     """A workspace and the number of a request in it."""
     with Workspace.open(root, agents=["alice"]) as workspace:
-        call = AskedCall("call", "save_to_my_workspace", json.dumps({"filename": "a.md", "content": "x"}))
+        call = PendingCall("call", "save_to_my_workspace", json.dumps({"filename": "a.md", "content": "x"}))
         row = workspace.requests.ask("alice", "alice/mcp/1", Request("approve", calls=(call,)))
     return str(root), str(row.seq)
 

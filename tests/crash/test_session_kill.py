@@ -19,7 +19,7 @@ from crash import session_runner
 from crash.session_runner import DEAD, EFFECTS, LANES, PLAIN, TURNS, WRITING
 from evidence import all_rows, outside_rows
 from watchroom import Workspace
-from watchroom.requests import approvals
+from watchroom.rules.requests import decide_all
 from watchroom.runtime import AgentState, AssistantMessage, ToolMessage
 
 KILLS = 50
@@ -87,7 +87,7 @@ def a_person(workspace: Workspace) -> Iterator[None]:
             for row in all_rows(workspace.journal, seen):
                 seen = row.seq
                 if row.zone == "request" and row.version == 1:
-                    answer = approvals(workspace.requests.find(row.seq), approved=True)
+                    answer = decide_all(workspace.requests.find(row.seq), approved=True)
                     workspace.requests.answer("human:dana", row.seq, answer)
             news.wait(0.002)
 

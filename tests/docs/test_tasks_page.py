@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from watchroom import Workspace
-from watchroom.registry import parse
+from watchroom.registry import parse_config
 from watchroom.society import ROLES, system_prompt
 from watchroom.texts import LANGUAGES, Language
 from watchroom.toolbox.offered import tools
@@ -56,6 +56,6 @@ def test_each_role_is_told_who_it_is(role: str, language: Language) -> None:
 
 def test_the_settings_are_understood() -> None:
     (settings,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
-    config = parse(settings)
+    config = parse_config(settings)
     assert config.allowed_hosts == ("example.org", "*.example.com")
     assert config.unfenced_commands == "ask"

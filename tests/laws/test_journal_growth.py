@@ -18,7 +18,7 @@ from runtime.scripted import say
 from runtime.weather import call, calling
 from runtime.working import HELLO, SAYS, chat
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.requests import Answer, Request
+from watchroom.rules.requests import Answer, Request
 from watchroom.toolbox.agent_tools import agent_tools
 from watchroom.zones import Task
 
@@ -127,13 +127,13 @@ def steer(workspace: Workspace) -> None:
 
 def begin_task(workspace: Workspace, folder: Path) -> tuple[Task, Toolbox]:
     task = workspace.tasks.submit("human:dana", "Build it.", folder)
-    return task, workspace.tools(workspace.members.begin(task).id)
+    return task, workspace.tools(workspace.members.start(task).id)
 
 
 def have_agent(workspace: Workspace, task: Task, root: Toolbox) -> None:
     child = ok(root, "spawn_agent", role="tester", instructions="Test.", name=f"tester-{task.id}")["agent_id"]
     ok(root, "send_message", to=child, payload={"text": "Well?"})
-    workspace.members.tell(task.id, child, "All rest.", workspace.journal.last_seq())
+    workspace.members.notify(task.id, child, "All rest.", workspace.journal.last_seq())
     ok(workspace.tools(child), "write_file", path="a.py", content="1\n")
     ok(root, "terminate_agent", agent_id=child)
     assert workspace.members.has_ended(child)
@@ -158,7 +158,7 @@ async def do_everything(workspace: Workspace, folder: Path, name: str) -> dict[s
         "request": lambda: ask(workspace, f"alice/{name}/1"),
         "steering": lambda: steer(workspace),
         "agents": lambda: have_agent(workspace, task, root),
-        "news": lambda: workspace.news.take("bob"),
+        "news": lambda: workspace.notifications.fetch("bob"),
         "end": lambda: ok(root, "end_task", status="done", report="m"),
         "next task": lambda: ok(begin_task(workspace, folder)[1], "end_task", status="done", report="m"),
     }
@@ -180,7 +180,7 @@ async def test_what_a_step_a_call_and_a_reading_cost_does_not_grow_with_the_jour
         with counting() as instructions, Workspace.open(root, scan=False) as workspace:
             assert rows <= workspace.journal.last_seq() < 1.2 * rows
             # The news of all the copies is told first.
-            assert workspace.news.take("bob")
+            assert workspace.notifications.fetch("bob")
             work = await do_everything(workspace, folder, "measured")
             taken[rows] = await run_all(work, workspace, instructions)
     grown = {

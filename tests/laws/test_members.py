@@ -43,7 +43,7 @@ class Members(RuleBasedStateMachine):
             limits = TaskLimits(depth=DEPTH, agents=MOST)
             task = self.workspace.tasks.submit("human:dana", "Build it.", root / name, limits)
             self.tasks.append(task.id)
-            self.agents[self.workspace.members.begin(task).id] = Known(task.id, "", 0)
+            self.agents[self.workspace.members.start(task).id] = Known(task.id, "", 0)
 
     def teardown(self) -> None:
         assert self.workspace.verify() == []
@@ -134,13 +134,13 @@ class Members(RuleBasedStateMachine):
     @invariant()
     def all_agree(self) -> None:
         expected = {each: (*known, self.has_ended(each)) for each, known in self.agents.items()}
-        members = [each for task in self.tasks for each in self.workspace.members.of(task)]
-        found = {each.id: (each.task, each.parent, each.depth, bool(each.ended_by)) for each in members}
+        members = [each for task in self.tasks for each in self.workspace.members.of_task(task)]
+        found = {each.id: (each.task, each.parent, each.depth, bool(each.ended)) for each in members}
         assert found == expected
         views = {view.id: view for view in folded(self.workspace.journal).tasks}
         for task in self.tasks:
-            own = self.workspace.members.of(task)
-            assert [(each.id, each.ended_by, each.depth) for each in own] == [
+            own = self.workspace.members.of_task(task)
+            assert [(each.id, each.ended, each.depth) for each in own] == [
                 (each.id, each.ended, each.depth) for each in views[task].members
             ]
         assert {each.id for each in members} == self.workspace.config.agents.keys()

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from watchroom import Json
-from watchroom.requests import Answer, Decision, Option
+from watchroom.rules.requests import Answer, CallDecision, Option
 from watchroom.runtime import (
     AgentRuntime,
     AgentState,
@@ -168,7 +168,7 @@ class SessionMachine(RuleBasedStateMachine):
         if self.state.status not in ("waiting_for_human_input", "paused"):
             return
         decisions = tuple(
-            Decision(call.id, yes, text, '{"edited": true}' if yes else None)
+            CallDecision(call.id, yes, text, '{"edited": true}' if yes else None)
             for call, yes in zip(asked.calls, approved, strict=False)
         )
         answers = {"approve": Answer(decisions), "prompt": Answer(text=text), "select": Answer(values=("a",))}

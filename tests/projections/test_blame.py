@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from watchroom.merge import changes, split_lines
-from watchroom.projections.blame import blame, handed_on
+from watchroom.projections.blame import blame, update_blame
 
 # Few different lines, so that versions share many of them, some without an end or with CRLF.
 lines = st.sampled_from(["", "a", "b", "c", "港口", "d\r", "e\u2028f", "\x0c"])
@@ -51,7 +51,7 @@ def test_a_version_that_changes_nothing_gets_no_line(history: list[str]) -> None
 def test_lines_that_the_last_change_left_alone_keep_their_version(history: list[str], last: str) -> None:
     before, after = blame(numbered(history)), blame(numbered([*history, last]))
     changed = changes(history[-1], last)
-    assert after == handed_on(before, changed, len(history) + 1)
+    assert after == update_blame(before, changed, len(history) + 1)
     kept = sum(change.new_end - change.new_start for change in changed)
     assert after.count(len(history) + 1) == kept
 

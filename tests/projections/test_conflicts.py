@@ -7,12 +7,12 @@ from pathlib import Path
 from calls import ok, refused
 from projections.folding import PLAN, folded, needs, shared_path, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.projections import Conflict, Fold
+from watchroom.projections import ConflictView, Fold
 from watchroom.texts import catalogue
 from watchroom_tui.describe import need_text
 
 
-def conflicts(workspace: Workspace) -> tuple[Conflict, ...]:
+def conflicts(workspace: Workspace) -> tuple[ConflictView, ...]:
     workspace.flush()
     return folded(workspace.journal).conflicts
 

@@ -8,7 +8,7 @@ from calls import ok
 from projections.folding import PLAN, deliver, denied, folded, shared_path, stale_write, write
 from watchroom import Toolbox, Workspace
 from watchroom.projections import Model, Need
-from watchroom.projections.model import HANDOFF_PATIENCE, STALLED_AFTER, pressing
+from watchroom.projections.model import HANDOFF_PATIENCE, STALLED_AFTER, urgent_needs
 
 SECOND = 1_000_000_000
 
@@ -19,7 +19,7 @@ def model_of(workspace: Workspace) -> Model:
 
 
 def after(model: Model, seconds: float) -> list[Need]:
-    return list(pressing(model, model.time + int(seconds * SECOND)))
+    return list(urgent_needs(model, model.time + int(seconds * SECOND)))
 
 
 def test_a_conflict_is_one_need_however_long_its_agent_leaves_it_alone(
@@ -34,9 +34,9 @@ def test_an_agent_that_is_at_work_does_not_stall(workspace: Workspace, alice: To
     ok(bob, "save_to_my_workspace", filename="x", content="")
     model = model_of(workspace)
     now = before.time + int(STALLED_AFTER * SECOND)
-    assert "stalled" in {need.kind for need in pressing(before, now)}
+    assert "stalled" in {need.kind for need in urgent_needs(before, now)}
     assert model.time > before.time
-    assert "stalled" not in {need.kind for need in pressing(model, now)}
+    assert "stalled" not in {need.kind for need in urgent_needs(model, now)}
 
 
 def test_an_agent_that_leaves_a_handoff_alone_stalls_even_if_it_never_did_anything(

@@ -11,7 +11,7 @@ from runtime.weather import call, calling
 from tui.sessions import asks, running, says
 from watchroom import Json, Workspace
 from watchroom.projections import AgentView
-from watchroom.projections.model import pressing
+from watchroom.projections.model import urgent_needs
 from watchroom.projections.proposals import proposal
 
 
@@ -47,16 +47,16 @@ async def test_a_request_needs_a_person_until_it_is_answered(workspace: Workspac
         assert (request.tools, request.subjects) == (("save_to_my_workspace",), ("x.md",))
         assert request.session == bob.session.path
         (need,) = model.needs
-        assert (need.kind, need.row.seq, need.closes_by_a_look) == ("request", number, False)
-        assert view(workspace, "bob").asked == request
+        assert (need.kind, need.row.seq, need.is_acknowledgeable) == ("request", number, False)
+        assert view(workspace, "bob").request == request
         assert view(workspace, "bob").status(time.time_ns()) == "waiting"
         ok(workspace.tools_for_human("dana"), "answer_request", request=number, approved=True)
         await bob.ended()
     model = folded(workspace.journal)
     assert (model.requests, model.needs) == ((), ())
-    (answered,) = model.answered
+    (answered,) = model.ended_requests
     assert (answered.id, answered.outcome, answered.is_answered) == (number, "approved", True)
-    assert view(workspace, "bob").asked is None
+    assert view(workspace, "bob").request is None
 
 
 async def test_a_request_whose_time_is_over_presses_nobody(workspace: Workspace) -> None:
@@ -64,10 +64,10 @@ async def test_a_request_whose_time_is_over_presses_nobody(workspace: Workspace)
         await asked(workspace)
         model = folded(workspace.journal)
         now = time.time_ns()
-        assert [need.kind for need in pressing(model, now)] == ["request"]
+        assert [need.kind for need in urgent_needs(model, now)] == ["request"]
         assert view(workspace, "bob").status(now) == "waiting"
         later = now + 3600 * 1_000_000_000
-        assert pressing(model, later) == ()
+        assert urgent_needs(model, later) == ()
         assert view(workspace, "bob").status(later) == "idle", "its process died, or it would have gone on"
 
 
@@ -78,7 +78,7 @@ async def test_a_request_goes_with_the_session_that_is_ended(workspace: Workspac
         await bob.ended()
     model = folded(workspace.journal)
     assert model.requests == ()
-    assert [each.outcome for each in model.answered] == ["withdrawn"]
+    assert [each.outcome for each in model.ended_requests] == ["withdrawn"]
 
 
 async def test_an_agents_newest_session_says_how_it_stands(workspace: Workspace) -> None:
@@ -90,8 +90,8 @@ async def test_an_agents_newest_session_says_how_it_stands(workspace: Workspace)
         assert session is not None
         assert (session.path, session.title, session.status) == (bob.session.path, "The second task.", "done")
     bob_view = view(workspace, "bob")
-    assert bob_view.status(bob_view.heard) == "running"
-    assert bob_view.status(bob_view.heard + 60 * 1_000_000_000) == "done"
+    assert bob_view.status(bob_view.last_heard) == "running"
+    assert bob_view.status(bob_view.last_heard + 60 * 1_000_000_000) == "done"
 
 
 async def test_steps_are_rows_but_not_what_an_agent_did(workspace: Workspace) -> None:

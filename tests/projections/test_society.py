@@ -22,7 +22,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 def begun(workspace: Workspace, folder: Path) -> str:
     task = workspace.tasks.submit("human:dana", "Build it.\nSoon.", folder)
-    workspace.members.begin(task)
+    workspace.members.start(task)
     return task.id
 
 
@@ -48,7 +48,7 @@ def test_a_task_has_its_agents_as_a_tree(workspace: Workspace, tmp_path: Path) -
         ("bob", "root", 1, "architect", "mid"),
         ("zoe", "", 0, "tester", "bottom"),
     ]
-    assert [each.id for each in workspace.members.of(task)] == [each.id for each in view.members]
+    assert [each.id for each in workspace.members.of_task(task)] == [each.id for each in view.members]
     ok(root, "terminate_agent", agent_id="ada")
     (view,) = folded(workspace.journal).tasks
     assert {each.id for each in view.members if each.ended} == {"ada", "eve"}
@@ -66,7 +66,7 @@ def test_what_an_agent_writes_to_people_needs_them_until_they_looked_or_answered
     for text in ("The plan.", "And more."):
         ok(root, "send_message", to="user", payload={"text": text})
     (need,) = needs(workspace)
-    assert (need.kind, need.key, need.times, need.closes_by_a_look) == ("message", "root", 2, True)
+    assert (need.kind, need.key, need.times, need.is_acknowledgeable) == ("message", "root", 2, True)
     dana = workspace.tools_for_human("dana")
     ok(dana, "mark_as_seen", row=need.row.seq)
     model = folded(workspace.journal)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from watchroom import Json, Workspace
 from watchroom.model import Row, timestamp
 from watchroom.projections import Fold, Model, Need
-from watchroom.projections.model import pressing
+from watchroom.projections.model import urgent_needs
 from watchroom.texts import catalogue
 from watchroom_tui.commands.views import view_of
 
@@ -129,7 +129,7 @@ def test_what_needs_say_is_true_and_each_thing_is_counted_once(
         fold.apply(rows[-1:])
         now = rows[-1].time + data.draw(st.sampled_from((0, 130, 310))) * SECOND
         model = fold.model()._replace(time=now)
-        needs = pressing(model, now)
+        needs = urgent_needs(model, now)
         assert len({each.row.seq for each in needs}) == len(needs), "one thing is one need"
         assert len({each.identity for each in needs}) == len(needs)
         for need in needs:
@@ -143,5 +143,5 @@ def test_the_random_work_makes_needs_of_each_kind(pasts: list[Past]) -> None:
         fold = past.fold()
         fold.apply(past.rows)
         model = fold.model()
-        found |= {each.kind for each in pressing(model, model.time + 400 * SECOND)}
+        found |= {each.kind for each in urgent_needs(model, model.time + 400 * SECOND)}
     assert found >= {"conflict", "outside", "unchecked", "denied", "stalled", "handoff"}

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from watchroom import Workspace
-from watchroom.requests import Request
+from watchroom.rules.requests import Request
 from watchroom.runtime import (
     AgentRuntime,
     AgentState,

@@ -19,7 +19,7 @@ from watchroom.errors import (
     NotText,
     RequestNotFound,
 )
-from watchroom.requests import Answer, Option, Request
+from watchroom.rules.requests import Answer, Option, Request
 from watchroom.runtime import (
     ASK_PERSON,
     AgentState,

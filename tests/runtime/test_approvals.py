@@ -17,8 +17,8 @@ from watchroom import Agent, Json, Toolbox, Workspace
 from watchroom.call_context import guarded_by
 from watchroom.errors import ApprovalOutdated
 from watchroom.model import UNCHECKED, Write
-from watchroom.projections import Asked
-from watchroom.requests import AskedCall, Request, arguments_of
+from watchroom.projections import RequestView
+from watchroom.rules.requests import PendingCall, Request, parse_arguments
 from watchroom.runtime import AgentTool, CallOrigin, ChatAgent, Policies, Session
 from watchroom.texts import catalogue
 from watchroom.toolbox.agent_tools import agent_tools
@@ -38,7 +38,7 @@ def text_of(workspace: Workspace, path: str = "plan.md") -> str | None:
 def as_read(workspace: Workspace, number: int) -> str:
     """The request as a person reads it in the dashboard and on the command line."""
     row = workspace.journal.rows(number - 1, until=number)[0]
-    full = read_request(workspace.journal, Asked(row, None))
+    full = read_request(workspace.journal, RequestView(row, None))
     lines = request_lines(full, [None] * len(full.proposals), catalogue("en", "watchroom_tui.texts"))
     return "\n".join("".join(span.text for span in line) for line in lines)
 
@@ -175,7 +175,7 @@ def test_numbers_that_are_no_version_are_asked_about_and_read(workspace: Workspa
     ]
     for tool, arguments in calls:
         checksum = alice.approval_checksum(tool, arguments)
-        asked = AskedCall("c1", tool, json.dumps(arguments), checksum)
+        asked = PendingCall("c1", tool, json.dumps(arguments), checksum)
         row = workspace.requests.ask("alice", f"alice/{tool}/1", Request("approve", calls=(asked,)))
         assert tool in as_read(workspace, row.seq)
         made = alice.dispatch_tool_call(tool, arguments, approved=checksum)
@@ -283,4 +283,4 @@ async def test_a_tool_of_ones_own_may_say_what_its_approval_depends_on(workspace
         state = await ends
     assert release.released == ["2.0"]
     assert results(state)["c1"]["result"] == "2.0"
-    assert arguments_of(workspace.requests.find(second).calls[0].arguments) == {}
+    assert parse_arguments(workspace.requests.find(second).calls[0].arguments) == {}

@@ -11,7 +11,7 @@ import pytest
 from runtime.scripted import initial
 from runtime.steps import raw
 from watchroom import Workspace
-from watchroom.requests import Request
+from watchroom.rules.requests import Request
 from watchroom.runtime import AgentRuntime, AgentState, CallTool, Finish, Instruction, RequestHumanPrompt
 from watchroom.runtime.record import begun, state_after, state_begun, step_record
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from runtime.scripted import Scripted, initial, kinds
 from runtime.steps import raw
-from watchroom.requests import Option
+from watchroom.rules.requests import Option
 from watchroom.runtime import (
     AgentRuntime,
     AgentState,

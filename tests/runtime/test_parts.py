@@ -13,26 +13,26 @@ from watchroom import Row
 from watchroom.errors import JournalBusy, NotWaiting
 from watchroom.journal import SqliteJournal
 from watchroom.model import Note
-from watchroom.requests import (
-    Answer,
-    AskedCall,
-    Decision,
-    Request,
-    arguments_of,
-    outcome_of,
-    subject,
-    summary_of,
-)
 from watchroom.row_dispatcher import RowDispatcher
+from watchroom.rules.requests import (
+    Answer,
+    CallDecision,
+    PendingCall,
+    Request,
+    answer_outcome,
+    call_subject,
+    parse_arguments,
+    summarize_request,
+)
 from watchroom.runtime import AgentRuntime, CallLlm, UserMessage
 from watchroom.runtime.answering import answered
 from watchroom.runtime.record import state_after, step_record
 
 APPROVE = Request(
-    "approve", calls=(AskedCall("a", "save", '{"filename": "a.md"}'), AskedCall("b", "run", "{}"))
+    "approve", calls=(PendingCall("a", "save", '{"filename": "a.md"}'), PendingCall("b", "run", "{}"))
 )
-YES, NO = Decision("a", approved=True), Decision("b", approved=False)
-EDITED = Decision("b", approved=True, arguments="{}")
+YES, NO = CallDecision("a", approved=True), CallDecision("b", approved=False)
+EDITED = CallDecision("b", approved=True, arguments="{}")
 
 
 @pytest.mark.parametrize(
@@ -48,22 +48,22 @@ EDITED = Decision("b", approved=True, arguments="{}")
     ],
 )
 def test_an_outcome_in_one_word(request_: Request, answer: Answer, word: str) -> None:
-    assert outcome_of(request_, answer) == word
+    assert answer_outcome(request_, answer) == word
 
 
 def test_a_request_in_one_line() -> None:
-    assert summary_of(APPROVE) == "save a.md, run"
-    assert summary_of(Request("prompt", "Which city?\nAny will do.")) == "Which city?"
+    assert summarize_request(APPROVE) == "save a.md, run"
+    assert summarize_request(Request("prompt", "Which city?\nAny will do.")) == "Which city?"
 
 
 @pytest.mark.parametrize("arguments", ["", "null", "[]", "{", '{"a": NaN}'])
 def test_arguments_that_are_no_object_are_shown_as_none(arguments: str) -> None:
-    assert arguments_of(arguments) == {}
-    assert subject(AskedCall("a", "save", arguments)) == ""
+    assert parse_arguments(arguments) == {}
+    assert call_subject(PendingCall("a", "save", arguments)) == ""
 
 
 def test_half_characters_are_shown_as_such() -> None:
-    assert arguments_of('{"path": "half \\ud83d", "smile": "\\ud83d\\ude00"}') == {
+    assert parse_arguments('{"path": "half \\ud83d", "smile": "\\ud83d\\ude00"}') == {
         "path": "half \ufffd",
         "smile": "😀",
     }

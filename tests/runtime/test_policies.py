@@ -8,7 +8,7 @@ import pytest
 from runtime.scripted import Scripted, initial, kinds
 from runtime.steps import raw, told, with_open
 from runtime.weather import Calls, Model, call, calling, offered
-from watchroom.requests import approvals
+from watchroom.rules.requests import decide_all
 from watchroom.runtime import (
     ASK_PERSON,
     AgentRuntime,
@@ -93,7 +93,7 @@ async def test_calls_that_are_run_one_by_one_leave_the_others_waiting() -> None:
     assert first.status == "waiting_for_human_input"
     assert first.pending_tools_calling == calls[1:]
     assert first.asked is not None
-    done = answered(first, approvals(first.asked, approved=True), "human:dana").new_state
+    done = answered(first, decide_all(first.asked, approved=True), "human:dana").new_state
     assert done.approved_tools_calling == calls[1:]
     last = (await runtime.step(first, calls[1])).new_state
     assert (last.status, last.asked, last.pending_tools_calling) == ("running", None, ())

@@ -314,7 +314,7 @@ class TestMessages:
         async with workspace.sessions.begin("alice", chat(SAYS), session_id="s1") as session:
             for content in ("one", "two", "three"):
                 say(workspace, "send_message", to="alice", payload={"text": content})
-            mail = workspace.session_zone.steering("alice/s1", 0)
+            mail = workspace.session_zone.controls("alice/s1", 0)
             for each in (mail[2], mail[0], mail[1], mail[2], mail[0]):
                 session.takes(each)
             state = await session.run()

@@ -16,7 +16,7 @@ from serving.clients import called, over_http, refused, serving, within
 from watchroom import Toolbox, Workspace
 from watchroom.journal import RowFilter
 from watchroom.model import Row
-from watchroom.requests import AskedCall, Request
+from watchroom.rules.requests import PendingCall, Request
 
 ERAS = ["auto", "legacy"]
 """The protocol as it is, and as older clients speak it."""
@@ -136,7 +136,7 @@ async def test_an_approval_is_for_one_call_and_is_used_once(workspace: Workspace
 async def test_an_answer_that_comes_too_late_ends_the_call_at_once(
     workspace: Workspace, alice: Toolbox
 ) -> None:
-    call = AskedCall("call", "collab_write", json.dumps(WRITE))
+    call = PendingCall("call", "collab_write", json.dumps(WRITE))
     workspace.requests.ask("alice", "alice/mcp/late", Request("approve", calls=(call,), expires=1))
     client_is = {"elicitation_callback": saying("cancel")}
     async with (
@@ -201,7 +201,7 @@ async def test_a_resource_is_no_way_around(workspace: Workspace, alice: Toolbox)
 
 
 async def test_over_http_as_well(workspace: Workspace) -> None:
-    token = workspace.access.make("human:dana", "alice")
+    token = workspace.access.create("human:dana", "alice")
     person = workspace.tools_for_human("dana")
 
     async def approves() -> None:
@@ -217,7 +217,7 @@ async def test_over_http_as_well(workspace: Workspace) -> None:
 
 
 async def test_a_server_that_is_stopped_waits_for_no_answer(workspace: Workspace) -> None:
-    token = workspace.access.make("human:dana", "alice")
+    token = workspace.access.create("human:dana", "alice")
     served = ExitStack()
     url = served.enter_context(serving(workspace, asks=["collab_write"]))
 

@@ -30,7 +30,7 @@ def bearing(token: str) -> dict[str, str]:
 
 
 async def test_each_token_is_one_agent(workspace: Workspace, url: str) -> None:
-    tokens = {agent: workspace.access.make("human:dana", agent) for agent in ("alice", "bob")}
+    tokens = {agent: workspace.access.create("human:dana", agent) for agent in ("alice", "bob")}
     for agent, token in tokens.items():
         async with over_http(url, token) as client:
             await called(client, "collab_write", filepath=f"{agent}.md", content="x", message="m")
@@ -44,7 +44,7 @@ async def test_each_token_is_one_agent(workspace: Workspace, url: str) -> None:
 
 
 def test_wrong_missing_and_revoked_tokens_are_refused(workspace: Workspace, url: str) -> None:
-    token = workspace.access.make("human:dana", "alice")
+    token = workspace.access.create("human:dana", "alice")
     (made,) = workspace.access.list("alice")
     before = workspace.journal.last_seq()
     prefix, _, secret = token.rpartition(".")
@@ -72,14 +72,14 @@ def test_wrong_missing_and_revoked_tokens_are_refused(workspace: Workspace, url:
 
 
 def test_expired_tokens_are_refused(workspace: Workspace, url: str) -> None:
-    expired = workspace.access.make("human:dana", "alice", seconds=-1)
+    expired = workspace.access.create("human:dana", "alice", seconds=-1)
     assert status(url, **bearing(expired)) == 401
-    valid = workspace.access.make("human:dana", "alice", seconds=3600)
+    valid = workspace.access.create("human:dana", "alice", seconds=3600)
     assert status(url, **bearing(valid)) != 401
 
 
 def test_only_a_checksum_is_kept(workspace: Workspace) -> None:
-    token = workspace.access.make("human:dana", "alice")
+    token = workspace.access.create("human:dana", "alice")
     secret = token.rpartition(".")[2]
     for row in workspace.journal.rows(limit=10_000):
         kept = f"{row} {workspace.journal.content(row.seq)}"
@@ -92,7 +92,7 @@ def test_only_a_checksum_is_kept(workspace: Workspace) -> None:
 def test_pages_of_other_sites_and_other_names_of_this_machine_are_refused(
     workspace: Workspace, url: str
 ) -> None:
-    token = bearing(workspace.access.make("human:dana", "alice"))
+    token = bearing(workspace.access.create("human:dana", "alice"))
     here = urlsplit(url).netloc
     port = urlsplit(url).port
     for host in (
@@ -120,7 +120,7 @@ def test_pages_of_other_sites_and_other_names_of_this_machine_are_refused(
 
 
 def test_bodies_that_are_too_large_are_refused(workspace: Workspace, url: str) -> None:
-    token = bearing(workspace.access.make("human:dana", "alice"))
+    token = bearing(workspace.access.create("human:dana", "alice"))
     body = b" " * (MOST_BYTES + 1)
     assert httpx.post(url, content=body, headers={**ACCEPTS, **token}).status_code == 413
     assert httpx.post(url, content=body, headers=ACCEPTS).status_code == 401
@@ -128,13 +128,13 @@ def test_bodies_that_are_too_large_are_refused(workspace: Workspace, url: str) -
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff\xfe", b'{"jsonrpc": "2.0"}', b"null" * 1000])
 def test_bodies_that_make_no_sense_are_refused(workspace: Workspace, url: str, body: bytes) -> None:
-    token = bearing(workspace.access.make("human:dana", "alice"))
+    token = bearing(workspace.access.create("human:dana", "alice"))
     assert httpx.post(url, content=body, headers={**ACCEPTS, **token}).status_code == 400
 
 
 async def test_the_longest_text_comes_through(workspace: Workspace, url: str) -> None:
     text = "é\n" * (3 * 1024 * 1024)
-    async with over_http(url, workspace.access.make("human:dana", "alice")) as client:
+    async with over_http(url, workspace.access.create("human:dana", "alice")) as client:
         await called(client, "save_to_my_workspace", filename="long.md", content=text)
     head = workspace.journal.head("private", "alice/long.md")
     assert head is not None

@@ -138,7 +138,7 @@ async def joined(transport: str, workspace: Workspace, agent: str) -> AsyncItera
             yield client
     else:
         with serving(workspace) as url:
-            async with over_http(url, workspace.access.make("human:dana", agent)) as client:
+            async with over_http(url, workspace.access.create("human:dana", agent)) as client:
                 yield client
 
 
@@ -147,7 +147,7 @@ async def test_every_tool_can_be_called_and_gives_what_it_says(
     workspace: Workspace, bob: Toolbox, tmp_path: Path, transport: str
 ) -> None:
     task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "work")
-    agent = workspace.members.begin(task).id
+    agent = workspace.members.start(task).id
     handed = {"to_agent": agent, "filename": "from-bob.md", "content": "hers", "message": "look"}
     ok(bob, "handoff_file", **handed)
     ok(bob, "realtime_create_document", doc_id="elsewhere", schema={"n": "pn_counter"})

@@ -11,7 +11,7 @@ from calls import ok, refused
 from tasking import Team
 from watchroom import Agent, Workspace
 from watchroom.errors import ConfigInvalid
-from watchroom.registry import parse, render
+from watchroom.registry import parse_config, render_config
 from watchroom.sandbox.probe import SandboxProbe
 
 PROGRAM = "from urllib.request import urlopen; urlopen('http://example.com/')"
@@ -37,16 +37,16 @@ def landlocked(tmp_path: Path) -> Iterator[Team]:
 
 
 def test_they_are_a_line_of_the_config() -> None:
-    config = parse('allowed_hosts = ["example.org", "*.example.com"]')
+    config = parse_config('allowed_hosts = ["example.org", "*.example.com"]')
     assert config.allowed_hosts == ("example.org", "*.example.com")
-    assert parse(render(config)) == config
-    assert parse("").allowed_hosts == ()
+    assert parse_config(render_config(config)) == config
+    assert parse_config("").allowed_hosts == ()
 
 
 @pytest.mark.parametrize("wrong", ['"example.org"', "[1]", '["*"]', '["a..b"]', '["https://example.org"]', '["A.b"]', '["a.*"]'])  # fmt: skip
 def test_what_is_no_name_of_a_host_is_refused(wrong: str) -> None:
     with pytest.raises(ConfigInvalid, match="allowed_hosts"):
-        parse(f"allowed_hosts = {wrong}")
+        parse_config(f"allowed_hosts = {wrong}")
 
 
 def test_what_a_command_asks_for_in_vain_stands_in_its_last_row(team: Team) -> None:

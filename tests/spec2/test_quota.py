@@ -11,7 +11,7 @@ from spec2.test_rows import heads, unaccounted
 from tasking import Team
 from watchroom import Workspace
 from watchroom.errors import ConfigInvalid
-from watchroom.registry import parse, render
+from watchroom.registry import parse_config, render_config
 from watchroom.zones import commands
 from watchroom.zones.task_files import ChangeAuthor
 from watchroom.zones.task_recording import BATCH_ROWS
@@ -146,13 +146,13 @@ def test_in_a_folder_that_holds_twice_as_much_nothing_runs(sandboxed: Team) -> N
 
 
 def test_the_quota_is_two_lines_of_the_config() -> None:
-    config = parse("max_task_files = 7\nmax_task_bytes = 1_000")
+    config = parse_config("max_task_files = 7\nmax_task_bytes = 1_000")
     assert (config.max_task_files, config.max_task_bytes) == (7, 1_000)
-    assert parse(render(config)) == config
+    assert parse_config(render_config(config)) == config
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "true", "1.5", '"7"', "99999999999999999999"])
 @pytest.mark.parametrize("name", ["max_task_files", "max_task_bytes"])
 def test_what_is_no_bound_is_refused(name: str, wrong: str) -> None:
     with pytest.raises(ConfigInvalid, match=name):
-        parse(f"{name} = {wrong}")
+        parse_config(f"{name} = {wrong}")

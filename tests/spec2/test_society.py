@@ -23,7 +23,7 @@ class Society(NamedTuple):
         return self.workspace.tools(str(made["agent_id"]))
 
     def ended(self) -> set[str]:
-        return {each.id for each in self.workspace.members.of(self.task) if each.ended_by}
+        return {each.id for each in self.workspace.members.of_task(self.task) if each.ended}
 
 
 @pytest.fixture
@@ -31,16 +31,16 @@ def society(tmp_path: Path) -> Iterator[Society]:
     with Workspace.open(tmp_path / "team") as workspace:
         limits = TaskLimits(depth=3, agents=4)
         task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "one", limits)
-        root = workspace.members.begin(task)
+        root = workspace.members.start(task)
         yield Society(workspace, task.id, workspace.tools(root.id))
 
 
 def test_the_first_agent_is_made_once_and_is_told_what_was_asked_for(society: Society) -> None:
     task = society.workspace.tasks.find(society.task)
-    again = society.workspace.members.begin(task)
+    again = society.workspace.members.start(task)
     assert (again.id, again.layer, again.parent) == ("root", "top", "")
-    assert society.workspace.members.told_first(again) == "Build it."
-    assert [each.id for each in society.workspace.members.of(society.task)] == ["root"]
+    assert society.workspace.members.instructions_of(again) == "Build it."
+    assert [each.id for each in society.workspace.members.of_task(society.task)] == ["root"]
 
 
 def test_a_child_works_on_the_same_task_one_layer_down(society: Society) -> None:
@@ -63,7 +63,7 @@ def test_no_agent_is_made_who_could_pass_for_another(society: Society) -> None:
     assert refusal["error"] == "invalid_role"
     # An id that is the role of somebody else is as good as taken.
     assert society.spawn(society.root, "tester", name="architect").actor == "architect-2"
-    assert {each.id for each in society.workspace.members.of(society.task)} == {
+    assert {each.id for each in society.workspace.members.of_task(society.task)} == {
         "root",
         ada.actor,
         "architect-2",
@@ -75,7 +75,7 @@ def test_a_task_whose_first_agent_could_be_taken_for_another_is_not_begun(tmp_pa
     with Workspace.open(tmp_path / "team", agents=[Agent("root", "gardener")]) as workspace:
         task = workspace.tasks.submit("human:dana", "Build it.", tmp_path / "one")
         with pytest.raises(InvalidRole):
-            workspace.members.begin(task)
+            workspace.members.start(task)
         assert list(workspace.config.agents) == ["root"]
 
 
@@ -98,7 +98,7 @@ def test_no_two_agents_ever_have_one_id(society: Society) -> None:
 )
 def test_a_bad_spawn_is_refused(society: Society, given: dict[str, str], error: str) -> None:
     assert refused(society.root, "spawn_agent", **given)["error"] == error
-    assert len(society.workspace.members.of(society.task)) == 1
+    assert len(society.workspace.members.of_task(society.task)) == 1
 
 
 def test_a_role_in_any_script_gives_an_id(society: Society) -> None:
@@ -108,7 +108,7 @@ def test_a_role_in_any_script_gives_an_id(society: Society) -> None:
 def test_a_role_is_one_line_that_can_be_seen(society: Society) -> None:
     society.spawn(society.root, "Code\x1b[31m\nreviewer\u202e ")
     society.spawn(society.root, "\x07")
-    roles = [each.role for each in society.workspace.members.of(society.task)]
+    roles = [each.role for each in society.workspace.members.of_task(society.task)]
     assert roles == ["root", "Code[31m reviewer", "agent"]
 
 
@@ -127,7 +127,7 @@ def test_depth_and_number_have_limits(society: Society) -> None:
 def test_messages_are_rows_and_reach_only_the_own_task(society: Society, tmp_path: Path) -> None:
     architect = society.spawn(society.root, "architect")
     other = society.workspace.tasks.submit("human:dana", "Another.", tmp_path / "other")
-    stranger = society.workspace.members.begin(other).id
+    stranger = society.workspace.members.start(other).id
     assert stranger == "root-2"
     number = ok(society.root, "send_message", to="architect", payload={"text": "Begin.\nSoon."})["row"]
     (row,) = society.workspace.journal.rows(int(str(number)) - 1, limit=1)

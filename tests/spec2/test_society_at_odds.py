@@ -53,11 +53,11 @@ class TestMaking:
 
         def begin(_: int) -> str:
             barrier.wait()
-            return workspace.members.begin(task).id
+            return workspace.members.start(task).id
 
         with ThreadPoolExecutor(4) as pool:
             assert set(pool.map(begin, range(4))) == {"root"}
-        assert len(workspace.members.of(task.id)) == 1
+        assert len(workspace.members.of_task(task.id)) == 1
 
     def test_agents_that_are_registered_at_once_are_all_registered(self, workspace: Workspace) -> None:
         barrier = threading.Barrier(8)
@@ -110,7 +110,7 @@ class TestByHand:
         task = workspace.tasks.submit("human:dana", "Build it.", folder)
         workspace.register([Agent("helper", "helper", "bottom", "", task.id)])
         assert say(workspace, "terminate_agent", agent_id="helper")["ended"] == ["helper"]
-        assert workspace.members.begin(task).id == "root"
+        assert workspace.members.start(task).id == "root"
 
     def test_one_without_a_task_is_ended_by_nobody(self, workspace: Workspace) -> None:
         workspace.register([Agent("alice"), Agent("bob", supervisor="alice")])
@@ -232,13 +232,13 @@ class TestWaiting:
 
         minds = Minds(root=[spawn("ada"), Reply("Waiting."), thinks()])
         society, task = begun(workspace, minds, folder)
-        tell = workspace.members.tell
+        tell = workspace.members.notify
 
         def tell_and_wait(task: str, to: str, text: str, about: int | None = None) -> None:
             tell(task, to, text, about)
             assert heard.wait(20)
 
-        monkeypatch.setattr(workspace.members, "tell", tell_and_wait)
+        monkeypatch.setattr(workspace.members, "notify", tell_and_wait)
         work = asyncio.create_task(society.run(task, stay=False))
         await until(heard.is_set)
         done, _ = await asyncio.wait({work}, timeout=0.5)

@@ -237,7 +237,7 @@ async def test_what_was_left_goes_on_where_it_was(workspace: Workspace, folder: 
     with Workspace.open(workspace.root) as other:
         async with asyncio.timeout(30):
             assert (await Society(other, later).run(task)).status == "done"
-    assert [each.id for each in workspace.members.of(task)] == ["root", "ada"]
+    assert [each.id for each in workspace.members.of_task(task)] == ["root", "ada"]
     given = [each for each in state_of(workspace, "ada").messages if isinstance(each, ToolMessage)]
     assert len(given) == 2, "no call was made twice"
 

@@ -16,7 +16,7 @@ from tasking import Team
 from watchroom import Agent, Row, Workspace
 from watchroom.errors import ConfigInvalid
 from watchroom.model import ASK
-from watchroom.registry import parse, render
+from watchroom.registry import parse_config, render_config
 from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import NoSandbox
 from watchroom.sandbox.probe import SandboxProbe
@@ -84,12 +84,12 @@ def test_nothing_runs_unless_the_workspace_opted_in(team: Team) -> None:
 
 
 def test_opting_in_is_a_line_of_the_config() -> None:
-    config = parse('unfenced_commands = "ask"')
+    config = parse_config('unfenced_commands = "ask"')
     assert config.unfenced_commands == "ask"
-    assert parse(render(config)) == config
-    assert parse("").unfenced_commands == "refuse"
+    assert parse_config(render_config(config)) == config
+    assert parse_config("").unfenced_commands == "refuse"
     with pytest.raises(ConfigInvalid, match="unfenced_commands"):
-        parse('unfenced_commands = "allow"')
+        parse_config('unfenced_commands = "allow"')
 
 
 def test_what_a_person_approves_of_runs(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:

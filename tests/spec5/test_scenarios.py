@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from runtime.scripted import Scripted
 from runtime.weather import ANSWER, QUESTION, Calls, Model, call, calling, weather_agent, weather_model
-from watchroom.requests import Option, approvals
+from watchroom.rules.requests import Option, decide_all
 from watchroom.runtime import (
     AgentRuntime,
     AgentState,
@@ -233,7 +233,7 @@ async def test_the_same_conversation_when_the_answer_is_given_as_an_answer() -> 
     for _ in range(2):
         state = (await runtime.step(state)).new_state
     assert state.asked is not None
-    state = answered(state, approvals(state.asked, approved=True), "human:dana").new_state
+    state = answered(state, decide_all(state.asked, approved=True), "human:dana").new_state
     while state.status == "running":
         state = (await runtime.step(state)).new_state
     assert (state.status, state.messages[-1].content) == ("done", ANSWER)

@@ -9,7 +9,7 @@ from calls import ok, refused
 from evidence import all_rows
 from projections.folding import PLAN, folded, shared_path, stale_write, write
 from watchroom import Row, Toolbox, Workspace
-from watchroom.projections import Conflict
+from watchroom.projections import ConflictView
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def conflict(alice: Toolbox, bob: Toolbox) -> int:
     return stale_write(bob, 1)
 
 
-def conflicts(workspace: Workspace) -> tuple[Conflict, ...]:
+def conflicts(workspace: Workspace) -> tuple[ConflictView, ...]:
     workspace.flush()
     return folded(workspace.journal).conflicts
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from runtime.weather import Chunk, Model, call, calling
 from watchroom import Json, Workspace
-from watchroom.requests import Policy
+from watchroom.rules.requests import Policy
 from watchroom.runtime import AgentState, ChatAgent, Policies, RuntimeConfig, Session
 from watchroom.toolbox.agent_tools import agent_tools
 

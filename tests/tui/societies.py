@@ -17,7 +17,7 @@ SECOND = "def value(line):\n    return int(line)\n"
 def begins(workspace: Workspace, folder: Path, text: str = REQUIREMENT) -> str:
     """A task of dana's with its first agent, ``root``."""
     task = workspace.tasks.submit("human:dana", text, folder)
-    workspace.members.begin(task)
+    workspace.members.start(task)
     return task.id
 
 

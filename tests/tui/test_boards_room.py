@@ -125,7 +125,7 @@ async def test_who_holds_a_board_is_seen_until_the_lease_ends(workspace: Workspa
 async def test_what_came_elsewhere_is_marked_until_it_is_looked_at(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await to_boards(desk)
-        ok(workspace.tools("ceo"), "whiteboard_append", board="top-layer", content="News.")
+        ok(workspace.tools("ceo"), "whiteboard_append", board="top-layer", content="Notifications.")
         await desk.sees("● ├ top layer")
         await desk.press("down", "up")
         await desk.sees_no("● ├ top layer")

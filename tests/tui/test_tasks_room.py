@@ -280,11 +280,11 @@ async def test_ending_an_agent_ends_those_that_it_made(workspace: Workspace, tas
         await desk.is_asked("End ada for good? What it did stays; it cannot go on. 1 that it made end")
         assert "eve" in desk.words_in("#question")
         await desk.press("n")
-        assert [each.id for each in workspace.members.of(task) if each.ended_by] == ["tom"]
+        assert [each.id for each in workspace.members.of_task(task) if each.ended] == ["tom"]
         await desk.press("X", "y")
         await desk.is_told("ada has ended.")
         await desk.sees("ended with ada")
-        assert [each.id for each in workspace.members.of(task) if not each.ended_by] == ["root"]
+        assert [each.id for each in workspace.members.of_task(task) if not each.ended] == ["root"]
         await desk.press("X")
         await desk.is_told("Nobody is under the cursor who still works.")
 
@@ -446,5 +446,5 @@ async def test_a_task_that_no_process_works_on_says_so(workspace: Workspace, tas
         await to_tasks(desk)
         title = desk.list("members")
         await desk.until(lambda: "nobody is at work" in str(title.border_title), "that it is left alone")
-        with workspace.tasks.alone_with(task):
+        with workspace.tasks.claim(task):
             await desk.until(lambda: "nobody" not in str(title.border_title), "that somebody works on it")

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Final
 
-from watchroom.projections.model import pressing
+from watchroom.projections.model import urgent_needs
 
 from watchroom_tui.alerts import AlertMode, Watch, after, begin, look
 from watchroom_tui.describe import alert_text
@@ -37,7 +37,7 @@ class Alarm:
         """Hold what waits now for known, if the journal is read whole and that was not done before."""
         app = self._app
         if self._watch is None and app.progress == 1:
-            self._watch = begin(pressing(app.model, app.now()))
+            self._watch = begin(urgent_needs(app.model, app.now()))
 
     def cycle(self) -> None:
         """To the next mode, and say which it is."""
@@ -48,7 +48,7 @@ class Alarm:
         app = self._app
         if self._watch is None:
             return
-        self._watch, told = look(self._watch, pressing(app.model, app.now()), time.monotonic())
+        self._watch, told = look(self._watch, urgent_needs(app.model, app.now()), time.monotonic())
         if told:
             title = f"Watchroom {app.place}"
             app.send_to_terminal(alert_sequence(self.mode, title, alert_text(told, app.words), os.environ))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from watchroom.model import ANSWER, Json
-from watchroom.requests import arguments_of
+from watchroom.rules.requests import parse_arguments
 
 from watchroom_tui.asking import AskedInFull
 from watchroom_tui.safe import safe
@@ -84,7 +84,7 @@ class Answering:
         words = self._app.words
         call = next(each for each in full.request.calls if each.id == call_id)
         title = words("request.edit_title", tool=safe(call.name))
-        text = json.dumps(arguments_of(call.arguments), ensure_ascii=False, indent=2)
+        text = json.dumps(parse_arguments(call.arguments), ensure_ascii=False, indent=2)
         hint = words("request.edit_hint")
         while True:
             text_or_none = await self._written(full, call_id, title, hint, text, many_lines=True)

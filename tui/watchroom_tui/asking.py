@@ -8,15 +8,15 @@ from typing import Final, NamedTuple
 
 from watchroom.journal import Journal
 from watchroom.model import Json
-from watchroom.projections import Asked
+from watchroom.projections import RequestView
 from watchroom.projections.proposals import Proposal, proposal
-from watchroom.requests import (
+from watchroom.rules.requests import (
     Answer,
-    AskedCall,
+    PendingCall,
     Request,
-    answer_of,
-    arguments_of,
-    request_of,
+    parse_answer,
+    parse_arguments,
+    parse_request,
 )
 from watchroom.texts import Catalogue
 from watchroom.toolbox.approval import approval_checksum
@@ -45,27 +45,27 @@ class AskedInFull(NamedTuple):
     ``outdated`` are the ids of the calls that would write something else by now than when they were asked
     about."""
 
-    asked: Asked
+    asked: RequestView
     request: Request
     proposals: tuple[Proposal | None, ...]
     answer: Answer | None
     outdated: frozenset[str] = frozenset()
 
 
-def read_request(journal: Journal, asked: Asked) -> AskedInFull:
+def read_request(journal: Journal, asked: RequestView) -> AskedInFull:
     """Reads the journal: not for the event loop."""
-    request = request_of(journal.content(asked.row.seq) or "{}")
+    request = parse_request(journal.content(asked.row.seq) or "{}")
     proposals = tuple(
-        proposal(journal, asked.agent, call.name, arguments_of(call.arguments)) for call in request.calls
+        proposal(journal, asked.agent, call.name, parse_arguments(call.arguments)) for call in request.calls
     )
     text = journal.content(asked.ended.seq) if asked.ended else None
     outdated = frozenset() if text else frozenset(_outdated(journal, asked.agent, request))
-    return AskedInFull(asked, request, proposals, answer_of(text) if text else None, outdated)
+    return AskedInFull(asked, request, proposals, parse_answer(text) if text else None, outdated)
 
 
 def _outdated(journal: Journal, agent: str, request: Request) -> Iterator[str]:
     for call in request.calls:
-        arguments = arguments_of(call.arguments)
+        arguments = parse_arguments(call.arguments)
         if call.checksum and call.checksum != approval_checksum(journal, agent, call.name, arguments):
             yield call.id
 
@@ -98,7 +98,7 @@ def request_lines(
 
 
 def _call_lines(
-    call: AskedCall,
+    call: PendingCall,
     would: Proposal | None,
     changed: Sequence[DiffLine] | None,
     words: Catalogue,
@@ -159,14 +159,15 @@ def _answer_lines(full: AskedInFull, words: Catalogue) -> list[Line]:
             if decision.arguments is not None:
                 lines.append([Span("   "), Span(words("request.edited_to"), "dim")])
                 lines += [
-                    [Span("   "), Span(safe(line))] for line in pretty_lines(arguments_of(decision.arguments))
+                    [Span("   "), Span(safe(line))]
+                    for line in pretty_lines(parse_arguments(decision.arguments))
                 ]
     return lines
 
 
-def _without_text(call: AskedCall, would: Proposal | None) -> Mapping[str, Json]:
+def _without_text(call: PendingCall, would: Proposal | None) -> Mapping[str, Json]:
     """The arguments, without the text that the changes below show anyway."""
-    given = arguments_of(call.arguments)
+    given = parse_arguments(call.arguments)
     return {
         name: value for name, value in given.items() if would is None or value != would.after or not value
     }

@@ -8,7 +8,7 @@ from typing import Final
 
 from watchroom.merge import Change
 from watchroom.model import Row
-from watchroom.projections.blame import handed_on
+from watchroom.projections.blame import update_blame
 
 from watchroom_tui.columns import fit
 from watchroom_tui.comparing import MEASURED, Cell
@@ -51,7 +51,7 @@ async def blamed(
 
 def _handed_on(found: list[Row], steps: Sequence[Sequence[Change]], versions: Sequence[Row]) -> list[Row]:
     for row, changed in zip(versions, steps, strict=True):
-        found = handed_on(found, changed, row)
+        found = update_blame(found, changed, row)
     return found
 
 

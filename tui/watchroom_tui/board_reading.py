@@ -8,7 +8,7 @@ from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.errors import ConfigInvalid
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.registry import Config, parse
+from watchroom.registry import Config, parse_config
 from watchroom_whiteboards import Board
 from watchroom_whiteboards.templates import template
 
@@ -38,7 +38,7 @@ def _config(journal: Journal, as_of: int) -> Config:
     version = journal.head("config", CONFIG_PATH, as_of=as_of)
     while version is not None:
         try:
-            return parse(journal.content(version.seq) or "")
+            return parse_config(journal.content(version.seq) or "")
         except ConfigInvalid:
             # One that was broken by hand did not count.
             version = journal.version("config", CONFIG_PATH, (version.version or 0) - 1)

@@ -17,7 +17,7 @@ from watchroom.model import (
     Row,
     SessionStatus,
 )
-from watchroom.projections import AgentView, Asked, MessageView, Need, Status
+from watchroom.projections import AgentView, MessageView, Need, RequestView, Status
 from watchroom.texts import Catalogue
 from watchroom.zones.buffers.record import CLOSE, OPEN, name_of, record_of
 
@@ -190,7 +190,7 @@ def said(row: Row) -> str:
 def subject(need: Need, words: Catalogue) -> str:
     """What a need is about: of a handoff, the file; of a request, what is asked."""
     if need.kind == "request":
-        return request_text(Asked(need.row), words)
+        return request_text(RequestView(need.row), words)
     if need.kind == "failed":
         return need.row.actor
     if need.kind == "message":
@@ -304,8 +304,8 @@ def says(view: AgentView, now: int, words: Catalogue) -> str:
     session = view.session
     if session is None:
         return ""
-    if view.asked is not None and not view.asked.has_expired(now):
-        return words("agents.waits", what=request_text(view.asked, words))
+    if view.request is not None and not view.request.has_expired(now):
+        return words("agents.waits", what=request_text(view.request, words))
     if session.status == "paused":
         return words("session.status.paused")
     if session.status == "error":
@@ -313,14 +313,14 @@ def says(view: AgentView, now: int, words: Catalogue) -> str:
     return words("agents.thinks") if view.is_thinking and view.status(now) == "running" else ""
 
 
-def request_text(asked: Asked, words: Catalogue) -> str:
+def request_text(asked: RequestView, words: Catalogue) -> str:
     """What is asked, in one line: the calls that are to be approved, or the question."""
     calls = zip(asked.tools, asked.subjects, strict=False)
     named = ", ".join(f"{tool_name(tool, words)} {about}".strip() for tool, about in calls)
     return safe(named or asked.row.message)
 
 
-def request_mark(asked: Asked, *, is_open: bool) -> Span:
+def request_mark(asked: RequestView, *, is_open: bool) -> Span:
     if is_open:
         return Span("◐", "warning")
     if asked.is_answered:
@@ -328,7 +328,7 @@ def request_mark(asked: Asked, *, is_open: bool) -> Span:
     return Span("◌", "dim")
 
 
-def request_outcome(asked: Asked, words: Catalogue) -> str:
+def request_outcome(asked: RequestView, words: Catalogue) -> str:
     """How a request ended; of one that nobody closed although its time is over, that it expired."""
     return words(f"request.outcome.{asked.outcome or 'expired'}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from watchroom.model import SHARED, Row, Zone
 from watchroom.projections import Need
-from watchroom.projections.model import pressing
+from watchroom.projections.model import urgent_needs
 
 if TYPE_CHECKING:
     from watchroom_tui.app import WatchroomApp
@@ -34,7 +34,7 @@ class Guide:
     async def to_the_most_urgent(self) -> None:
         """Go to what a person should look at first; again, to the next."""
         app = self._app
-        needs = pressing(app.model, app.now())
+        needs = urgent_needs(app.model, app.now())
         if needs:
             again = self._urgent in needs
             at = (needs.index(self._urgent) + 1) % len(needs) if again and self._urgent else 0
@@ -46,7 +46,7 @@ class Guide:
     async def to_need(self, need: Need) -> None:
         """Go to the room that deals with ``need``, and to what it is about."""
         app = self._app
-        if need.closes_by_a_look and app.feed.is_live:
+        if need.is_acknowledgeable and app.feed.is_live:
             app.tell(app.words("seen.hint"))
         if need.kind == "failed":
             await self.to_session(need.row.path)

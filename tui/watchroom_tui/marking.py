@@ -22,7 +22,7 @@ async def mark_as_seen(app: WatchroomApp, need: Need | None) -> None:
     if workspace is None:
         app.tell_why_not()
         return
-    if need is None or not need.closes_by_a_look:
+    if need is None or not need.is_acknowledgeable:
         app.tell(words("seen.nothing" if need is None else "seen.settle"), "warning")
         return
     subject = safe(describe.subject(need, words))

@@ -10,7 +10,7 @@ from watchroom.errors import NotText, TooLarge
 from watchroom.journal import Journal
 from watchroom.merge import current_text, left_open, moved_on, regions_of, split_lines
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
-from watchroom.projections import Conflict
+from watchroom.projections import ConflictView
 
 from watchroom_tui.merging import Merging
 from watchroom_tui.work import WorkerProcess
@@ -92,13 +92,13 @@ class MergeInHand:
         """Whether a newer version is being merged in right now."""
         return self._catching_up.locked()
 
-    def conflict_among(self, conflicts: Iterable[Conflict]) -> Conflict | None:
+    def conflict_among(self, conflicts: Iterable[ConflictView]) -> ConflictView | None:
         """The conflict that this would settle, if it is still open."""
         row = self.sides.incoming
         mine = (row.zone, row.path, row.actor)
         return next((each for each in conflicts if (each.zone, each.path, each.actor) == mine), None)
 
-    def has_decisions_about(self, conflicts: Iterable[Conflict]) -> bool:
+    def has_decisions_about(self, conflicts: Iterable[ConflictView]) -> bool:
         """Whether something would be gone if this were dropped while ``conflicts`` are open."""
         if self.is_settled or self.is_ending or self.is_over:
             return False

@@ -35,7 +35,7 @@ def task_items(model: Model) -> tuple[TaskItem, ...]:
     """The tasks of the model, newest first."""
     if not model.tasks:
         return ()
-    asking = {view.agent.id for view in model.agents if view.asked is not None}
+    asking = {view.agent.id for view in model.agents if view.request is not None}
     return tuple(
         TaskItem(task, sum(each.id in asking and each.ended is None for each in task.members))
         for task in model.tasks

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
 from watchroom.model import HUMAN_PREFIX, Row
-from watchroom.requests import AskedCall, subject
+from watchroom.rules.requests import PendingCall, call_subject
 from watchroom.texts import Catalogue
 
 from watchroom_tui.columns import fit
@@ -93,8 +93,8 @@ def _said(key: str, agent: str, message: Mapping[str, Any], words: Catalogue) ->
 
 def _call(key: str, agent: str, call: Mapping[str, Any], words: Catalogue) -> Entry:
     function = call["function"]
-    asked = AskedCall(call["id"], function["name"], function["arguments"])
-    text = f"{tool_name(asked.name, words)} {subject(asked)}".strip()
+    asked = PendingCall(call["id"], function["name"], function["arguments"])
+    text = f"{tool_name(asked.name, words)} {call_subject(asked)}".strip()
     return Entry(key, "call", agent, Span("◌", "warning"), text, pretty(asked.arguments))
 
 

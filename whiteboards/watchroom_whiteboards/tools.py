@@ -114,7 +114,7 @@ def _boards(caller: Caller) -> Whiteboards:
 
 
 def read(caller: Caller, args: ReadBoard) -> BoardContent:
-    news = caller.settling.news(caller.actor, "board", args.board)
+    news = caller.settling.find_unread(caller.actor, "board", args.board)
     found = _boards(caller).read(
         caller.actor, args.board, version=args.version, section=args.section, hold=bool(args.hold)
     )

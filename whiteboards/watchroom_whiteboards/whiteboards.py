@@ -198,7 +198,7 @@ class Whiteboards:
         def last_saw(path: str) -> int:
             if expected is not None:
                 return expected
-            return max(seen, self._zone.last_saw_section(actor, board.name, path) if path else 0)
+            return max(seen, self._zone.last_seen_section(actor, board.name, path) if path else 0)
 
         def text_of(version: int) -> bytes:
             text = self._zone.version(board.name, version).content if version else self._template(board)
@@ -279,7 +279,7 @@ class Whiteboards:
         now = self._zone.current(board.name)
         if now is None or (now.row.size or 0) < LONG:
             return work
-        self._zone.settle_readings()
+        self._zone.flush_readings()
         done = work(now)
         return lambda current: done if current and current.row == now.row else work(current)
 

@@ -17,7 +17,7 @@ from watchroom.disk import Parts
 from watchroom.journal import Journal
 from watchroom.model import MESSAGE, Json, Row, Zone
 from watchroom.texts import Language, catalogue
-from watchroom.zones.news import News
+from watchroom.zones.notifications import Notifications
 
 BEFORE: Final = "PreToolUse"
 AFTER: Final = "PostToolUse"
@@ -43,7 +43,7 @@ class Place(Protocol):
     def journal(self) -> Journal: ...
 
     @property
-    def news(self) -> News: ...
+    def notifications(self) -> Notifications: ...
 
 
 def answer(place: Place, agent: str, event: Mapping[str, Json], language: Language) -> dict[str, Json] | None:
@@ -79,7 +79,7 @@ def denied(root: str, agent: str, event: Mapping[str, Json], language: Language)
 
 def news_of(place: Place, agent: str, language: Language) -> str:
     """What has come for the agent since it was last told, empty if nothing."""
-    rows = place.news.take(agent)
+    rows = place.notifications.fetch(agent)
     texts = catalogue(language)
     lines = [_told(row, language) for row in rows[-_MOST_TOLD:]]
     if len(rows) > _MOST_TOLD:

@@ -1,7 +1,7 @@
 """What the rows mean, folded into one immutable model: for the dashboard, and for the command line."""
 
 from watchroom.projections.buffers import BufferView
-from watchroom.projections.conflicts import Conflict, ConflictKind
+from watchroom.projections.conflicts import ConflictKind, ConflictView
 from watchroom.projections.fold import Fold
 from watchroom.projections.model import (
     AgentView,
@@ -14,17 +14,16 @@ from watchroom.projections.model import (
     SharedFile,
     Status,
 )
-from watchroom.projections.sessions import Asked, SessionView
-from watchroom.projections.society import CommandView, MemberView, MessageView, TaskView
+from watchroom.projections.sessions import RequestView, SessionView
+from watchroom.projections.tasks import CommandView, MemberView, MessageView, TaskView
 
 __all__ = [
     "AgentView",
-    "Asked",
     "BoardView",
     "BufferView",
     "CommandView",
-    "Conflict",
     "ConflictKind",
+    "ConflictView",
     "Delivery",
     "DocumentView",
     "Fold",
@@ -33,6 +32,7 @@ __all__ = [
     "Model",
     "Need",
     "NeedKind",
+    "RequestView",
     "SessionView",
     "SharedFile",
     "Status",

@@ -18,12 +18,12 @@ def blame(versions: Sequence[tuple[V, str]]) -> list[V]:
     found: list[V] = []
     before = ""
     for version, text in versions:
-        found = handed_on(found, changes(before, text), version)
+        found = update_blame(found, changes(before, text), version)
         before = text
     return found
 
 
-def handed_on(before: Sequence[V], changed: Sequence[Change], version: V) -> list[V]:
+def update_blame(before: Sequence[V], changed: Sequence[Change], version: V) -> list[V]:
     """The blame of ``version``, from that of the version before it and what changed in between."""
     found: list[V] = []
     done = 0

@@ -53,7 +53,7 @@ class BufferView(NamedTuple):
 _Place: TypeAlias = tuple[Zone, str]
 
 
-class Buffers:
+class BufferProjection:
     """Takes all rows in order; knows which buffers are open, and how they stand."""
 
     def __init__(self) -> None:

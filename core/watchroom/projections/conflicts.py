@@ -10,7 +10,7 @@ from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, Json, Row, Zo
 ConflictKind: TypeAlias = Literal["write", "outside"]
 
 
-class Conflict(NamedTuple):
+class ConflictView(NamedTuple):
     """An open conflict. Its texts are the contents of its rows.
 
     ``row`` is the newest refused write of its agent, or the newest note of an edit made by hand; ``since``
@@ -58,7 +58,7 @@ class _Refusal(NamedTuple):
     """The version that it met, 0 where there was none."""
 
 
-class Conflicts:
+class ConflictProjection:
     """The open conflicts of the shared files and boards, at most one for each agent and file.
 
     A refused write of an agent opens one, as does an edit made by hand. It closes by the agent's own next
@@ -71,10 +71,10 @@ class Conflicts:
 
     def __init__(self) -> None:
         # In the order of their newest rows, so that the newest first needs no sorting.
-        self._open: dict[tuple[_Place, str], Conflict] = {}
+        self._open: dict[tuple[_Place, str], ConflictView] = {}
         self._refusals: dict[_Place, dict[str, list[_Refusal]]] = {}
         """By place and actor, oldest first."""
-        self._current: tuple[Conflict, ...] = ()
+        self._current: tuple[ConflictView, ...] = ()
         self._changed = False
 
     def apply(self, row: Row, head: Row | None) -> None:
@@ -88,7 +88,7 @@ class Conflicts:
             elif row.tool in SETTLING_NOTES:
                 self._settle(_place(row), (row.detail.get("conflict"),), head)
 
-    def current(self) -> tuple[Conflict, ...]:
+    def current(self) -> tuple[ConflictView, ...]:
         """All open conflicts, newest first; the same object as before if none changed."""
         if self._changed:
             self._changed = False
@@ -147,9 +147,9 @@ def _place(row: Row) -> _Place:
     return row.zone, row.path
 
 
-def _conflict(refusals: list[_Refusal], head: Row | None) -> Conflict:
+def _conflict(refusals: list[_Refusal], head: Row | None) -> ConflictView:
     oldest, newest = refusals[0], refusals[-1]
-    return Conflict(
+    return ConflictView(
         row=newest.row,
         kind="outside" if newest.row.actor == OUTSIDE else "write",
         against=head,

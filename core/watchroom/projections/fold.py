@@ -9,8 +9,8 @@ from typing import Final
 from watchroom.checkout.layout import split_handoff
 from watchroom.errors import ConfigInvalid, JournalDamaged
 from watchroom.model import OUTSIDE, Outcome, Row, is_step
-from watchroom.projections.buffers import Buffers
-from watchroom.projections.conflicts import Conflict, Conflicts
+from watchroom.projections.buffers import BufferProjection
+from watchroom.projections.conflicts import ConflictProjection, ConflictView
 from watchroom.projections.model import (
     BUCKETS,
     AgentView,
@@ -21,10 +21,10 @@ from watchroom.projections.model import (
     SharedFile,
     bucket_of,
 )
-from watchroom.projections.needs import Needs
-from watchroom.projections.sessions import Asked, Requests, Sessions
-from watchroom.projections.society import Society
-from watchroom.registry import parse
+from watchroom.projections.needs import NeedProjection
+from watchroom.projections.sessions import RequestProjection, RequestView, SessionProjection
+from watchroom.projections.tasks import TaskProjection
+from watchroom.registry import parse_config
 
 RECENT: Final = 400
 """How many of the newest rows the model carries."""
@@ -53,12 +53,12 @@ class Fold:
         self._leases: dict[str, Row] = {}
         self._outcomes: dict[Outcome, int] = {}
         self._activity: dict[int, int] = {}
-        self._conflicts = Conflicts()
-        self._requests = Requests()
-        self._sessions = Sessions()
-        self._society = Society()
-        self._buffers = Buffers()
-        self._needs = Needs()
+        self._conflicts = ConflictProjection()
+        self._requests = RequestProjection()
+        self._sessions = SessionProjection()
+        self._society = TaskProjection()
+        self._buffers = BufferProjection()
+        self._needs = NeedProjection()
         self._model = Model()
         self._changed: set[str] = set()
 
@@ -112,7 +112,7 @@ class Fold:
         if before.seq == self._seq:
             return before
         conflicts = self._conflicts.current()
-        requests, answered = self._requests.current()
+        requests, ended_requests = self._requests.current()
         self._model = Model(
             seq=self._seq,
             time=self._time,
@@ -120,7 +120,7 @@ class Fold:
             needs=self._needs.current(conflicts, requests),
             conflicts=conflicts,
             requests=requests,
-            answered=answered,
+            ended_requests=ended_requests,
             recent=tuple(reversed(self._recent)),
             newest=tuple(reversed(self._newest)),
             deliveries=tuple(reversed(self._deliveries.values()))
@@ -146,7 +146,7 @@ class Fold:
         self._changed.clear()
         return self._model
 
-    def _files_with(self, conflicts: tuple[Conflict, ...]) -> tuple[SharedFile, ...]:
+    def _files_with(self, conflicts: tuple[ConflictView, ...]) -> tuple[SharedFile, ...]:
         """The shared files by path, each with the number of its open conflicts."""
         counts = Counter(each.path for each in conflicts if each.zone == "collab")
         for path, file in self._files.items():
@@ -165,7 +165,7 @@ class Fold:
             rows=view.rows + 1,
             refused=view.refused + (row.outcome != "ok"),
             activity=activity,
-            heard=row.time,
+            last_heard=row.time,
         )
 
     def _apply_to_request(self, row: Row) -> None:
@@ -173,15 +173,15 @@ class Fold:
         agent = row.path.partition("/")[0]
         view = self._agents.get(agent)
         if view is not None and row.version is not None:
-            asked = Asked(row) if row.version == 1 else None
-            if asked is not None or (view.asked is not None and view.asked.row.path == row.path):
-                self._agents[agent] = view._replace(asked=asked)
+            asked = RequestView(row) if row.version == 1 else None
+            if asked is not None or (view.request is not None and view.request.row.path == row.path):
+                self._agents[agent] = view._replace(request=asked)
 
     def _apply_to_session(self, row: Row) -> None:
         session = self._sessions.apply(row)
         view = self._agents.get(row.actor)
         if session is not None and view is not None:
-            self._agents[row.actor] = view._replace(session=session, heard=row.time)
+            self._agents[row.actor] = view._replace(session=session, last_heard=row.time)
 
     @staticmethod
     def _count(activity: dict[int, int], time: int) -> None:
@@ -193,7 +193,7 @@ class Fold:
 
     def _apply_to_registry(self, row: Row) -> None:
         try:
-            config = parse(self._content(row.seq) or "")
+            config = parse_config(self._content(row.seq) or "")
         except (ConfigInvalid, JournalDamaged):
             # An edit by hand that is not valid does not count until it is mended; `verify` names a damage.
             return

@@ -8,9 +8,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import Outcome, Row
 from watchroom.projections.buffers import BufferView
-from watchroom.projections.conflicts import Conflict
-from watchroom.projections.sessions import Asked, SessionView
-from watchroom.projections.society import CommandView, MessageView, TaskView
+from watchroom.projections.conflicts import ConflictView
+from watchroom.projections.sessions import RequestView, SessionView
+from watchroom.projections.tasks import CommandView, MessageView, TaskView
 from watchroom.registry import Agent
 
 Status: TypeAlias = Literal["running", "waiting", "paused", "idle", "done", "error"]
@@ -47,9 +47,9 @@ class AgentView(NamedTuple):
     refused: int = 0
     activity: Mapping[int, int] = MappingProxyType({})
     session: SessionView | None = None
-    asked: Asked | None = None
+    request: RequestView | None = None
     """What it waits for a person to answer."""
-    heard: int = 0
+    last_heard: int = 0
 
     @property
     def is_thinking(self) -> bool:
@@ -60,11 +60,11 @@ class AgentView(NamedTuple):
     def status(self, now: int, idle_after: float = 30.0) -> Status:
         """What the agent is up to at ``now`` (nanoseconds since the epoch)."""
         step = self.session.status if self.session else "idle"
-        if step == "waiting_for_human_input" and not (self.asked and self.asked.has_expired(now)):
+        if step == "waiting_for_human_input" and not (self.request and self.request.has_expired(now)):
             return "waiting"
         if step in ("paused", "error"):
             return "paused" if step == "paused" else "error"
-        if now - self.heard > idle_after * 1e9:
+        if now - self.last_heard > idle_after * 1e9:
             return "done" if step == "done" else "idle"
         return "error" if self.last is not None and self.last.outcome != "ok" else "running"
 
@@ -92,7 +92,7 @@ class Need(NamedTuple):
         return self.against if self.kind == "stalled" else self.row.actor
 
     @property
-    def closes_by_a_look(self) -> bool:
+    def is_acknowledgeable(self) -> bool:
         """Whether a person who looked and finds it fine can say so; a conflict has to be settled."""
         if self.kind == "outside":
             return self.row.zone == "handoff"
@@ -148,11 +148,11 @@ class Model(NamedTuple):
     time: int = 0
     agents: tuple[AgentView, ...] = ()
     needs: tuple[Need, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[ConflictView, ...] = ()
     """The open ones, newest first. Each is a need as well."""
-    requests: tuple[Asked, ...] = ()
+    requests: tuple[RequestView, ...] = ()
     """What agents ask of people, newest first. Each is a need as well."""
-    answered: tuple[Asked, ...] = ()
+    ended_requests: tuple[RequestView, ...] = ()
     """The newest of those that have ended, newest first."""
     recent: tuple[Row, ...] = ()
     """The newest rows, newest first, without the steps of sessions."""
@@ -179,7 +179,7 @@ class Model(NamedTuple):
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 
-    def conflicts_of(self, head: Row) -> list[Conflict]:
+    def conflicts_of(self, head: Row) -> list[ConflictView]:
         """The open conflicts on what ``head`` is a version of, newest first."""
         return [each for each in self.conflicts if (each.zone, each.path) == (head.zone, head.path)]
 
@@ -198,7 +198,7 @@ STALLED_AFTER: Final = 300.0
 """So many seconds an agent may do nothing about what waits for it before a person should know."""
 
 
-def pressing(model: Model, now: int) -> tuple[Need, ...]:
+def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
     """The needs that a person should look at by ``now`` (nanoseconds since the epoch), most urgent first.
 
     All that count or list needs call this, so that they agree. Handoffs that may still wait are left out. An

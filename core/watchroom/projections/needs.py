@@ -6,9 +6,9 @@ from typing import Final, cast
 
 from watchroom.checkout.layout import split_handoff
 from watchroom.model import HUMAN_PREFIX, MESSAGE, OUTSIDE, SEEN, SHARED, UNCHECKED, USER, Row
-from watchroom.projections.conflicts import Conflict
+from watchroom.projections.conflicts import ConflictView
 from watchroom.projections.model import URGENCY, Need, NeedKind
-from watchroom.projections.sessions import Asked
+from watchroom.projections.sessions import RequestView
 
 STOPPED: Final = '"status": "error"'
 """In the detail of a step. Looked for as text: there are many steps, and few fail."""
@@ -18,7 +18,7 @@ PATHS_COUNTED: Final = 50
 """Of so many paths the refusals of an agent are counted: those that it tried last."""
 
 
-class Needs:
+class NeedProjection:
     """The open needs. A need closes when it is dealt with, and only then.
 
     Those for conflicts and requests are made from the open ones; the others are kept here.
@@ -31,8 +31,8 @@ class Needs:
         """By agent and path, since the agent's last success; the path that was tried last stands last."""
         self._authors: dict[str, str] = {}
         self._current: tuple[Need, ...] = ()
-        self._conflicts: tuple[Conflict, ...] = ()
-        self._requests: tuple[Asked, ...] = ()
+        self._conflicts: tuple[ConflictView, ...] = ()
+        self._requests: tuple[RequestView, ...] = ()
         self._changed = False
 
     def apply(self, row: Row) -> None:
@@ -64,7 +64,9 @@ class Needs:
         self._close("failed", agent)
         self._close_denied(agent)
 
-    def current(self, conflicts: tuple[Conflict, ...], requests: tuple[Asked, ...]) -> tuple[Need, ...]:
+    def current(
+        self, conflicts: tuple[ConflictView, ...], requests: tuple[RequestView, ...]
+    ) -> tuple[Need, ...]:
         """All open needs, the most urgent first, then the newest; the same object if none changed."""
         if self._changed or conflicts is not self._conflicts or requests is not self._requests:
             self._changed = False
@@ -182,7 +184,7 @@ def _is_outside_edit(row: Row) -> bool:
     return row.actor == OUTSIDE and (row.outcome == "conflict" or row.error == "config_invalid")
 
 
-def _need_of(conflict: Conflict) -> Need:
+def _need_of(conflict: ConflictView) -> Need:
     row = conflict.row
     if conflict.kind == "outside":
         return Need("outside", f"{row.zone} {row.path}", row, times=conflict.times, since=conflict.since.seq)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
 from watchroom.model import ANSWER, STREAM, Json, Row, SessionStatus
-from watchroom.requests import RequestKind
+from watchroom.rules.requests import RequestKind
 
 _KEPT: Final = 100
 """So many requests are remembered when they have ended."""
@@ -43,7 +43,7 @@ class SessionView(NamedTuple):
         return self.begun.message
 
 
-class Asked(NamedTuple):
+class RequestView(NamedTuple):
     """A request to a person. ``ended`` is the row of the answer or the withdrawal, None while it is open."""
 
     row: Row
@@ -85,7 +85,7 @@ class Asked(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """In one word, as `watchroom.requests.outcome_of` says it; empty while it is open."""
+        """In one word, as `watchroom.rules.requests.outcome_of` says it; empty while it is open."""
         return str(self.ended.detail.get("outcome", "")) if self.ended else ""
 
     @property
@@ -98,7 +98,7 @@ class Asked(NamedTuple):
         return expires is not None and now > expires
 
 
-class Sessions:
+class SessionProjection:
     """The newest session of each agent."""
 
     def __init__(self) -> None:
@@ -121,26 +121,26 @@ class Sessions:
         return view
 
 
-class Requests:
+class RequestProjection:
     """The requests that are open, and the newest of those that have ended."""
 
     def __init__(self) -> None:
         # In the order of asking, so that the newest first needs no sorting.
-        self._open: dict[str, Asked] = {}
-        self._ended: deque[Asked] = deque(maxlen=_KEPT)
-        self._current: tuple[tuple[Asked, ...], tuple[Asked, ...]] = ((), ())
+        self._open: dict[str, RequestView] = {}
+        self._ended: deque[RequestView] = deque(maxlen=_KEPT)
+        self._current: tuple[tuple[RequestView, ...], tuple[RequestView, ...]] = ((), ())
         self._changed = False
 
     def apply(self, row: Row) -> None:
         """Take in a row of the zone."""
         if row.version == 1:
-            self._open[row.path] = Asked(row)
+            self._open[row.path] = RequestView(row)
             self._changed = True
         elif row.version is not None and row.path in self._open:
             self._ended.append(self._open.pop(row.path)._replace(ended=row))
             self._changed = True
 
-    def current(self) -> tuple[tuple[Asked, ...], tuple[Asked, ...]]:
+    def current(self) -> tuple[tuple[RequestView, ...], tuple[RequestView, ...]]:
         """Those that are open and those that have ended, newest first; the same objects if none changed."""
         if self._changed:
             self._changed = False

@@ -1,1 +1,1 @@
-"""What may be written, and what rows mean: pure rules, which zones, projections and journals share."""
+"""What rows mean and what may be written: pure functions over rows, for zones and projections alike."""

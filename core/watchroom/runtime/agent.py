@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from watchroom.model import Json
-from watchroom.requests import Policy
+from watchroom.rules.requests import Policy
 from watchroom.runtime.events import Event
 from watchroom.runtime.instructions import Instruction
 from watchroom.runtime.messages import ToolCall

@@ -6,7 +6,7 @@ import json
 
 from watchroom.errors import NotWaiting
 from watchroom.model import ENDED, SYSTEM, Json, actor_kind
-from watchroom.requests import Answer, Decision, Option, Request, approvals, check_answer
+from watchroom.rules.requests import Answer, CallDecision, Option, Request, check_answer, decide_all
 from watchroom.runtime.events import (
     Cancelled,
     Event,
@@ -49,7 +49,7 @@ def expired(state: AgentState, language: Language = "en") -> StepResult:
     """The session whose request nobody answered in time. Raises `NotWaiting`."""
     reason = catalogue(language)("request.nobody_answered")
     is_approval = state.asked is not None and state.asked.kind == "approve"
-    decisions = approvals(state.asked, False, reason).decisions if state.asked and is_approval else ()
+    decisions = decide_all(state.asked, False, reason).decisions if state.asked and is_approval else ()
     return answered(state, Answer(decisions=decisions, expired=True), SYSTEM, language)
 
 
@@ -101,7 +101,7 @@ def cancelled(state: AgentState, by: str, reason: str = "", language: Language =
         asked=None,
         pending_tools_calling=(),
         approved_tools_calling=(),
-        approvals=(),
+        decide_all=(),
         paused_from=None,
     )
     return _result(state, after, "cancel", Cancelled(by=by, reason=reason))
@@ -121,17 +121,17 @@ def _decided(state: AgentState, answer: Answer, by: str, language: Language) -> 
     agreed = {call.id for call in approved}
     asked = state.asked.calls if state.asked is not None else ()
     return state.with_messages(*refusals).but(
-        approved_tools_calling=tuple(approved), approvals=tuple(each for each in asked if each.id in agreed)
+        approved_tools_calling=tuple(approved), decide_all=tuple(each for each in asked if each.id in agreed)
     )
 
 
-def _with_arguments(call: ToolCall, decision: Decision) -> ToolCall:
+def _with_arguments(call: ToolCall, decision: CallDecision) -> ToolCall:
     if decision.arguments is None:
         return call
     return ToolCall(id=call.id, function=Function(name=call.function.name, arguments=decision.arguments))
 
 
-def _rejection(decision: Decision, by: str, language: Language) -> Json:
+def _rejection(decision: CallDecision, by: str, language: Language) -> Json:
     texts = catalogue(language)
     reason = _because(decision.reason, language)
     return {

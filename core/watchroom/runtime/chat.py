@@ -8,7 +8,7 @@ from typing import Final, TypeGuard
 from pydantic import JsonValue
 
 from watchroom.model import Json
-from watchroom.requests import Option, arguments_of
+from watchroom.rules.requests import Option, parse_arguments
 from watchroom.runtime.agent import ANY_TOOL, AgentTool, CallOrigin, LiveTools, Policies, Tool
 from watchroom.runtime.condensing import MessageCondenser
 from watchroom.runtime.instructions import (
@@ -116,7 +116,7 @@ class ChatAgent:
         """Whether a person is asked something, which needs no approval."""
         if call.function.name != ASK_PERSON or self.policies.of(ASK_PERSON) == "never":
             return False
-        return isinstance(arguments_of(call.function.arguments).get("question"), str)
+        return isinstance(parse_arguments(call.function.arguments).get("question"), str)
 
 
 class _WithLive(Mapping[str, Tool]):
@@ -138,7 +138,7 @@ class _WithLive(Mapping[str, Tool]):
 
 
 def _question(call: ToolCall) -> Instruction:
-    given = arguments_of(call.function.arguments)
+    given = parse_arguments(call.function.arguments)
     prompt = str(given["question"])
     about = {"tool_call_id": call.id}
     offered = given.get("options")

@@ -7,7 +7,7 @@ from typing import Final
 
 from watchroom import validation
 from watchroom.model import Json, Row
-from watchroom.requests import AskedCall, call_line, summary_of
+from watchroom.rules.requests import PendingCall, describe_call, summarize_request
 from watchroom.runtime.events import (
     Cancelled,
     Done,
@@ -49,7 +49,7 @@ def _said(before: AgentState, after: AgentState, event: Event) -> str:
         return event.error.message
     if isinstance(event, Cancelled | Done):
         return event.reason
-    return summary_of(after.asked) if after.asked else ""
+    return summarize_request(after.asked) if after.asked else ""
 
 
 def detail_of(
@@ -84,7 +84,7 @@ def _calls(state: AgentState) -> tuple[ToolCall, ...]:
 
 
 def _named(call: ToolCall) -> str:
-    return call_line(AskedCall(call.id, call.function.name, call.function.arguments))
+    return describe_call(PendingCall(call.id, call.function.name, call.function.arguments))
 
 
 def heard_in(row: Row) -> tuple[int, tuple[int, ...]]:

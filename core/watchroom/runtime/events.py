@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from watchroom.requests import Answer, Option
+from watchroom.rules.requests import Answer, Option
 from watchroom.runtime.messages import EMPTY_OBJECT, Frozen, FrozenObject, FrozenValue, ToolCall, UserMessage
 from watchroom.runtime.models.protocol import ModelChunk, Usage
 

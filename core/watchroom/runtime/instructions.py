@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from watchroom.requests import Option
+from watchroom.rules.requests import Option
 from watchroom.runtime.messages import EMPTY_OBJECT, Frozen, FrozenObject, ToolCall
 from watchroom.runtime.models.protocol import ModelPayload
 

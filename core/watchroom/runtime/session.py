@@ -26,8 +26,8 @@ from watchroom.runtime.record import step_record
 from watchroom.runtime.runtime import AgentRuntime
 from watchroom.runtime.state import AgentState, StepResult, call_key
 from watchroom.runtime.threads import finished
-from watchroom.zones.requests import Requests
-from watchroom.zones.sessions import Recorded, SessionZone, session_path
+from watchroom.zones.requests import RequestZone
+from watchroom.zones.sessions import SessionRecord, SessionZone, session_path
 
 _STREAM_SECONDS: Final = 0.2
 """So often, at most, what a model has said so far is noted."""
@@ -39,7 +39,7 @@ class Session:
     def __init__(
         self,
         zone: SessionZone,
-        requests: Requests,
+        requests: RequestZone,
         threads: Executor,
         agent_id: str,
         agent: Agent,
@@ -60,8 +60,8 @@ class Session:
         self._begun: set[str] = set()
         self._doubtful: frozenset[str] = frozenset()
         self._heard, _ = heard_in(last)
-        self._mail: list[Recorded] = []
-        self._messages: deque[Recorded] = deque()
+        self._mail: list[SessionRecord] = []
+        self._messages: deque[SessionRecord] = deque()
         self.begun = 0
         """Its first row: who held or ended the agent before it, did not mean this session."""
         self._last_word: Row | None = None
@@ -121,7 +121,7 @@ class Session:
             await self._keep(result)
         return result
 
-    def takes(self, mail: Recorded) -> None:
+    def takes(self, mail: SessionRecord) -> None:
         """Somebody said something to this session, or answered its request. It may be told again, and in
         another order than that of the rows, until the session runs."""
         seq = mail.row.seq
@@ -136,7 +136,7 @@ class Session:
         self._spoke_last = self._times_spoken()
         self._called.set()
 
-    def was_resumed(self, begun: Iterable[str], waiting: Iterable[Recorded]) -> None:
+    def was_resumed(self, begun: Iterable[str], waiting: Iterable[SessionRecord]) -> None:
         """The session was left by another process, when these calls had begun and these messages waited."""
         self._resumed_at = self._version
         self._begun.update(begun)
@@ -157,7 +157,7 @@ class Session:
             return again or key in self._doubtful or self._resumed_at == self._version
         if not again:
             name = call.function.name
-            await finished(self._threads, self._zone.tool_begins, self.path, self._version, key, name)
+            await finished(self._threads, self._zone.record_tool_start, self.path, self._version, key, name)
         return again
 
     def _hears(self, event: Event) -> None:
@@ -172,7 +172,7 @@ class Session:
 
     def _tell(self) -> None:
         """Note what the model has said since the last time."""
-        self._zone.streams(self.path, "".join(self._streamed))
+        self._zone.record_stream(self.path, "".join(self._streamed))
         self._streamed.clear()
 
     def _stop_telling(self) -> None:

@@ -23,8 +23,8 @@ from watchroom.runtime.record import begun, state_after, state_begun
 from watchroom.runtime.session import Session
 from watchroom.runtime.state import AgentState, create_initial_state
 from watchroom.runtime.threads import call_on, finished
-from watchroom.zones.requests import Requests
-from watchroom.zones.sessions import Recorded, SessionZone, session_path, split_session
+from watchroom.zones.requests import RequestZone
+from watchroom.zones.sessions import SessionRecord, SessionZone, session_path, split_session
 
 _THREADS: Final = 32
 """So many rows at most wait for the disk at a time; those that wait together share a sync."""
@@ -42,7 +42,7 @@ class SessionHead(NamedTuple):
 class Sessions:
     """Made by `Workspace`. Looking may be done from any thread; sessions run on an event loop."""
 
-    def __init__(self, zone: SessionZone, requests: Requests, dispatcher: RowDispatcher) -> None:
+    def __init__(self, zone: SessionZone, requests: RequestZone, dispatcher: RowDispatcher) -> None:
         self._zone = zone
         self._requests = requests
         self._dispatcher = dispatcher
@@ -76,7 +76,7 @@ class Sessions:
         """The first row. What was said to the agent since its last session was done, or since it was made,
         is for this one."""
         last = self._zone.newest_step(validation.check_agent_id(agent_id))
-        heard = self._zone.heard_from(agent_id) if last is None else None
+        heard = self._zone.first_message_after(agent_id) if last is None else None
         if last is not None and status_in(last) == "done":
             heard = heard_in(last)[0]
         detail = detail_of(state, heard=heard)
@@ -97,8 +97,8 @@ class Sessions:
         state, since = _replayed(rows)
         last = rows[-1].row
         async with self._attended(agent_id, agent, config, state, rows[0].row, last) as session:
-            calls = await finished(self._threads, self._zone.begun_calls, path, since)
-            waiting = await finished(self._threads, self._zone.numbered, heard_in(last)[1])
+            calls = await finished(self._threads, self._zone.started_calls, path, since)
+            waiting = await finished(self._threads, self._zone.records, heard_in(last)[1])
             session.was_resumed(calls, waiting)
             if state.status == "error":
                 await session.try_again()
@@ -106,7 +106,7 @@ class Sessions:
 
     async def has_mail(self, session: Session) -> bool:
         """Whether something was said to the session that it has not acted on."""
-        said = await finished(self._threads, self._zone.steering, session.path, session.heard)
+        said = await finished(self._threads, self._zone.controls, session.path, session.heard)
         return any(session.is_meant(mail.row) for mail in said)
 
     def list(self, agent_id: str = "") -> list[SessionHead]:
@@ -143,12 +143,12 @@ class Sessions:
         def take(row: Row) -> None:
             # The dispatcher may still be busy with what was said before this session began.
             if session.is_meant(row):
-                call_on(loop, partial(session.takes, self._zone.recorded(row)))
+                call_on(loop, partial(session.takes, self._zone.record(row)))
 
         end = self._dispatcher.subscribe((agent_id, path), take)
         try:
             # What was said before somebody listened.
-            for mail in await finished(self._threads, self._zone.steering, path, heard_in(last)[0]):
+            for mail in await finished(self._threads, self._zone.controls, path, heard_in(last)[0]):
                 if session.is_meant(mail.row):
                     session.takes(mail)
             yield session
@@ -170,7 +170,7 @@ def _path(agent_id: str, session_id: str) -> str:
     return session_path(validation.check_agent_id(agent_id), validation.check_session_id(session_id))
 
 
-def _replayed(rows: Sequence[Recorded]) -> tuple[AgentState, int]:
+def _replayed(rows: Sequence[SessionRecord]) -> tuple[AgentState, int]:
     """The state after these rows, and the row that brought the newest answer of a model."""
     state, since = state_begun(rows[0].text), rows[0].row.seq
     for recorded in rows[1:]:

@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import JsonValue
 
 from watchroom.model import SessionStatus, timestamp
-from watchroom.requests import AskedCall, Request
+from watchroom.rules.requests import PendingCall, Request
 from watchroom.runtime.events import Done, ErrorInfo, Event
 from watchroom.runtime.messages import (
     EMPTY_OBJECT,
@@ -56,7 +56,7 @@ class AgentState(Frozen):
     events: tuple[Event, ...] = ()
     pending_tools_calling: tuple[ToolCall, ...] = ()
     approved_tools_calling: tuple[ToolCall, ...] = ()
-    approvals: tuple[AskedCall, ...] = ()
+    approvals: tuple[PendingCall, ...] = ()
     asked: Request | None = None
     paused_from: SessionStatus | None = None
     step_count: int = 0
@@ -88,7 +88,7 @@ class AgentState(Frozen):
                 return tuple(call for call in message.tool_calls if call.id not in answered)
         return ()
 
-    def asked_call(self, call: ToolCall) -> AskedCall | None:
+    def asked_call(self, call: ToolCall) -> PendingCall | None:
         """``call`` as a person was asked about it, None if none was."""
         waiting = self.asked.calls if self.asked is not None else ()
         return next((each for each in (*self.approvals, *waiting) if each.id == call.id), None)

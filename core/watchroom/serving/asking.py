@@ -21,7 +21,7 @@ from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
 from watchroom.merge import unified_diff
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.projections.proposals import proposal
-from watchroom.requests import Answer, AskedCall, Decision, Request, arguments_of
+from watchroom.rules.requests import Answer, CallDecision, PendingCall, Request, parse_arguments
 from watchroom.runtime.threads import finished, in_own_thread
 from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.serving.place import Place
@@ -106,7 +106,7 @@ class Asking:
             if known is not None and [(each.name, each.arguments) for each in known.calls] == [(tool, given)]:
                 return state, known
         path = mine + uuid.uuid4().hex[:12]
-        asked = AskedCall(_CALL, tool, given, toolbox.approval_checksum(tool, arguments), again)
+        asked = PendingCall(_CALL, tool, given, toolbox.approval_checksum(tool, arguments), again)
         request = Request(
             "approve",
             toolbox.texts("request.changed_since", tools=tool) if again else "",
@@ -120,7 +120,7 @@ class Asking:
         self,
         context: ServerRequestContext[Any, Any],
         toolbox: Toolbox,
-        asked: AskedCall,
+        asked: PendingCall,
         path: str,
         expires: int,
         *,
@@ -155,20 +155,20 @@ class Asking:
                 asking.cancel()
 
     async def _elicit(
-        self, context: ServerRequestContext[Any, Any], toolbox: Toolbox, asked: AskedCall, path: str
+        self, context: ServerRequestContext[Any, Any], toolbox: Toolbox, asked: PendingCall, path: str
     ) -> None:
         form = await in_own_thread(self._form, asked, toolbox)
         said = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
         await in_own_thread(self._take, toolbox, path, said)
 
-    def _form(self, asked: AskedCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
+    def _form(self, asked: PendingCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
         """What the client shows: the call, and what it would change."""
         texts: Catalogue = toolbox.texts
         lines = [texts("request.changed_since", tools=asked.name)] if asked.asked_again else []
         lines.append(
             texts("elicit.message", agent=toolbox.actor, tool=asked.name, arguments=_cut(asked.arguments))
         )
-        would = proposal(self._place.journal, toolbox.actor, asked.name, arguments_of(asked.arguments))
+        would = proposal(self._place.journal, toolbox.actor, asked.name, parse_arguments(asked.arguments))
         if would is not None:
             version = f"v{would.head.version}" if would.head else "-"
             lines.append(_cut(unified_diff(would.before, would.after, version, would.path)))
@@ -182,7 +182,7 @@ class Asking:
         if row is None or said.action == "cancel":
             return
         approves = said.action == "accept" and (said.content or {}).get(_FIELD) is True
-        decision = Decision(_CALL, approves)
+        decision = CallDecision(_CALL, approves)
         # Somebody was first, or it came too late: then that counts.
         with suppress(RequestClosed, RequestExpired, RequestNotFound):
             person = f"{HUMAN_PREFIX}at {toolbox.actor}"
@@ -198,11 +198,11 @@ def _cut(text: str) -> str:
     return text[:_LONGEST] + "…" * (len(text) > _LONGEST)
 
 
-def _checksum_of_edited(toolbox: Toolbox, asked: AskedCall, edited: Mapping[str, Json]) -> str:
+def _checksum_of_edited(toolbox: Toolbox, asked: PendingCall, edited: Mapping[str, Json]) -> str:
     """The checksum of a call whose arguments a person changed: approved as it is, if nothing else has changed
     since it was asked about."""
     current = toolbox.approval_checksum(asked.name, edited)
-    as_shown = toolbox.approval_checksum(asked.name, arguments_of(asked.arguments))
+    as_shown = toolbox.approval_checksum(asked.name, parse_arguments(asked.arguments))
     return current if as_shown == asked.checksum else asked.checksum
 
 
@@ -213,4 +213,4 @@ def _arguments(answer: Answer | None, given: Mapping[str, Json]) -> Mapping[str,
     (decision,) = answer.decisions
     if not decision.approved:
         raise CallRejected(reason=decision.reason or "-")
-    return arguments_of(decision.arguments) if decision.arguments else given
+    return parse_arguments(decision.arguments) if decision.arguments else given

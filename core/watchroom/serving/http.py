@@ -43,7 +43,7 @@ class _Verifier:
         self._place = place
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        agent = await in_own_thread(self._place.access.agent_of, token)
+        agent = await in_own_thread(self._place.access.authenticate, token)
         return None if agent is None else AccessToken(token=token, client_id=agent, scopes=[])
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from watchroom.journal import Journal
 from watchroom.row_dispatcher import RowDispatcher
 from watchroom.toolbox import Toolbox
-from watchroom.zones import Requests
+from watchroom.zones import RequestZone
 from watchroom.zones.tokens import Tokens
 
 
@@ -18,7 +18,7 @@ class Place(Protocol):
     def journal(self) -> Journal: ...
 
     @property
-    def requests(self) -> Requests: ...
+    def requests(self) -> RequestZone: ...
 
     @property
     def dispatcher(self) -> RowDispatcher: ...

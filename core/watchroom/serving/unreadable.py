@@ -27,7 +27,7 @@ from pydantic import ValidationError
 
 from watchroom import validation
 from watchroom.model import Json
-from watchroom.requests import MAX_NESTING
+from watchroom.rules.requests import MAX_NESTING
 from watchroom.texts import Catalogue
 
 _CALL: Final = "tools/call"

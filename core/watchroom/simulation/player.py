@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from watchroom.model import ENDED, Json
 from watchroom.registry import Agent
-from watchroom.requests import Policy
+from watchroom.rules.requests import Policy
 from watchroom.runtime import (
     AgentState,
     AgentTool,

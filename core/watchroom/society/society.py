@@ -50,7 +50,7 @@ class Society:
         """Begin a task of ``by`` (``human:NAME``): its first agent is made and told ``text``; `run` lets it
         begin. Raises as `Tasks.submit` does."""
         task = self._workplace.tasks.submit(by, text, workspace_path, limits, model)
-        self._workplace.members.begin(task)
+        self._workplace.members.start(task)
         return task
 
     async def run(self, task: str, *, stay: bool = True) -> Task:
@@ -59,13 +59,13 @@ class Society:
         Without ``stay`` it also returns when none has anything left to do, as when all wait for people.
         Raises `TaskNotFound`, and `TaskTaken` where they are at work already, here or in another process.
         """
-        with self._workplace.tasks.alone_with(task):
+        with self._workplace.tasks.claim(task):
             return await self._run(task, stay=stay)
 
     async def _run(self, task: str, *, stay: bool) -> Task:
         found = await asyncio.to_thread(self._workplace.tasks.find, task)
         if found.status == "open":
-            await asyncio.to_thread(self._workplace.members.begin, found)
+            await asyncio.to_thread(self._workplace.members.start, found)
         team = Team(
             self._workplace,
             found,

@@ -83,7 +83,7 @@ class Team:
     async def _goes_on(self, *, stay: bool) -> bool:
         """Bring the sessions up to the rows; whether there is anything left to wait for."""
         self._changed.clear()
-        members = await asyncio.to_thread(self._workplace.members.of, self._task.id)
+        members = await asyncio.to_thread(self._workplace.members.of_task, self._task.id)
         for member in members:
             await self._follow(member)
         for agent in [each for each, work in self._at_work.items() if work.done()]:
@@ -99,26 +99,26 @@ class Team:
 
     async def _remind(self, members: Sequence[Member]) -> None:
         """Tell the first agent that all rest, once a task: it may have forgotten to end it."""
-        first = next((each for each in members if each.born and not each.parent), None)
-        if first is not None and first.born is not None and first.id in self._resting and len(members) > 1:
-            await self._tell(first.id, self._texts("society.all_rest"), first.born.seq)
+        first = next((each for each in members if each.spawned and not each.parent), None)
+        if first is not None and first.spawned is not None and first.id in self._resting and len(members) > 1:
+            await self._tell(first.id, self._texts("society.all_rest"), first.spawned.seq)
 
     async def _follow(self, member: Member) -> None:
         """Let an agent begin that is new, and end one that has ended."""
-        if member.ended_by is None:
+        if member.ended is None:
             if member.id not in self._at_work and member.id not in self._aside:
-                await asyncio.to_thread(self._workplace.members.registered, member)
+                await asyncio.to_thread(self._workplace.members.ensure_registered, member)
                 self._at_work[member.id] = asyncio.create_task(self._live(member))
             return
         if member.id in self._over:
             return
-        self._over[member.id] = member.ended_by
+        self._over[member.id] = member.ended
         if member.id not in self._at_work and await asyncio.to_thread(self._left_behind, member):
             self._at_work[member.id] = asyncio.create_task(self._live(member))
         if member.id in self._sessions:
-            self._sessions[member.id].is_over(member.ended_by)
+            self._sessions[member.id].is_over(member.ended)
         await asyncio.to_thread(self._workplace.commands.stop, member.id)
-        ended = member.ended_by
+        ended = member.ended
         if ended.tool == TERMINATE and ended.path == member.id and ended.actor != member.parent:
             reason = ended.message or "-"
             await self._tell_parent(member, "society.was_ended", ended.seq, by=ended.actor, reason=reason)
@@ -190,8 +190,8 @@ class Team:
             async with sessions.resume(member.id, begun, agent, self._config) as session:
                 yield session
             return
-        said = await asyncio.to_thread(self._workplace.members.told_first, member)
-        first = [UserMessage(content=said, author=member.born.actor)] if member.born else []
+        said = await asyncio.to_thread(self._workplace.members.instructions_of, member)
+        first = [UserMessage(content=said, author=member.spawned.actor)] if member.spawned else []
         async with sessions.begin(
             member.id,
             agent,
@@ -255,7 +255,7 @@ class Team:
             await self._tell(member.parent or USER, self._texts(text, agent=member.id, **values), about)
 
     async def _tell(self, to: str, text: str, about: int | None = None) -> None:
-        await asyncio.to_thread(self._workplace.members.tell, self._task.id, to, text, about)
+        await asyncio.to_thread(self._workplace.members.notify, self._task.id, to, text, about)
 
     async def _leave(self) -> None:
         """Let go of the sessions where they are: they can be taken up again."""

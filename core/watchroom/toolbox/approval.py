@@ -12,7 +12,7 @@ from watchroom.errors import ApprovalOutdated
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Draft, Json, Write
 from watchroom.projections.proposals import Proposal, proposal
-from watchroom.requests import arguments_of
+from watchroom.rules.requests import parse_arguments
 from watchroom.zones.buffers.record import ZONE as BUFFER
 
 
@@ -56,7 +56,7 @@ def approval_guard(
 
 def _proposal(journal: Journal, actor: str, tool: str, arguments: Mapping[str, Json]) -> Proposal | None:
     # Arguments that cannot be stored are refused when the call is made; looking for them must not fail.
-    return proposal(journal, actor, tool, arguments_of(json.dumps(arguments)))
+    return proposal(journal, actor, tool, parse_arguments(json.dumps(arguments)))
 
 
 def _checksum(tool: str, arguments: Mapping[str, Json], would: Proposal | None) -> str:

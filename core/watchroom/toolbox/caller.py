@@ -11,15 +11,15 @@ from watchroom.model import Zone
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue, Language, catalogue
 from watchroom.zones import (
-    Attention,
+    Acknowledgements,
     BoardZone,
     CollabZone,
+    ConflictSettlement,
     HandoffZone,
     Members,
     PrivateZone,
-    Requests,
+    RequestZone,
     SessionZone,
-    Settling,
     TaskFiles,
 )
 from watchroom.zones.buffers.zone import BufferZone
@@ -39,9 +39,9 @@ class Zones:
     handoff: HandoffZone
     collab: CollabZone
     boards: BoardZone
-    settling: Settling
-    attention: Attention
-    requests: Requests
+    settling: ConflictSettlement
+    attention: Acknowledgements
+    requests: RequestZone
     sessions: SessionZone
     realtime: RealtimeZone
     files: TaskFiles

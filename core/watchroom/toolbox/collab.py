@@ -31,7 +31,7 @@ def written(caller: Caller, args: take.CollabWrite, row: Row) -> give.CollabWrit
 
 
 def read(caller: Caller, args: take.CollabRead) -> give.CollabContent:
-    news = caller.settling.news(caller.actor, "collab", args.filepath)
+    news = caller.settling.find_unread(caller.actor, "collab", args.filepath)
     found = caller.collab.read(caller.actor, args.filepath, args.version)
     version = found.row.version or 0
     if version == found.current:

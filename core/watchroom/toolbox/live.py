@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from watchroom.editing import tool_of
 from watchroom.model import Json
-from watchroom.requests import parsed
+from watchroom.rules.requests import parse_json
 from watchroom.runtime.agent import AgentTool, Look
 from watchroom.toolbox.agent_tools import agent_tools, call_of, writes_as
 from watchroom.toolbox.offered import tools
@@ -69,7 +69,7 @@ class BufferTools:
 def _parsed(content: str) -> dict[str, Json]:
     """The object that a text says, empty where it says none."""
     try:
-        given = parsed(content)
+        given = parse_json(content)
     except (ValueError, RecursionError):
         return {}
     return given if isinstance(given, dict) else {}

@@ -26,5 +26,5 @@ def revert(caller: Caller, args: take.RevertOutsideEdit) -> give.Reverted:
 
 
 def mark_as_seen(caller: Caller, args: take.MarkAsSeen) -> give.MarkedAsSeen:
-    row = caller.attention.mark_as_seen(caller.actor, args.row, args.message or "")
+    row = caller.attention.acknowledge(caller.actor, args.row, args.message or "")
     return give.MarkedAsSeen(row=args.row, path=row.path)

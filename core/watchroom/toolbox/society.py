@@ -16,8 +16,8 @@ def spawn(caller: Caller, args: take.SpawnAgent) -> give.Spawned:
 
 
 def spawned(caller: Caller, args: take.SpawnAgent, row: Row) -> give.Spawned:
-    member = next(each for each in caller.members.of(str(row.detail["task"])) if each.id == row.path)
-    caller.members.registered(member)
+    member = next(each for each in caller.members.of_task(str(row.detail["task"])) if each.id == row.path)
+    caller.members.ensure_registered(member)
     return _spawned(member)
 
 
@@ -31,7 +31,7 @@ def send(caller: Caller, args: take.SendMessage) -> give.Sent:
     agent, _, session = args.to.partition("/")
     if caller.members.has_ended(agent):
         raise AgentEnded(agent=agent)
-    row = caller.sessions.steer(caller.actor, MESSAGE, agent, session or None, args.payload.text)
+    row = caller.sessions.control(caller.actor, MESSAGE, agent, session or None, args.payload.text)
     return sent(caller, args, row)
 
 
@@ -49,16 +49,16 @@ def terminated(caller: Caller, args: take.TerminateAgent, row: Row) -> give.Term
 
 
 def list_agents(caller: Caller, args: take.NoArguments) -> give.Agents:
-    task = caller.members.member(caller.actor).task
+    task = caller.members.find_active(caller.actor).task
     return give.Agents(
         agents=[
             give.ListedAgent(
                 agent_id=each.id,
                 role=each.role,
                 made_by=each.parent or USER,
-                ended=each.ended_by is not None or None,
+                ended=each.ended is not None or None,
             )
-            for each in caller.members.of(task)
+            for each in caller.members.of_task(task)
         ]
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchroom.errors import InvalidAnswer
 from watchroom.model import CANCEL, PAUSE, RESUME
-from watchroom.requests import Answer, Decision, Request, approvals
+from watchroom.rules.requests import Answer, CallDecision, Request, decide_all
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
 from watchroom.toolbox.caller import Caller
@@ -21,11 +21,11 @@ def _answer(request: Request, args: take.AnswerRequest) -> Answer:
         if args.approved is not None:
             raise InvalidAnswer(rule="answer_each_call")
         decisions = tuple(
-            Decision(each.call_id, each.approved, each.reason or "", each.arguments)
+            CallDecision(each.call_id, each.approved, each.reason or "", each.arguments)
             for each in args.decisions
         )
         return Answer(decisions, args.text or "", tuple(args.values or ()))
-    decided = () if args.approved is None else approvals(request, args.approved, args.reason or "").decisions
+    decided = () if args.approved is None else decide_all(request, args.approved, args.reason or "").decisions
     return Answer(decided, args.text or "", tuple(args.values or ()))
 
 
@@ -42,5 +42,5 @@ def cancel(caller: Caller, args: take.CancelAgent) -> give.Steered:
 
 
 def _steer(caller: Caller, tool: str, agent: str, session: str | None, text: str) -> give.Steered:
-    row = caller.sessions.steer(caller.actor, tool, agent, session, text)
+    row = caller.sessions.control(caller.actor, tool, agent, session, text)
     return give.Steered(agent_id=agent, session_id=session, row=row.seq)

@@ -1,24 +1,25 @@
 """The rules of the zones (spec 1 §4.1): who may write, and against what a write is checked."""
 
-from watchroom.zones.attention import Attention
+from watchroom.zones.acknowledgements import Acknowledgements
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.collab import CollabZone, FileVersion
+from watchroom.zones.conflict_settlement import ConflictSettlement
 from watchroom.zones.handoff import Handoff, HandoffZone
 from watchroom.zones.leases import Lease, Leases
 from watchroom.zones.members import Member, Members
 from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
-from watchroom.zones.requests import Requests
+from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionZone
-from watchroom.zones.settling import Settling
 from watchroom.zones.store import Store
 from watchroom.zones.task_files import TaskFiles
 from watchroom.zones.tasks import Task, TaskLimits, Tasks
 
 __all__ = [
-    "Attention",
+    "Acknowledgements",
     "BoardZone",
     "CollabZone",
+    "ConflictSettlement",
     "FileVersion",
     "Handoff",
     "HandoffZone",
@@ -28,9 +29,8 @@ __all__ = [
     "Members",
     "OutsideEdits",
     "PrivateZone",
-    "Requests",
+    "RequestZone",
     "SessionZone",
-    "Settling",
     "Store",
     "Task",
     "TaskFiles",

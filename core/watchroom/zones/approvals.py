@@ -10,11 +10,11 @@ from threading import Event, Lock
 from typing import Final, NamedTuple
 
 from watchroom.model import ANSWER, WITHDRAW, Row
-from watchroom.requests import Answer, AskedCall, Request, arguments_of
 from watchroom.row_dispatcher import RowDispatcher
+from watchroom.rules.requests import Answer, PendingCall, Request, parse_arguments
 from watchroom.sandbox.errors import CommandRejected, CommandStopped, CommandUnanswered
 from watchroom.texts import catalogue
-from watchroom.zones.requests import ZONE, Requests
+from watchroom.zones.requests import ZONE, RequestZone
 from watchroom.zones.store import Store
 
 SECONDS: Final = 600.0
@@ -35,7 +35,7 @@ class Stop(NamedTuple):
 class Approvals:
     """May be used from any thread. ``control`` is the workspace's control folder."""
 
-    def __init__(self, store: Store, requests: Requests, control: str, seconds: float = SECONDS) -> None:
+    def __init__(self, store: Store, requests: RequestZone, control: str, seconds: float = SECONDS) -> None:
         self._store = store
         self._requests = requests
         self._seconds = seconds
@@ -72,7 +72,7 @@ class Approvals:
         return Request(
             "approve",
             prompt=catalogue(language)("request.unfenced", folder=folder),
-            calls=(AskedCall("command", tool, arguments),),
+            calls=(PendingCall("command", tool, arguments),),
             metadata={"folder": folder},
             expires=time.time_ns() + int(self._seconds * 1e9),
         )
@@ -91,5 +91,5 @@ def _approved(command: str, answer: Answer | None) -> str:
     (decision,) = answer.decisions
     if not decision.approved:
         raise CommandRejected(reason=decision.reason)
-    changed = arguments_of(decision.arguments).get("command") if decision.arguments else None
+    changed = parse_arguments(decision.arguments).get("command") if decision.arguments else None
     return changed if isinstance(changed, str) else command

@@ -73,11 +73,11 @@ class BoardZone:
             return (note.base or 0) if note else 0
         return self._store.last_seen(actor, "board", board, READ_TOOL)
 
-    def settle_readings(self) -> None:
+    def flush_readings(self) -> None:
         """Bring all readings into the journal."""
         self._store.committer.flush()
 
-    def last_saw_section(self, actor: str, board: str, section: str) -> int:
+    def last_seen_section(self, actor: str, board: str, section: str) -> int:
         """The version in which the actor last read that section by itself, or rewrote it, 0 if it never did.
         May be called while a write is made: `write` has brought all readings into the journal by then."""
         note = self._store.journal.last_note("board", _place(board, section), actor, READ_TOOL)

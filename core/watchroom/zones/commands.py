@@ -43,7 +43,7 @@ from watchroom.sandbox.runner import CommandResult, run
 from watchroom.sandbox.unsandboxed import UnsandboxedBackend
 from watchroom.texts import catalogue
 from watchroom.zones.approvals import Approvals, Stop
-from watchroom.zones.printing import Printing
+from watchroom.zones.command_output import OutputBatcher
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded
 from watchroom.zones.task_files import ChangeAuthor, RecordedChanges, TaskFiles
@@ -236,7 +236,7 @@ class Commands:
         if len(known) <= _MOST_KNOWN:
             begun["repositories"] = known
         self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, begun))
-        printing = Printing(lambda stream, text: self._note(actor, path, stream, text))
+        printing = OutputBatcher(lambda stream, text: self._note(actor, path, stream, text))
         hosts = self._store.registry.current().allowed_hosts
         reached: dict[str, Json] = {}
         # Nothing can be mounted over a link.
@@ -250,7 +250,7 @@ class Commands:
                     backend=backend,
                     limits=limits,
                     network=network,
-                    on_output=printing.take,
+                    on_output=printing.write,
                     stop=stop,
                 )
         except WatchroomError as error:

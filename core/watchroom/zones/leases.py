@@ -46,7 +46,7 @@ class Lease(NamedTuple):
     ends_with_write: bool = False
 
     @classmethod
-    def of(cls, row: Row) -> Self | None:
+    def from_row(cls, row: Row) -> Self | None:
         """The lease that a row tells of, None for a row that ended one."""
         if row.deleted or row.outcome != "ok":
             return None
@@ -61,10 +61,10 @@ class Lease(NamedTuple):
             ends_with_write=bool(told.get("ends_with_write")),
         )
 
-    def lasts_at(self, time_ns: int) -> bool:
+    def is_valid_at(self, time_ns: int) -> bool:
         return self.until * 1_000_000 > time_ns
 
-    def text(self) -> str:
+    def to_json(self) -> str:
         """The file that shows it (spec 3 §5.1 FileLock)."""
         told = {
             "lockId": self.id,
@@ -93,7 +93,7 @@ class Leases:
     def current(self, board: str) -> Lease | None:
         """The lease on a board, None if nobody holds one."""
         lease = self._told(board)
-        return lease if lease is not None and lease.lasts_at(self._clock()) else None
+        return lease if lease is not None and lease.is_valid_at(self._clock()) else None
 
     def acquire(
         self,
@@ -157,7 +157,7 @@ class Leases:
         while True:
             with self._store.committer.exclusively() as commit:
                 found = self._told(board)
-                if found is not None and not found.lasts_at(self._clock()):
+                if found is not None and not found.is_valid_at(self._clock()):
                     commit(Write(SYSTEM, EXPIRED, "lease", board, None, message=found.holder))
                     found = None
                 if found is None or found.holder == actor:
@@ -203,9 +203,11 @@ class Leases:
             "until": lease.until,
             "ends_with_write": lease.ends_with_write,
         }
-        row = commit(Write(actor, HOLD, "lease", board, lease.text(), expected=UNCHECKED, detail=detail)).row
+        row = commit(
+            Write(actor, HOLD, "lease", board, lease.to_json(), expected=UNCHECKED, detail=detail)
+        ).row
         return lease._replace(token=row.version or 0)
 
     def _told(self, board: str) -> Lease | None:
         head = self._store.journal.head("lease", board)
-        return None if head is None else Lease.of(head)
+        return None if head is None else Lease.from_row(head)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.errors import InvalidAgentId, UnknownAgent
 from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
-from watchroom.registry import Agent, Layer, agent_born, downward, role_collision
+from watchroom.registry import Agent, Layer, find_role_collision, sort_top_down, spawned_agent
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded, NotInTask, NotYours, NotYourTask, SocietyLimit
 from watchroom.zones.tasks import Task, Tasks, TaskStatus
@@ -39,8 +39,8 @@ class Member(NamedTuple):
     parent: str
     task: str
     depth: int
-    born: Row | None
-    ended_by: Row | None
+    spawned: Row | None
+    ended: Row | None
 
 
 class Members:
@@ -51,19 +51,19 @@ class Members:
         self._tasks = tasks
         self._register = register
 
-    def begin(self, task: Task) -> Member:
+    def start(self, task: Task) -> Member:
         """Make the first agent of a task, whom what was asked for is told; once, however often it is asked.
         Raises `TaskNotFound`."""
         agent = Agent("", ROOT, "top", "", task.id)
         first = self._made(task.by, agent, ROOT, task.text, _first_of)
-        self.registered(first)
+        self.ensure_registered(first)
         return first
 
     def spawn(self, actor: str, role: str, instructions: str, name: str = "") -> Member:
         """Make an agent beneath ``actor``, for the same task, one layer down. ``instructions`` are what it is
         told first; ``name`` is its id if that is still free, else the id begins so. Raises `NotInTask`,
         `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, and `SocietyLimit`."""
-        parent = self.member(actor)
+        parent = self.find_active(actor)
         validation.encode_text(instructions)
         role = _plain(role)
         validation.check_agent_id(name or _slug(role))
@@ -72,16 +72,16 @@ class Members:
         def check(members: Iterable[Member]) -> Member | None:
             if parent.depth + 1 > limits.depth:
                 raise SocietyLimit(limit="depth", most=limits.depth)
-            if sum(each.ended_by is None for each in members) >= limits.agents:
+            if sum(each.ended is None for each in members) >= limits.agents:
                 raise SocietyLimit(limit="agents", most=limits.agents)
             return None
 
         agent = Agent("", role, _BELOW[parent.layer], actor, parent.task)
         made = self._made(actor, agent, name or _slug(role), instructions, check)
-        self.registered(made)
+        self.ensure_registered(made)
         return made
 
-    def registered(self, member: Member) -> None:
+    def ensure_registered(self, member: Member) -> None:
         """See that an agent that was made is registered, too."""
         if member.id not in self._store.registry.current().agents:
             self._register([Agent(member.id, member.role, member.layer, member.parent, member.task)])
@@ -89,19 +89,19 @@ class Members:
     def send(self, actor: str, to: str, text: str) -> Row:
         """Tell an agent of the same task something, or the people (``user``). Raises `NotInTask`,
         `AgentEnded` (of the receiver, too), `UnknownAgent`, `NotText`."""
-        sender = self.member(actor)
+        sender = self.find_active(actor)
         validation.encode_text(text)
         if to != USER:
             receiver = self._find(to, sender.task) if to != actor else None
             if receiver is None:
-                members = self.of(sender.task)
-                known = [USER, *(each.id for each in members if each.ended_by is None and each.id != actor)]
+                members = self.of_task(sender.task)
+                known = [USER, *(each.id for each in members if each.ended is None and each.id != actor)]
                 raise UnknownAgent(agent=validation.escape_unstorable(to, 100), known=", ".join(known))
-            if receiver.ended_by is not None:
+            if receiver.ended is not None:
                 raise AgentEnded(agent=to)
         return self._tell(actor, to, text, {"task": sender.task})
 
-    def tell(self, task: str, to: str, text: str, about: int | None = None) -> None:
+    def notify(self, task: str, to: str, text: str, about: int | None = None) -> None:
         """Watchroom's own word to an agent of a task, or to the people (``user``): once of each row that it
         is ``about``."""
         if about is None:
@@ -117,22 +117,22 @@ class Members:
         person any: with the first one the task is cancelled. Raises `NotInTask`, `AgentEnded`,
         `UnknownAgent`, `NotYours`."""
         is_person = actor.startswith(HUMAN_PREFIX) or actor == SYSTEM
-        task = self._task_of(agent) if is_person else self.member(actor).task
+        task = self._task_of(agent) if is_person else self.find_active(actor).task
         if not task and agent in self._store.registry.current().agents:
             raise NotInTask(agent=agent)
-        members = self.of(task) if task else []
+        members = self.of_task(task) if task else []
         one = next((each for each in members if each.id == agent), None)
         if one is None:
-            known = ", ".join(each.id for each in members if each.ended_by is None)
+            known = ", ".join(each.id for each in members if each.ended is None)
             raise UnknownAgent(agent=validation.escape_unstorable(agent, 100), known=known or "-")
-        if one.ended_by is not None:
+        if one.ended is not None:
             raise AgentEnded(agent=agent)
         if not is_person and (agent == actor or actor not in _above(one, members)):
             raise NotYours(agent=agent)
-        if one.born and not one.parent:
+        if one.spawned and not one.parent:
             self._tasks.end(actor, one.task, "cancelled", reason)
             end = self._tasks.end_row(one.task)
-            return [each for each in self.of(one.task) if each.ended_by == end]
+            return [each for each in self.of_task(one.task) if each.ended == end]
         head = self._store.journal.head(ZONE, agent)
         detail: dict[str, Json] = {"task": one.task}
         expected = (head.version or 0) if head else 0
@@ -145,28 +145,28 @@ class Members:
 
     def ended_with(self, row: Row) -> list[Member]:
         """Those whom ``row`` ended."""
-        return [each for each in self.of(str(row.detail["task"])) if each.ended_by == row]
+        return [each for each in self.of_task(str(row.detail["task"])) if each.ended == row]
 
     def end_task(self, actor: str, status: TaskStatus, report: str, task: str = "") -> Task:
         """End a task, and all of its agents with it: its first agent may, and people, who name it. Raises
         `NotInTask`, `AgentEnded`, `NotYourTask`, `NotYours`, `TaskNotFound`."""
         if not actor.startswith(HUMAN_PREFIX):
-            member = self.member(actor)
+            member = self.find_active(actor)
             if task not in ("", member.task):
                 raise NotYourTask(task=validation.escape_unstorable(task, 100))
-            first = _first_of(self.of(member.task)) or member
+            first = _first_of(self.of_task(member.task)) or member
             if member.parent or member.id != first.id:
                 raise NotYours(agent=first.id)
             task = member.task
         return self._tasks.end(actor, task, status, report)
 
-    def member(self, agent: str) -> Member:
+    def find_active(self, agent: str) -> Member:
         """An agent that works on a task. Raises `NotInTask`, and `AgentEnded` where it does no more."""
         task = self._task_of(agent)
         found = self._find(agent, task) if task else None
         if found is None:
             raise NotInTask(agent=agent)
-        if found.ended_by is not None:
+        if found.ended is not None:
             raise AgentEnded(agent=agent)
         return found
 
@@ -174,7 +174,7 @@ class Members:
         """Whether the agent worked on a task and does no more. Costs little: every call of a tool asks."""
         task = self._task_of(agent)
         found = self._find(agent, task) if task else None
-        return found is not None and found.ended_by is not None
+        return found is not None and found.ended is not None
 
     def _find(self, agent: str, task: str) -> Member | None:
         """One agent of a task, as `of` has it, at the cost of those above it."""
@@ -186,7 +186,7 @@ class Members:
         for each, born in reversed(line):
             head = self._store.journal.head(ZONE, each.id)
             own = head if head is not None and head.tool == TERMINATE else None
-            above = found.ended_by if found else self._tasks.end_row(task)
+            above = found.ended if found else self._tasks.end_row(task)
             parent, depth = (found.id, found.depth + 1) if found else ("", 0)
             found = Member(each.id, each.role, each.layer, parent, task, depth, born, own or above)
         return found
@@ -197,10 +197,10 @@ class Members:
         registered = self._store.registry.current().agents.get(agent)
         if registered is not None and registered.task == task:
             return registered, born
-        made = agent_born(born) if born is not None else None
+        made = spawned_agent(born) if born is not None else None
         return (made, born) if made is not None and made.task == task else None
 
-    def of(self, task: str) -> list[Member]:
+    def of_task(self, task: str) -> list[Member]:
         """All agents that work on a task or did, those that made others before these."""
         agents = {
             each.id: each for each in self._store.registry.current().agents.values() if each.task == task
@@ -208,10 +208,10 @@ class Members:
         heads = {head.path: head for head in self._store.journal.open_items(ZONE, task)}
         born = {path: row for path in heads if (row := self._born(path)) is not None}
         for path, row in born.items():
-            agents.setdefault(path, agent_born(row))
+            agents.setdefault(path, spawned_agent(row))
         end = self._tasks.end_row(task)
         found: dict[str, Member] = {}
-        for agent in downward(agents):
+        for agent in sort_top_down(agents):
             above = found.get(agent.supervisor)
             head = heads.get(agent.id)
             own = head if head is not None and head.tool == TERMINATE else None
@@ -223,13 +223,13 @@ class Members:
                 task,
                 above.depth + 1 if above else 0,
                 born.get(agent.id),
-                own or (above.ended_by if above else end),
+                own or (above.ended if above else end),
             )
         return list(found.values())
 
-    def told_first(self, member: Member) -> str:
+    def instructions_of(self, member: Member) -> str:
         """What the agent was told when it was made."""
-        return self._store.content(member.born) if member.born else ""
+        return self._store.content(member.spawned) if member.spawned else ""
 
     def _made(
         self,
@@ -241,7 +241,7 @@ class Members:
     ) -> Member:
         """A new agent, or the one that ``check`` finds in its place. Raises `InvalidRole`."""
         with self._store.committer.exclusively() as commit:
-            known = check(self.of(agent.task))
+            known = check(self.of_task(agent.task))
             if known is not None:
                 return known
             self._store.registry.check_role(agent)
@@ -254,7 +254,7 @@ class Members:
             }
             said = validation.extract_first_line(instructions, _LONGEST_LINE)
             commit(Write(actor, SPAWN, ZONE, path, instructions, said, 0, detail))
-        return next(each for each in self.of(agent.task) if each.id == path)
+        return next(each for each in self.of_task(agent.task) if each.id == path)
 
     def _free(self, wanted: str, agent: Agent) -> str:
         """An id that nobody has or had, and that is no other agent's role, as near to ``wanted`` as there
@@ -266,7 +266,7 @@ class Members:
             found = _numbered(wanted, number)
             if found in registered or self._store.journal.head(ZONE, found) is not None:
                 return True
-            return role_collision(agent._replace(id=found), known) is not None
+            return find_role_collision(agent._replace(id=found), known) is not None
 
         # Nobody's id is ever given up, so the numbers that are taken are mostly the first ones.
         low, high = 0, 1
@@ -304,7 +304,7 @@ def _numbered(wanted: str, number: int) -> str:
 
 def _first_of(members: Iterable[Member]) -> Member | None:
     """The agent that the task began with."""
-    return next((each for each in members if each.born and not each.parent), None)
+    return next((each for each in members if each.spawned and not each.parent), None)
 
 
 def _above(member: Member, members: Iterable[Member]) -> set[str]:

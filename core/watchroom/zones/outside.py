@@ -20,7 +20,7 @@ from watchroom.errors import DiskFailed, EditedAgain, InvalidPath, NoOutsideEdit
 from watchroom.files import NotAFile
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
-from watchroom.registry import parse
+from watchroom.registry import parse_config
 from watchroom.zones.store import Store
 
 EDIT_TOOL: Final = "outside_edit"
@@ -233,7 +233,7 @@ class OutsideEdits:
                 return None
             content = None if data is None else validation.decode_text(data)
             if zone == "config":
-                parse(content or "")
+                parse_config(content or "")
         except WatchroomError as error:
             refusal = error.code
         except OSError:

@@ -20,17 +20,17 @@ from watchroom.errors import (
 )
 from watchroom.journal.topics import messages_to
 from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Note, Row, Write
-from watchroom.requests import (
+from watchroom.rules.requests import (
     Answer,
     Request,
-    answer_of,
-    answer_text,
+    answer_outcome,
+    call_subject,
     check_answer,
-    outcome_of,
-    request_of,
-    request_text,
-    subject,
-    summary_of,
+    dump_answer,
+    dump_request,
+    parse_answer,
+    parse_request,
+    summarize_request,
 )
 from watchroom.zones.store import Store
 
@@ -42,14 +42,14 @@ _MOST_SUMMARY: Final = 200
 """Characters."""
 
 
-class Answered(NamedTuple):
+class RequestOutcome(NamedTuple):
     """How a request ended: an answer, or None where it was withdrawn; and the row that ended it."""
 
     answer: Answer | None
     row: Row
 
 
-class Requests:
+class RequestZone:
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -59,7 +59,7 @@ class Requests:
         detail: dict[str, Json] = {"kind": request.kind}
         if request.calls:
             detail["tools"] = [call.name for call in request.calls]
-            detail["subjects"] = [subject(call) for call in request.calls]
+            detail["subjects"] = [call_subject(call) for call in request.calls]
         if request.expires is not None:
             detail["expires"] = request.expires
         draft = Write(
@@ -67,8 +67,8 @@ class Requests:
             ASK,
             ZONE,
             path,
-            request_text(request),
-            message=validation.escape_unstorable(summary_of(request), _MOST_SUMMARY),
+            dump_request(request),
+            message=validation.escape_unstorable(summarize_request(request), _MOST_SUMMARY),
             expected=0,
             detail=detail,
         )
@@ -83,7 +83,7 @@ class Requests:
         asked = self._row(number)
         request = self.read(asked)
         check_answer(request, answer)
-        validation.encode_text(answer_text(answer))
+        validation.encode_text(dump_answer(answer))
         cancelled = self._cancelled(asked)
         if cancelled is not None and self.ended(asked.path) is None:
             # Its session may run nowhere just now, or not have heeded that yet.
@@ -92,7 +92,7 @@ class Requests:
             )
         if request.expires is not None and time.time_ns() > request.expires:
             raise self._refused(actor, asked, answer, message, RequestExpired(request=number))
-        return self._close(actor, ANSWER, asked, answer, message, outcome_of(request, answer))
+        return self._close(actor, ANSWER, asked, answer, message, answer_outcome(request, answer))
 
     def _cancelled(self, asked: Row) -> Row | None:
         """The row by which the session that asked was cancelled since, None if it was not."""
@@ -121,29 +121,29 @@ class Requests:
             error.outcome,
             error.code,
             message,
-            answer_text(answer),
+            dump_answer(answer),
             detail={"request": asked.seq, TERMINAL: _has_terminal()},
         )
         self._store.committer.commit(refused)
         return error
 
-    def expire(self, path: str) -> Answered:
+    def expire(self, path: str) -> RequestOutcome:
         """End a request that nobody answered in time; gives the answer that was first, if one was. Raises
         `RequestNotFound`."""
         return self._end(path, Answer(expired=True), "expired")
 
-    def withdraw(self, path: str, by: str = "") -> Answered:
+    def withdraw(self, path: str, by: str = "") -> RequestOutcome:
         """End a request that nobody needs to answer any more, as ``by`` has cancelled the session that asked;
         gives what `expire` gives, and raises as it does."""
         return self._end(path, None, "withdrawn", by)
 
-    def ended(self, path: str) -> Answered | None:
+    def ended(self, path: str) -> RequestOutcome | None:
         """How the request at ``path`` ended, None while it is open."""
         row = self._store.journal.version(ZONE, path, 2)
         if row is None:
             return None
         content = self._store.content(row)
-        return Answered(answer_of(content) if content else None, row)
+        return RequestOutcome(parse_answer(content) if content else None, row)
 
     def find(self, number: int) -> Request:
         """The request whose row is ``number``. Raises `RequestNotFound`."""
@@ -151,7 +151,7 @@ class Requests:
 
     def read(self, asked: Row) -> Request:
         """What was asked by that row."""
-        return request_of(self._store.content(asked))
+        return parse_request(self._store.content(asked))
 
     def _row(self, number: int) -> Row:
         row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
@@ -159,7 +159,7 @@ class Requests:
             raise RequestNotFound(request=number)
         return row
 
-    def _end(self, path: str, answer: Answer | None, outcome: str, by: str = "") -> Answered:
+    def _end(self, path: str, answer: Answer | None, outcome: str, by: str = "") -> RequestOutcome:
         asked = self._store.journal.version(ZONE, path, 1)
         if asked is None:
             raise RequestNotFound(request=path)
@@ -167,7 +167,7 @@ class Requests:
             row = self._close(SYSTEM, WITHDRAW, asked, answer, "", outcome, by)
         except (RequestClosed, RequestExpired):
             return self.ended(path) or self._end(path, answer, outcome, by)
-        return Answered(answer, row)
+        return RequestOutcome(answer, row)
 
     def _close(
         self,
@@ -184,7 +184,7 @@ class Requests:
             detail["by"] = by
         if tool == ANSWER:
             detail[TERMINAL] = _has_terminal()
-        text = answer_text(answer) if answer else ""
+        text = dump_answer(answer) if answer else ""
         draft = Write(actor, tool, ZONE, asked.path, text, message, 1, detail)
         row, head = self._store.write(draft)
         if row.outcome != "ok":

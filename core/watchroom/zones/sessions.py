@@ -23,7 +23,7 @@ TOOL_BEGINS: Final = "tool_begins"
 _LONGEST_LINE: Final = 200
 
 
-class Recorded(NamedTuple):
+class SessionRecord(NamedTuple):
     """A row of a session with its content."""
 
     row: Row
@@ -53,14 +53,14 @@ class SessionZone:
             raise SessionTaken(session=path)
         return row
 
-    def streams(self, path: str, text: str) -> None:
+    def record_stream(self, path: str, text: str) -> None:
         """Note a piece of a model's answer, soon: the whole answer comes with the step."""
         agent, _ = split_session(path)
         self._store.committer.note(
             Note(agent, STREAM, ZONE, path, message=_line(text), content=text, durable=False)
         )
 
-    def tool_begins(self, path: str, version: int, key: str, tool: str) -> None:
+    def record_tool_start(self, path: str, version: int, key: str, tool: str) -> None:
         """Note, durably, that a call begins whose outcome could not be found out later. Raises
         `SessionTaken` if the session, which stood at ``version``, was taken, or the call was begun elsewhere:
         of several processes one alone may go on to run it."""
@@ -71,7 +71,7 @@ class SessionZone:
         if head is None or head.version != version or key in self._begun(path, head.seq, row.seq):
             raise SessionTaken(session=path)
 
-    def begun_calls(self, path: str, after: int) -> frozenset[str]:
+    def started_calls(self, path: str, after: int) -> frozenset[str]:
         """The keys of the calls that began after row ``after``."""
         return self._begun(path, after, self._store.journal.last_seq() + 1)
 
@@ -80,14 +80,14 @@ class SessionZone:
         rows = self._store.journal.notes(ZONE, path, agent, TOOL_BEGINS, after=after, until=before - 1)
         return frozenset(str(row.detail["key"]) for row in rows)
 
-    def history(self, path: str) -> list[Recorded]:
+    def history(self, path: str) -> list[SessionRecord]:
         """The rows of all steps, oldest first. Raises `SessionNotFound`."""
         rows = self._store.journal.history(ZONE, path)
         if not rows:
             raise SessionNotFound(session=path)
-        return [Recorded(row, self._store.content(row)) for row in rows]
+        return [SessionRecord(row, self._store.content(row)) for row in rows]
 
-    def heard_from(self, agent: str) -> int | None:
+    def first_message_after(self, agent: str) -> int | None:
         """The row after which others may have written to an agent that has no session yet: that by which it
         was made for a task. None where nobody can have."""
         born = self._store.journal.version(_AGENTS, agent, 1)
@@ -103,7 +103,7 @@ class SessionZone:
         """The newest step of each session, of all agents or of one."""
         return list(self._store.journal.heads(ZONE, f"{agent}/" if agent else ""))
 
-    def steer(self, actor: str, tool: str, agent: str, session: str | None, text: str) -> Row:
+    def control(self, actor: str, tool: str, agent: str, session: str | None, text: str) -> Row:
         """A person's word to an agent's sessions, or to one. Raises `InvalidAgentId`, `UnknownAgent`,
         `InvalidSession`, `SessionNotFound`."""
         if self._store.registry.current().agents.get(validation.check_agent_id(agent)) is None:
@@ -117,22 +117,22 @@ class SessionZone:
         note = Note(actor, tool, ZONE, path, message=text[:200], content=text or None)
         return self._store.committer.commit(note).row
 
-    def steering(self, path: str, after: int) -> list[Recorded]:
+    def controls(self, path: str, after: int) -> list[SessionRecord]:
         """What people said to the session after row ``after``, oldest first."""
         agent, _ = split_session(path)
         journal = self._store.journal
         last = journal.last_seq()
         topics = (messages_to(ZONE, path), messages_to(ZONE, agent), messages_to(_AGENTS, agent))
         rows = (row for topic in topics for row in journal.topic(topic, after=after, until=last))
-        return [self.recorded(row) for row in sorted(rows, key=lambda row: row.seq)]
+        return [self.record(row) for row in sorted(rows, key=lambda row: row.seq)]
 
-    def numbered(self, numbers: Iterable[int]) -> list[Recorded]:
+    def records(self, numbers: Iterable[int]) -> list[SessionRecord]:
         """The rows that have these numbers."""
         found = (self._store.journal.rows(number - 1, until=number, limit=1) for number in numbers)
-        return [self.recorded(row) for rows in found for row in rows]
+        return [self.record(row) for rows in found for row in rows]
 
-    def recorded(self, row: Row) -> Recorded:
-        return Recorded(row, self._store.content(row))
+    def record(self, row: Row) -> SessionRecord:
+        return SessionRecord(row, self._store.content(row))
 
 
 def session_path(agent: str, session: str) -> str:

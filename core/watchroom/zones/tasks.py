@@ -91,7 +91,7 @@ class Tasks:
         return head is not None and head.version == 1
 
     @contextmanager
-    def alone_with(self, task: str) -> Iterator[None]:
+    def claim(self, task: str) -> Iterator[None]:
         """Have the task's agents work here and nowhere else meanwhile. Raises `TaskNotFound`, `TaskTaken`."""
         lock = ProcessLock(self._lock_of(self.find(task).id))
         try:
@@ -105,7 +105,7 @@ class Tasks:
         finally:
             lock.close()
 
-    def is_worked_on(self, task: str) -> bool:
+    def is_claimed(self, task: str) -> bool:
         """Whether some process lets the task's agents work."""
         path = self._lock_of(task)
         if not os.path.exists(path):

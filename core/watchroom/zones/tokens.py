@@ -24,7 +24,7 @@ _PREFIX: Final = "wr1"
 _NOBODY: Final = validation.sha256(b"nobody")
 
 
-class TokenView(NamedTuple):
+class TokenInfo(NamedTuple):
     """A token that was made. ``expires`` is nanoseconds since the epoch, None for never."""
 
     agent: str
@@ -40,7 +40,7 @@ class Tokens:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def make(self, actor: str, agent: str, *, seconds: float | None = None) -> str:
+    def create(self, actor: str, agent: str, *, seconds: float | None = None) -> str:
         """A new token of an agent's; it is told this once. Raises `UnknownAgent`."""
         agent = self._store.registry.agent(agent).id
         token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
@@ -49,7 +49,7 @@ class Tokens:
         self._store.write(Write(actor, MAKE, ZONE, f"{agent}/{token_id}", content, expected=0))
         return ".".join((_PREFIX, agent, token_id, secret))
 
-    def agent_of(self, token: str) -> str | None:
+    def authenticate(self, token: str) -> str | None:
         """Whose token it is; None for one that is none, was revoked, or has expired. It takes the same time
         to refuse a wrong secret, whatever is wrong with it."""
         prefix, _, rest = token.partition(".")
@@ -67,7 +67,7 @@ class Tokens:
             return None
         return agent if agent in self._store.registry.current().agents else None
 
-    def list(self, agent: str = "") -> list[TokenView]:
+    def list(self, agent: str = "") -> list[TokenInfo]:
         """All tokens, or those of an agent, by agent and id."""
         found = []
         for head in self._store.journal.heads(ZONE, f"{agent}/" if agent else ""):
@@ -75,7 +75,7 @@ class Tokens:
             if made is not None:
                 owner, _, token_id = head.path.partition("/")
                 expires = json.loads(self._store.content(made))["expires"]
-                found.append(TokenView(owner, token_id, made, expires, head.deleted))
+                found.append(TokenInfo(owner, token_id, made, expires, head.deleted))
         return found
 
     def revoke(self, actor: str, agent: str, token_id: str) -> Row:

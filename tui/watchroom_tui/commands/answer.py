@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from watchroom.clients.errors import AgentCannotAnswer
 from watchroom.clients.parent_agent import agent_above
 from watchroom.model import ANSWER, Json
-from watchroom.projections import Asked
-from watchroom.requests import Request
+from watchroom.projections import RequestView
+from watchroom.rules.requests import Request
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
@@ -83,7 +83,7 @@ def _edited(text: str, request: Request, words: Catalogue) -> tuple[str, str]:
 def _print(workspace: Workspace, number: int, words: Catalogue) -> None:
     journal = workspace.journal
     (row,) = journal.rows(number - 1, until=number)
-    full = read_request(journal, Asked(row, journal.version("request", row.path, 2)))
+    full = read_request(journal, RequestView(row, journal.version("request", row.path, 2)))
     changes: list[list[DiffLine] | None] = [
         diff(would.before, would.after) if would else None for would in full.proposals
     ]

@@ -83,7 +83,7 @@ def run_token(given: Namespace, words: Catalogue) -> int:
             _list(workspace, words)
         else:
             seconds = None if given.days is None else given.days * DAY
-            print(workspace.access.make(person, given.agent, seconds=seconds))
+            print(workspace.access.create(person, given.agent, seconds=seconds))
             print(words("cli.token.once"), file=sys.stderr)
     return 0
 

@@ -76,7 +76,7 @@ def run_task(given: Namespace, words: Catalogue) -> int:
             folder, model = os.path.abspath(given.workspace), given.model or ""
             by = HUMAN_PREFIX + person
             task = workspace.tasks.submit(by, text, folder, TaskLimits(**limits), model)
-            workspace.members.begin(task)
+            workspace.members.start(task)
             tasks = [task]
         print(words("cli.task.where", root=root), file=sys.stderr)
         speed = 0.0 if given.headless else given.speed
@@ -139,7 +139,7 @@ def _unfinished(workspace: Workspace, given: Namespace, words: Catalogue) -> lis
 def _is_at_work(workspace: Workspace, task: Task) -> bool:
     """Whether a session of the task has not ended."""
     sessions = workspace.sessions
-    members = workspace.members.of(task.id)
+    members = workspace.members.of_task(task.id)
     return any(head.status not in ENDED for each in members for head in sessions.list(each.id))
 
 
@@ -214,7 +214,7 @@ def _summary(workspace: Workspace, task: Task, problems: int) -> dict[str, objec
     journal = workspace.journal
     end = workspace.tasks.end_row(task.id)
     files = [head.path.partition("/")[2] for head in journal.heads("file", f"{task.id}/") if not head.deleted]
-    members = [each.id for each in workspace.members.of(task.id)]
+    members = [each.id for each in workspace.members.of_task(task.id)]
     details = [head.row.detail for each in members for head in workspace.sessions.list(each)]
     used = [detail["tokens"] for detail in details]
     return {

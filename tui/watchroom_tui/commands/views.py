@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from watchroom.model import Json
 from watchroom.projections import Model
-from watchroom.projections.model import pressing
+from watchroom.projections.model import urgent_needs
 from watchroom.texts import Catalogue
 
 from watchroom_tui import describe
@@ -50,7 +50,7 @@ def _needs(model: Model, words: Catalogue, time: FormatTime) -> Table:
             "row": each.row.seq,
             "since": time(each.row.time),
         }
-        for each in pressing(model, model.time)
+        for each in urgent_needs(model, model.time)
     ]
 
 

@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from watchroom.merge import Choice, edited, unresolved_text
 from watchroom.model import Row, is_same_text
-from watchroom.projections import BoardView, Conflict, Model, SharedFile
+from watchroom.projections import BoardView, ConflictView, Model, SharedFile
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.merge_in_hand import MergeInHand, take_up
@@ -48,7 +48,7 @@ class MergeScreen(Room):
         self._edited: tuple[int, int] | None = None
         self._taking_over = asyncio.Lock()
         self._heads: tuple[SharedFile, ...] | tuple[BoardView, ...] = ()
-        self._conflicts: tuple[Conflict, ...] | None = None
+        self._conflicts: tuple[ConflictView, ...] | None = None
 
     def compose_body(self) -> ComposeResult:
         yield MergeTitle()

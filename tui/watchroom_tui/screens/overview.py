@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from watchroom.projections import Model, Need
-from watchroom.projections.model import pressing
+from watchroom.projections.model import urgent_needs
 
 from watchroom_tui.screens.room import Room
 from watchroom_tui.widgets.line_list import LineList
@@ -32,7 +32,7 @@ class OverviewRoom(Room):
 
     def show_model(self, model: Model) -> None:
         self.query_one("#agents", AgentList).show_team(model)
-        self.query_one("#needs", NeedList).show(pressing(model, self.watchroom.now()))
+        self.query_one("#needs", NeedList).show(urgent_needs(model, self.watchroom.now()))
         self.query_one("#activity", RowList).show(model.recent)
 
     @property

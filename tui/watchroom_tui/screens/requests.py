@@ -9,7 +9,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from watchroom.model import Row
-from watchroom.projections import Asked, Model, Need
+from watchroom.projections import Model, Need, RequestView
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.answering import Answering
@@ -39,7 +39,7 @@ class RequestsRoom(Room):
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: Asked | None = None
+        self._shown: RequestView | None = None
         self._full: AskedInFull | None = None
         self._loaded = asyncio.Event()
         self._loaded.set()
@@ -65,7 +65,7 @@ class RequestsRoom(Room):
         now = self.watchroom.now()
         waiting = [each for each in model.requests if not each.has_expired(now)]
         late = [each for each in model.requests if each.has_expired(now)]
-        self.query_one("#requests", RequestList).show([*waiting, *late, *model.answered])
+        self.query_one("#requests", RequestList).show([*waiting, *late, *model.ended_requests])
         self._show_request()
 
     @property
@@ -184,7 +184,7 @@ class RequestsRoom(Room):
             self.load(asked)
 
     @work(exclusive=True, group="request")
-    async def load(self, asked: Asked) -> None:
+    async def load(self, asked: RequestView) -> None:
         """Show what is asked, and what it would change as things stand."""
         app = self.watchroom
         full = await asyncio.to_thread(read_request, app.journal, asked)

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.widget import Widget
 from watchroom.model import Row
 from watchroom.projections import Model, Need, NeedKind
-from watchroom.projections.model import pressing
+from watchroom.projections.model import urgent_needs
 
 from watchroom_tui.actions import Scope
 from watchroom_tui.screens.at_work import AtWork
@@ -77,12 +77,12 @@ class Room(AtWork[None]):
 
     def need_of(self, kinds: Collection[NeedKind], *keys: str | None) -> Need | None:
         """The most urgent need of these kinds that presses under one of these keys."""
-        needs = pressing(self.watchroom.model, self.watchroom.now())
+        needs = urgent_needs(self.watchroom.model, self.watchroom.now())
         return next((need for need in needs if need.kind in kinds and need.key in keys), None)
 
     def need_of_agent(self, kinds: Collection[NeedKind], agent: str | None) -> Need | None:
         """The most urgent need of these kinds that presses and is about this agent."""
-        needs = pressing(self.watchroom.model, self.watchroom.now())
+        needs = urgent_needs(self.watchroom.model, self.watchroom.now())
         return next((need for need in needs if need.kind in kinds and need.agent == agent), None)
 
     def go_to(self, row: Row) -> None:
@@ -93,7 +93,7 @@ class Room(AtWork[None]):
 
     def show(self, model: Model) -> None:
         app = self.watchroom
-        self._needs = pressing(model, app.now())
+        self._needs = urgent_needs(model, app.now())
         self.query_one(Header).show(
             model, len(self._needs), is_live=app.feed.is_live, may_act=app.may_act, progress=app.progress
         )
@@ -126,7 +126,7 @@ class Room(AtWork[None]):
     def _show_needs_of_now(self) -> None:
         """Needs come and go without a row, too: a request expires, a handoff has waited for too long."""
         app = self.watchroom
-        if app.room is self and self._needs != pressing(app.model, app.now()):
+        if app.room is self and self._needs != urgent_needs(app.model, app.now()):
             self.show(app.model)
 
     def on_screen_resume(self) -> None:

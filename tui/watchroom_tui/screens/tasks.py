@@ -306,7 +306,7 @@ class TasksRoom(Room):
         is_open = task is not None and task.ended is None and self.watchroom.feed.is_live
         left_alone = False
         if task is not None and workspace is not None and is_open:
-            left_alone = not await asyncio.to_thread(workspace.tasks.is_worked_on, task.id)
+            left_alone = not await asyncio.to_thread(workspace.tasks.is_claimed, task.id)
         self.members.say_left_alone(left_alone)
 
     @work(exclusive=True, group="sandbox")

@@ -114,7 +114,7 @@ class AgentList(LineList[AgentView]):
             spans.append(Span(fit(age(ended.time, now), 6, "right"), "dim"))
         elif says:
             spans.append(Span(fit(safe(says), rest), "" if item.status(now) == "waiting" else "dim"))
-            spans.append(Span(fit(age(item.heard, now), 6, "right"), "dim"))
+            spans.append(Span(fit(age(item.last_heard, now), 6, "right"), "dim"))
         elif last is None:
             spans.append(Span(fit(words_of(self)("agents.nothing_yet"), rest + 6), "dim"))
         else:

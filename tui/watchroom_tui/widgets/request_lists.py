@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
-from watchroom.projections import Asked
+from watchroom.projections import RequestView
 
 from watchroom_tui import describe
 from watchroom_tui.actions import Scope, bindings
@@ -17,16 +17,16 @@ from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.wording import now_of, words_of
 
 
-class RequestList(LineList[Asked]):
+class RequestList(LineList[RequestView]):
     """Requests: those that are open, then those that have ended."""
 
-    def key_of(self, item: Asked) -> Hashable:
+    def key_of(self, item: RequestView) -> Hashable:
         return item.row.path
 
-    def look_of(self, item: Asked) -> Hashable:
+    def look_of(self, item: RequestView) -> Hashable:
         return (item.row.seq, item.ended is None, self._time(item))
 
-    def _time(self, item: Asked) -> str:
+    def _time(self, item: RequestView) -> str:
         """How long it still waits, where it does not wait for ever; else how long ago it was asked."""
         now = now_of(self)
         if item.ended is not None:
@@ -35,7 +35,7 @@ class RequestList(LineList[Asked]):
             return age(item.row.time, now)
         return words_of(self)("request.left", time=age(now, item.expires))
 
-    def line(self, item: Asked, width: int) -> Line:
+    def line(self, item: RequestView, width: int) -> Line:
         words = words_of(self)
         is_open = item.ended is None and not item.has_expired(now_of(self))
         mark = describe.request_mark(item, is_open=is_open)
@@ -56,7 +56,7 @@ class RequestList(LineList[Asked]):
             ),
         ]
 
-    def copied(self, item: Asked) -> str:
+    def copied(self, item: RequestView) -> str:
         return str(item.id)
 
 

@@ -183,7 +183,7 @@ class MemberTree(_NamingList[MemberItem]):
 
     def _age(self, item: MemberItem) -> str:
         view, now = item.view, now_of(self)
-        return age(view.heard, now) if view is not None and view.heard else ""
+        return age(view.last_heard, now) if view is not None and view.last_heard else ""
 
     def text_of(self, item: MemberItem) -> str:
         return f"{item.member.id} {item.member.role} {item.member.layer}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated
-from watchroom.requests import AskedCall, Request, arguments_of
+from watchroom.rules.requests import PendingCall, Request, parse_arguments
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig
 from watchroom.runtime.events import (
     Failed,
@@ -64,20 +64,20 @@ class PeopleAsker:
         failed = Failed(error=error_info(outdated, self._config.language))
         return result.model_copy(update={"events": (failed, *result.events)})
 
-    async def _shown(self, call: ToolCall) -> AskedCall:
+    async def _shown(self, call: ToolCall) -> PendingCall:
         """The call as a person is asked about it."""
         name, arguments = call.function.name, call.function.arguments
         tool = self._agent.tools.get(name)
         if not isinstance(tool, AgentTool) or tool.checksum is None:
-            return AskedCall(call.id, name, arguments)
-        checksum = await in_own_thread(tool.checksum, arguments_of(arguments))
-        return AskedCall(call.id, name, arguments, checksum)
+            return PendingCall(call.id, name, arguments)
+        checksum = await in_own_thread(tool.checksum, parse_arguments(arguments))
+        return PendingCall(call.id, name, arguments, checksum)
 
     def _approval(
         self,
         state: AgentState,
         calls: tuple[ToolCall, ...],
-        shown: Sequence[AskedCall],
+        shown: Sequence[PendingCall],
         expires: int | None,
         prompt: str = "",
     ) -> StepResult:

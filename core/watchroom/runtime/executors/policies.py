@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchroom.requests import Policy, stricter
+from watchroom.rules.requests import Policy, stricter_policy
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, WithPolicies
 
 
@@ -17,7 +17,7 @@ class ToolPolicies:
 
     def of(self, tool: str) -> Policy:
         """The stricter one of the two, and of what holds for the tool that this one writes as."""
-        policy = stricter(self._config.policies.of(tool), self._with_policies.policies.of(tool))
+        policy = stricter_policy(self._config.policies.of(tool), self._with_policies.policies.of(tool))
         found = self._agent.tools.get(tool)
         same = found.writes_as if isinstance(found, AgentTool) else ""
-        return stricter(policy, self.of(same)) if same else policy
+        return stricter_policy(policy, self.of(same)) if same else policy

@@ -11,7 +11,7 @@ from typing import cast
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated, InvalidToolArguments, ToolInterrupted, ToolNotFound
 from watchroom.model import Json
-from watchroom.requests import AskedCall, arguments_of, parsed
+from watchroom.rules.requests import PendingCall, parse_arguments, parse_json
 from watchroom.runtime.agent import Agent, AgentTool, CallOrigin, RuntimeConfig, Tool
 from watchroom.runtime.executors.asking_people import PeopleAsker
 from watchroom.runtime.executors.policies import ToolPolicies
@@ -78,14 +78,14 @@ class ToolRunner:
                 raise
             return broke(state, call, tool_error(name, error), language)
 
-    def _notice(self, shown: AskedCall | None) -> str:
+    def _notice(self, shown: PendingCall | None) -> str:
         """What the model has to know of how its call was approved."""
         is_told = shown is not None and shown.asked_again
         return catalogue(self._config.language)("request.changed_for_model") if is_told else ""
 
 
 async def _approved_checksum(
-    tool: Tool, call: ToolCall, arguments: Mapping[str, Json], shown: AskedCall | None
+    tool: Tool, call: ToolCall, arguments: Mapping[str, Json], shown: PendingCall | None
 ) -> str:
     """The checksum that a call is approved with; empty where its approval depends on its arguments alone.
     What a person changed in them is approved as it is, if nothing else has changed. Raises
@@ -97,7 +97,7 @@ async def _approved_checksum(
         # It compares by itself, after it has found out whether it ran before.
         return shown.checksum
     current = await in_own_thread(tool.checksum, arguments)
-    as_shown = await in_own_thread(tool.checksum, arguments_of(shown.arguments)) if is_edited else current
+    as_shown = await in_own_thread(tool.checksum, parse_arguments(shown.arguments)) if is_edited else current
     if as_shown != shown.checksum:
         raise ApprovalOutdated(tool=call.function.name)
     return current
@@ -125,7 +125,7 @@ def _taken_off(state: AgentState, call: ToolCall) -> AgentState:
 def _arguments(call: ToolCall) -> Mapping[str, Json]:
     text = call.function.arguments.strip() or "{}"
     try:
-        arguments = parsed(text)
+        arguments = parse_json(text)
     except (ValueError, RecursionError) as error:
         problem = validation.escape_unstorable(str(error), 200)
         raise InvalidToolArguments(tool=call.function.name, problem=problem) from error

@@ -12,7 +12,7 @@ _EVERY: Final = 0.1
 """What is printed becomes a row at most once in so many seconds."""
 
 
-class Printing:
+class OutputBatcher:
     """Gathers what a command prints, so that it makes few rows and none comes late."""
 
     def __init__(self, tell: Callable[[Stream, str], None]) -> None:
@@ -21,7 +21,7 @@ class Printing:
         self._pieces: list[tuple[Stream, str]] = []
         self._timer: Timer | None = None
 
-    def take(self, stream: Stream, text: str) -> None:
+    def write(self, stream: Stream, text: str) -> None:
         # A journal keeps no NUL.
         piece = text.replace("\0", "␀")
         with self._lock:

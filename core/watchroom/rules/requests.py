@@ -27,7 +27,7 @@ _STRICTNESS: Final[Sequence[Policy]] = ("always", "ask", "never")
 
 
 @dataclass(frozen=True, slots=True)
-class AskedCall:
+class PendingCall:
     """A tool call that waits for approval. ``arguments`` is the JSON text that the model wrote.
 
     ``checksum`` covers these and what the call would have written when it was asked about: an approval holds
@@ -56,7 +56,7 @@ class Request:
 
     kind: RequestKind
     prompt: str = ""
-    calls: tuple[AskedCall, ...] = ()
+    calls: tuple[PendingCall, ...] = ()
     options: tuple[Option, ...] = ()
     multi: bool = False
     metadata: Mapping[str, object] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class CallDecision:
     """What becomes of one asked call. ``arguments`` (JSON text) replaces the model's, None leaves them."""
 
     call_id: str
@@ -80,7 +80,7 @@ class Decision:
 class Answer:
     """A person's answer: decisions on calls, a text, or the values chosen. ``expired``: nobody gave one."""
 
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[CallDecision, ...] = ()
     text: str = ""
     values: tuple[str, ...] = ()
     expired: bool = False
@@ -125,12 +125,12 @@ def _choice_problem(request: Request, answer: Answer) -> str | None:
     return None
 
 
-def stricter(one: Policy, other: Policy) -> Policy:
+def stricter_policy(one: Policy, other: Policy) -> Policy:
     """The policy that holds where there are two."""
     return max(one, other, key=_STRICTNESS.index)
 
 
-def parsed(text: str) -> object:
+def parse_json(text: str) -> object:
     """What the JSON in ``text`` says. Raises ValueError, for NaN, Infinity and what is nested more than
     `MAX_NESTING` deep too, and RecursionError."""
     value: object = json.loads(text, parse_constant=_no_number)
@@ -154,46 +154,46 @@ def _no_number(name: str) -> None:
 
 def _is_object(text: str) -> bool:
     try:
-        return isinstance(parsed(text), dict)
+        return isinstance(parse_json(text), dict)
     except (ValueError, RecursionError):
         return False
 
 
-def request_text(request: Request) -> str:
+def dump_request(request: Request) -> str:
     """The request as JSON, as its row carries it."""
     return json.dumps(asdict(request), ensure_ascii=False)
 
 
-def request_of(text: str) -> Request:
+def parse_request(text: str) -> Request:
     """The reverse of `request_text`."""
     fields = json.loads(text)
     return Request(
         **{
             **fields,
-            "calls": tuple(AskedCall(**each) for each in fields["calls"]),
+            "calls": tuple(PendingCall(**each) for each in fields["calls"]),
             "options": tuple(Option(**each) for each in fields["options"]),
         }
     )
 
 
-def answer_text(answer: Answer) -> str:
+def dump_answer(answer: Answer) -> str:
     """The answer as JSON, as its row carries it."""
     return json.dumps(asdict(answer), ensure_ascii=False)
 
 
-def answer_of(text: str) -> Answer:
-    """The reverse of `answer_text`."""
+def parse_answer(text: str) -> Answer:
+    """The reverse of `dump_answer`."""
     fields = json.loads(text)
     return Answer(
         **{
             **fields,
-            "decisions": tuple(Decision(**each) for each in fields["decisions"]),
+            "decisions": tuple(CallDecision(**each) for each in fields["decisions"]),
             "values": tuple(fields["values"]),
         }
     )
 
 
-def outcome_of(request: Request, answer: Answer) -> str:
+def answer_outcome(request: Request, answer: Answer) -> str:
     """In one word, for lists: approved, rejected, mixed, edited, replied, chosen or expired."""
     if answer.expired:
         return "expired"
@@ -205,30 +205,30 @@ def outcome_of(request: Request, answer: Answer) -> str:
     return "edited" if any(decision.arguments is not None for decision in approved) else "approved"
 
 
-def summary_of(request: Request) -> str:
+def summarize_request(request: Request) -> str:
     """One line for lists: what is asked."""
     if request.prompt:
         return request.prompt.strip().split("\n", 1)[0]
-    return ", ".join(call_line(call) for call in request.calls)
+    return ", ".join(describe_call(call) for call in request.calls)
 
 
-def call_line(call: AskedCall) -> str:
+def describe_call(call: PendingCall) -> str:
     """A call in short, for lists: its tool, and what it is about."""
-    return f"{call.name} {subject(call)}".strip()
+    return f"{call.name} {call_subject(call)}".strip()
 
 
 _SUBJECTS: Final = ("filepath", "filename", "path", "command", "to_agent", "to", "city", "url", "query")
 
 
-def subject(call: AskedCall) -> str:
+def call_subject(call: PendingCall) -> str:
     """What a call is about, in a word or two: its path, command, or first short text."""
-    arguments = arguments_of(call.arguments)
+    arguments = parse_arguments(call.arguments)
     named = [arguments[name] for name in _SUBJECTS if isinstance(arguments.get(name), str)]
     others = [value for value in arguments.values() if isinstance(value, str) and len(value) <= 60]
     return str(next(iter((*named, *others)), "")).split("\n", 1)[0][:120]
 
 
-def arguments_of(text: str) -> Mapping[str, Json]:
+def parse_arguments(text: str) -> Mapping[str, Json]:
     """A call's arguments as an object that can be shown and stored, empty where the text is none."""
     if not _is_object(text):
         return {}
@@ -239,12 +239,12 @@ def arguments_of(text: str) -> Mapping[str, Json]:
     return cast("Mapping[str, Json]", arguments)
 
 
-def approvals(
+def decide_all(
     request: Request, approved: bool, reason: str = "", edited: Mapping[str, str] | None = None
 ) -> Answer:
     """One decision for all calls of ``request``; ``edited`` gives new arguments by call id."""
     given = edited or {}
-    decisions: Sequence[Decision] = [
-        Decision(call.id, approved, reason, given.get(call.id)) for call in request.calls
+    decisions: Sequence[CallDecision] = [
+        CallDecision(call.id, approved, reason, given.get(call.id)) for call in request.calls
     ]
     return Answer(decisions=tuple(decisions))

@@ -38,7 +38,7 @@ _READ_TOOLS: Final[Mapping[Zone, tuple[str, str]]] = {
 _PAGE: Final = 100
 
 
-class Settling:
+class ConflictSettlement:
     def __init__(self, store: Store, collab: CollabZone, boards: BoardZone, outside: OutsideEdits) -> None:
         self._store = store
         self._collab = collab
@@ -87,7 +87,7 @@ class Settling:
 
         return self._outside.revert(zone, path, number, note)
 
-    def news(self, actor: str, zone: Zone, path: str) -> list[Row]:
+    def find_unread(self, actor: str, zone: Zone, path: str) -> list[Row]:
         """How people settled the actor's conflicts on the path since it last read or wrote it."""
         journal = self._store.journal
         if not journal.settled(zone, path, limit=1):
@@ -98,7 +98,7 @@ class Settling:
             note = journal.last_note(zone, path, actor, tool)
             read = max(read, note.seq if note else 0)
         settled = journal.settled(zone, path, after=read)
-        concerned = [row for row in settled if self.concerns(row, actor)]
+        concerned = [row for row in settled if self.settles_conflict_of(row, actor)]
         if not concerned:
             return []
         since = concerned[-1].version or concerned[-1].base or 0
@@ -106,7 +106,7 @@ class Settling:
         wrote = max((version.seq for version in versions if version.actor == actor), default=0)
         return [row for row in reversed(concerned) if row.seq > wrote]
 
-    def concerns(self, settling: Row, actor: str) -> bool:
+    def settles_conflict_of(self, settling: Row, actor: str) -> bool:
         """Whether people settled a conflict of the actor's by this row."""
         return any(self._conflict(number).actor == actor for number in _named(settling))
 

@@ -6,21 +6,21 @@ from typing import Final
 
 from watchroom.journal.topics import SETTLED, deliveries_to, messages_to
 from watchroom.model import Note, Row
-from watchroom.zones.settling import Settling
+from watchroom.zones.conflict_settlement import ConflictSettlement
 from watchroom.zones.store import Store
 
 TELL: Final = "tell_news"
 _MOST_LOOKED_THROUGH: Final = 100
 
 
-class News:
+class Notifications:
     """May be used from any thread."""
 
-    def __init__(self, store: Store, settling: Settling) -> None:
+    def __init__(self, store: Store, settling: ConflictSettlement) -> None:
         self._store = store
         self._settling = settling
 
-    def take(self, agent: str) -> list[Row]:
+    def fetch(self, agent: str) -> list[Row]:
         """The rows that the agent should hear of, oldest first, of each path the newest; each is told once,
         in whichever process. How far was looked is noted now and then where nothing was found, too: else what
         is for others would be read again after each tool. Raises `UnknownAgent`."""
@@ -63,4 +63,4 @@ class News:
     def _concerns(self, row: Row, agent: str) -> bool:
         if row.actor == agent:
             return False
-        return row.zone in ("handoff", "agent") or self._settling.concerns(row, agent)
+        return row.zone in ("handoff", "agent") or self._settling.settles_conflict_of(row, agent)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, SPAWN, TERMINATE, USER, Row
-from watchroom.registry import Agent, Layer, agent_born, downward
+from watchroom.registry import Agent, Layer, sort_top_down, spawned_agent
 
 _KEPT_MESSAGES: Final = 500
 _KEPT_COMMANDS: Final = 200
@@ -87,7 +87,7 @@ class CommandView(NamedTuple):
         return code if isinstance(code, int) else None
 
 
-class Society:
+class TaskProjection:
     """Takes rows in order; gives tasks, messages and commands, the same objects where none changed."""
 
     def __init__(self) -> None:
@@ -221,9 +221,9 @@ class Society:
         agents = {each.id: each for each in self._agents.values() if each.task == task}
         for agent, row in self._born.items():
             if agent not in agents and row.detail.get("task") == task:
-                agents[agent] = agent_born(row)
+                agents[agent] = spawned_agent(row)
         found: dict[str, MemberView] = {}
-        for each in downward(agents):
+        for each in sort_top_down(agents):
             above = found.get(each.supervisor)
             own = self._terminated.get(each.id)
             found[each.id] = MemberView(

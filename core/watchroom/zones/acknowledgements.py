@@ -7,11 +7,11 @@ from watchroom.model import MESSAGE, OUTSIDE, SEEN, SHARED, UNCHECKED, USER, Not
 from watchroom.zones.store import Store
 
 
-class Attention:
+class Acknowledgements:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def mark_as_seen(self, actor: str, number: int, message: str) -> Row:
+    def acknowledge(self, actor: str, number: int, message: str) -> Row:
         """Note that ``actor`` has looked at row ``number``: it needs nobody any more. What comes after that
         row does, for it was not seen. Raises `NothingWaits`; of conflicts too, which want to be settled."""
         row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
