@@ -17,7 +17,7 @@ from loro import ExportMode, LoroDoc
 from measure import Measure, Rounds, Work, interleaved, middle, ratio
 from watchroom import Json
 from watchroom.crdt import Document, FieldType, Text
-from watchroom.crdt.checkpoint import Checkpoint, parse, render
+from watchroom.crdt.checkpoint import Checkpoint, parse_checkpoint, render_checkpoint
 from watchroom.crdt.timeline import Timeline
 
 TRACE: Final = Path(__file__).parent.parent / "tests" / "traces" / "automerge-paper.json.gz"
@@ -89,7 +89,7 @@ class WatchroomText:
     """A document with one text."""
 
     def __init__(self, checkpoint: bytes | None = None) -> None:
-        self._document = Document(SCHEMA) if checkpoint is None else parse(checkpoint).document
+        self._document = Document(SCHEMA) if checkpoint is None else parse_checkpoint(checkpoint).document
         self.deltas: list[object] = []
 
     def edit(self, edit: Edit) -> None:
@@ -107,7 +107,9 @@ class WatchroomText:
         return self._document.values()
 
     def checkpoint(self) -> bytes:
-        return render(Checkpoint("paper", 1, frozenset({REPLICA}), self._document), "2026-01-01T00:00Z", "a")
+        return render_checkpoint(
+            Checkpoint("paper", 1, frozenset({REPLICA}), self._document), "2026-01-01T00:00Z", "a"
+        )
 
     def jumps(self) -> list[float]:
         """The seconds that it takes to go to moments all over the history, and to have the text of each."""
@@ -285,7 +287,9 @@ def _pasted_and_edited(length: int) -> tuple[list[Json], bytes]:
         position = number * 7919 % length
         deltas.append({"body": document.text("body").insert(position, "edit ", replica).delta})
     one.merge_all(deltas)
-    return deltas, render(Checkpoint("paste", 1, frozenset({REPLICA}), one), "2026-01-01T00:00Z", "a")
+    return deltas, render_checkpoint(
+        Checkpoint("paste", 1, frozenset({REPLICA}), one), "2026-01-01T00:00Z", "a"
+    )
 
 
 def _take_in(deltas: list[Json], n: int) -> None:

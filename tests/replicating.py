@@ -131,7 +131,13 @@ def evidence(document: Document) -> str:
     for name, kind in document.schema.items():
         if kind == "rga":
             text = document.text(name)
-            held[name] = [text.value, text.known(), text.moment().hex(), text.runs(), text.state()["by"]]
+            held[name] = [
+                text.value,
+                text.version_vector(),
+                text.frontiers().hex(),
+                text.runs(),
+                text.state()["by"],
+            ]
         else:
             held[name] = document.field(name).state()
     return json.dumps(held, sort_keys=True, ensure_ascii=False)

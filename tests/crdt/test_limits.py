@@ -56,10 +56,10 @@ def test_a_text_may_be_replaced_as_long_as_the_new_one_is_not_too_long() -> None
     text.insert(0, half, ALICE)
     assert text.replace(0, len(text), half[::-1], ALICE).deleted == len(half)
     assert text.replace(0, 10, "x" * 30, ALICE).inserted == 30
-    before = text.known()
+    before = text.version_vector()
     with pytest.raises(TooLarge):
         text.replace(0, 10, "x" * 42, ALICE)
-    assert text.known() == before
+    assert text.version_vector() == before
 
 
 def test_only_a_history_from_elsewhere_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 from loro import LoroDoc, VersionVector
 from watchroom.crdt import Text
 from watchroom.crdt.engine import Engine
-from watchroom.crdt.text import update_of
+from watchroom.crdt.text import decode_update
 
 ALICE, BOB = "alice#a1", "bob#b2"
 LONGEST = 2048
@@ -28,7 +28,7 @@ def lines(length: int) -> str:
 def inserted(text: Text) -> Iterator[tuple[int, int, int]]:
     """The insertions of a history: from which operation on, where, and how long."""
     document = LoroDoc()  # type: ignore[no-untyped-call]
-    document.import_(update_of(text.state()))
+    document.import_(decode_update(text.state()))
     first = VersionVector()  # type: ignore[no-untyped-call]
     updates = json.loads(document.export_json_updates(first, document.oplog_vv))
     for change in updates["changes"]:
@@ -111,7 +111,7 @@ class CountedImports:
 
 def imports_of(updates: Sequence[bytes]) -> list[int]:
     document = CountedImports()
-    Engine(cast("LoroDoc", document)).take_all(updates)
+    Engine(cast("LoroDoc", document)).merge_updates(updates)
     return document.imports
 
 
@@ -148,28 +148,34 @@ def test_what_comes_in_any_order_comes_to_the_same_text() -> None:
     updates = written("one", lines(100_000), "two", lines(70_000), "three")
     wanted = Engine()
     for update in updates:
-        wanted.take(update)
+        wanted.merge_update(update)
     for order in (updates, updates[::-1], updates[1::2] + updates[::2]):
         engine = Engine()
-        engine.take_all(order)
+        engine.merge_updates(order)
         assert engine.text() == wanted.text()
-        assert not engine.waiting()
+        assert not engine.pending_updates()
 
 
 @pytest.mark.parametrize("long", [*written(lines(100_000)), Engine().edit(0, 0, lines(100_000), 3)])
 def test_a_history_is_merged_in_parts_where_it_is_long(long: bytes) -> None:
     one, other = Engine(), Engine()
-    one.take(long)
-    other.take(long)
+    one.merge_update(long)
+    other.merge_update(long)
     for number in range(20):
         one.edit(number, 0, "one", 1)
-        other.take(one.edit(number * 7, 2, "both", 1)) if number % 5 == 0 else other.edit(number, 1, "", 2)
-    one.take(other.history())
+        other.merge_update(one.edit(number * 7, 2, "both", 1)) if number % 5 == 0 else other.edit(
+            number, 1, "", 2
+        )
+    one.merge_update(other.history())
     document = CountedImports()
     engine = Engine(cast("LoroDoc", document))
-    engine.take(one.history())
+    engine.merge_update(one.history())
     assert document.imports == [1, 1]
-    assert (engine.text(), engine.known(), engine.moment()) == (one.text(), one.known(), one.moment())
+    assert (engine.text(), engine.version_vector(), engine.frontiers()) == (
+        one.text(),
+        one.version_vector(),
+        one.frontiers(),
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -184,12 +190,12 @@ def test_a_history_in_parts_is_the_same_history(seed: int) -> None:
         inserted = lines(70_000) if chance.random() < 0.1 else "some words"
         engine.edit(position, min(chance.randrange(40), length - position), inserted, peer + 1)
         if chance.random() < 0.3:
-            engine.take(engines[chance.randrange(3)].history())
+            engine.merge_update(engines[chance.randrange(3)].history())
     whole = Engine()
     for engine in engines:
-        whole.take(engine.history())
+        whole.merge_update(engine.history())
     again = Engine()
-    again.take(whole.history())
-    past = again.then(engines[0].known())
-    assert (again.text(), again.known()) == (whole.text(), whole.known())
+    again.merge_update(whole.history())
+    past = again.restore(engines[0].version_vector())
+    assert (again.text(), again.version_vector()) == (whole.text(), whole.version_vector())
     assert past.text() == engines[0].text()

@@ -25,10 +25,12 @@ def test_a_paper_is_written_and_read_along() -> None:
     assert author.values() == {"body": trace["endContent"]}
     reader.merge(author.state()["fields"])
     assert reader.values() == author.values()
-    assert author.text("body").known() == reader.text("body").known() == {"author#1": (count,)}
+    assert (
+        author.text("body").version_vector() == reader.text("body").version_vector() == {"author#1": (count,)}
+    )
     again = Document.from_state(json.loads(json.dumps(author.state())))
     assert again.values() == author.values()
-    assert again.text("body").moment() == reader.text("body").moment()
+    assert again.text("body").frontiers() == reader.text("body").frontiers()
 
 
 def test_two_friends_write_at_the_same_time() -> None:
@@ -54,6 +56,6 @@ def test_two_friends_write_at_the_same_time() -> None:
             third.merge(delta)
     everyone = [document.text("body") for document in (*friends, third)]
     assert {text.value for text in everyone} == {trace["endContent"]}
-    assert len({text.moment() for text in everyone}) == 1
-    assert all(text.known() == everyone[0].known() for text in everyone)
+    assert len({text.frontiers() for text in everyone}) == 1
+    assert all(text.version_vector() == everyone[0].version_vector() for text in everyone)
     assert {run.agent for run in third.text("body").runs()} == {"one", "two"}

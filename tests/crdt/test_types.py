@@ -193,7 +193,7 @@ def test_two_names_for_one_writer_come_out_the_same_everywhere(liar_is_first: bo
 def test_an_edit_counts_from_the_moment_that_its_writer_saw() -> None:
     text = Text()
     text.insert(0, "AC", ALICE)
-    seen = text.moment()
+    seen = text.frontiers()
     text.insert(0, "zzz", BOB)
     branch = text.copy(seen)
     text.merge(branch.insert(1, "B", ALICE).delta)

@@ -25,10 +25,10 @@ def test_a_state_with_broken_updates_that_wait_is_refused_whole() -> None:
     text.insert(0, "one", ALICE)
     here = Text()
     here.insert(0, "here", "bob#b2")
-    before = here.state(), here.known()
+    before = here.state(), here.version_vector()
     with pytest.raises(InvalidState):
         here.merge({**text.state(), "waiting": "AA=="})
-    assert (here.state(), here.known()) == before
+    assert (here.state(), here.version_vector()) == before
     here.merge(text.state())
     assert sorted(here.value) == sorted("onehere")
 

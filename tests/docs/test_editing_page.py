@@ -9,7 +9,7 @@ from pathlib import Path
 from calls import ok, refused
 from cli.running import Captured, printed_json
 from watchroom import Toolbox, Workspace
-from watchroom.editing.matrix import EDIT_TOOLS, SYNC_TOOLS
+from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.zones.buffers.zone import MOST_OPEN
 
 PAGE = (Path(__file__).parents[2] / "docs/editing.md").read_text(encoding="utf-8")

@@ -9,19 +9,19 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from watchroom.editing import (
+    BoundEditor,
     DataSourceBinding,
-    OpenBuffer,
-    Sourced,
-    SourceMoved,
-    SourceReadOnly,
+    ReadOnlySourceError,
+    SourceText,
+    StaleSourceError,
     TextEditFlag,
     TextEditor,
     TextEditResponse,
     TextEditStatus,
     WorkflowState,
-    frames,
+    build_frames,
+    list_tool_names,
     render,
-    tool_names,
 )
 from watchroom.errors import DiskFailed, WatchroomError
 
@@ -39,16 +39,16 @@ class Source:
     def edit(self) -> int:
         return 0
 
-    def read(self) -> Sourced:
+    def read(self) -> SourceText:
         if isinstance(self.failure, WatchroomError):
             raise self.failure
-        return Sourced(self.texts[-1] if self.texts else "", len(self.texts))
+        return SourceText(self.texts[-1] if self.texts else "", len(self.texts))
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         if self.failure is not None:
             raise self.failure
         if expected != len(self.texts):
-            raise SourceMoved
+            raise StaleSourceError
         self.texts.append(text)
         return len(self.texts)
 
@@ -69,7 +69,7 @@ class TestTogether:
         editor, source, binding = bound()
         assert stands(binding) is WorkflowState.SYNCED
         editor.replace("two", "2")
-        (frame,) = frames([OpenBuffer(editor, binding)])
+        (frame,) = build_frames([BoundEditor(editor, binding)])
         assert stands(binding) is WorkflowState.PERSIST_PENDING
         assert TextEditFlag.PERSIST_PENDING in binding.flags
         assert "call plan_flush" in frame.shown.detail
@@ -77,7 +77,7 @@ class TestTogether:
         response = binding.flush()
         assert (response.status, response.workflow_state) == (TextEditStatus.SUCCESS, WorkflowState.SYNCED)
         assert source.texts[-1] == "one\n2\nthree\n"
-        (frame,) = frames([OpenBuffer(editor, binding)])
+        (frame,) = build_frames([BoundEditor(editor, binding)])
         assert frame.tools == ("plan_replace", "plan_append")
 
     def test_there_is_nothing_to_flush_where_nothing_changed(self) -> None:
@@ -97,7 +97,7 @@ class TestTogether:
         assert {"OutOfSync", "ExternalConflict", "PersistPending"} <= set(response.flags.names)
         for offered in ("plan_diff", "plan_refresh", "plan_accept_source"):
             assert offered in (response.guidance or "")
-            assert offered in tool_names("plan", editor.state, binding.state)
+            assert offered in list_tool_names("plan", editor.state, binding.state)
         assert editor.snapshot() == "one\n2\nthree\n"
         assert source.texts[-1].endswith("four\n")
 
@@ -184,7 +184,7 @@ class TestAdvice:
 
         def advised(response: TextEditResponse) -> set[str]:
             told = set(ADVISED.findall(f"{response.guidance} {binding.notice()}"))
-            assert told <= set(tool_names("plan", editor.state, binding.state))
+            assert told <= set(list_tool_names("plan", editor.state, binding.state))
             return told
 
         source.texts.append("1\ntwo\nthree\n")
@@ -229,7 +229,7 @@ class TestFailures:
         ("failure", "code", "flag"),
         [
             (DiskFailed(reason="no space"), "flush_failed", "DiagnosticHint"),
-            (SourceReadOnly("It is bob's."), "read_only", "PersistReadOnly"),
+            (ReadOnlySourceError("It is bob's."), "read_only", "PersistReadOnly"),
         ],
     )
     def test_what_cannot_be_written_stays_in_the_buffer(

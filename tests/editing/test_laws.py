@@ -12,9 +12,9 @@ from watchroom.editing import (
     TextEditResponse,
     TextEditStatus,
     WorkflowState,
+    list_tool_names,
     render,
     render_buffer,
-    tool_names,
 )
 
 texts = st.text("ab\n[]#", max_size=12)
@@ -116,7 +116,7 @@ class Editing(RuleBasedStateMachine):
             return
         assert self.editor.snapshot() == self.text
         assert self.versions == list(range(2, self.editor.version + 1))
-        names = tool_names("memo", self.editor.state)
+        names = list_tool_names("memo", self.editor.state)
         assert ("memo_replace_selection" in names) == (self.waiting is not None)
         assert ("memo_replace" in names) == (self.waiting is None)
         shown = render_buffer(self.editor).detail

@@ -17,8 +17,8 @@ from watchroom.editing import (
     render,
     render_buffer,
 )
-from watchroom.editing.matrix import EDIT_TOOLS, SYNC_TOOLS, tool_names
-from watchroom.editing.rendering import MOST_SHOWN
+from watchroom.editing.markdown import MOST_SHOWN
+from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS, list_tool_names
 from watchroom.texts import LANGUAGES, Language
 
 SUCCESS = """\
@@ -164,7 +164,7 @@ def test_every_code_has_words_in_both_languages(language: Language) -> None:
     ],
 )
 def test_the_tools_of_a_state(editing: WorkflowState, syncing: WorkflowState | None, tools: str) -> None:
-    assert tool_names("memo", editing, syncing) == tuple(f"memo_{tool}" for tool in tools.split())
+    assert list_tool_names("memo", editing, syncing) == tuple(f"memo_{tool}" for tool in tools.split())
 
 
 def test_every_tool_can_be_seen_in_some_state() -> None:
@@ -172,7 +172,7 @@ def test_every_tool_can_be_seen_in_some_state() -> None:
         name
         for editing in WorkflowState
         for syncing in WorkflowState
-        for name in tool_names("b", editing, syncing)
+        for name in list_tool_names("b", editing, syncing)
     }
     assert seen == {f"b_{tool}" for tool in (*EDIT_TOOLS, *SYNC_TOOLS)}
 
@@ -181,7 +181,7 @@ def test_guidance_names_no_tool_that_is_hidden() -> None:
     editor = TextEditor(TEXT, name="memo")
     for answer in ANSWERS.values():
         response = answer(editor)
-        offered = tool_names("memo", editor.state)
+        offered = list_tool_names("memo", editor.state)
         for tool in EDIT_TOOLS:
             named = f"memo_{tool} " in f"{response.guidance or ''} ".replace(".", " ").replace(",", " ")
             assert not named or f"memo_{tool}" in offered, (response.code, tool)

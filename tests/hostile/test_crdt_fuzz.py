@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from replicating import ALL, SCHEMAS, Edit, evidence, fields, new_document, perform, restarted
 from watchroom import Json
 from watchroom.crdt import Document, FieldType, Text
-from watchroom.crdt.checkpoint import Checkpoint, is_of, parse, render
+from watchroom.crdt.checkpoint import Checkpoint, is_checkpoint_of, parse_checkpoint, render_checkpoint
 from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState
 
 Schema = Mapping[str, FieldType]
@@ -219,8 +219,10 @@ def test_a_broken_checkpoint_is_refused(cut: int, flip: int, bits: int, noise: b
     document = Document({"body": "rga", "title": "lww_register"})
     document.text("body").insert(0, "hello", ALICE)
     document.register("title").set("看板", document.stamp(ALICE))
-    whole = render(Checkpoint("board", 3, frozenset({ALICE}), document), "2026-01-01T00:00:00.000Z", "alice")
-    assert parse(whole).document.values() == document.values()
+    whole = render_checkpoint(
+        Checkpoint("board", 3, frozenset({ALICE}), document), "2026-01-01T00:00:00.000Z", "alice"
+    )
+    assert parse_checkpoint(whole).document.values() == document.values()
     at = flip % len(whole)
     broken = [
         whole[: -1 - cut],
@@ -229,7 +231,7 @@ def test_a_broken_checkpoint_is_refused(cut: int, flip: int, bits: int, noise: b
         whole + noise + b"x",
     ]
     for data in broken:
-        assert not is_of(data, "board")
+        assert not is_checkpoint_of(data, "board")
         with pytest.raises(InvalidState):
-            parse(data)
-    assert not is_of(whole, "boar")
+            parse_checkpoint(data)
+    assert not is_checkpoint_of(whole, "boar")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from replicating import ALL, Edit, fields, new_document, perform, restarted, some_edits
 from watchroom import Json, Toolbox, Workspace
 from watchroom.crdt import Delta, Document, LWWMap, LWWRegister, ORSet, PNCounter, Text
-from watchroom.crdt.remote import Writers, check_remote, claims_of, known_of
+from watchroom.crdt.remote_state import Writers, check_remote, collect_claims, count_known_operations
 from watchroom.errors import InvalidState
 
 ZOE, NEW_BOB = "zoe#e15e", "bob#b0b"
@@ -197,9 +197,9 @@ local_edits = st.lists(st.tuples(st.sampled_from((ALICE, BOB)), some_edits(*ALL.
 def take(document: Document, rows: list[Delta], state: Json) -> None:
     """Merge a state as the zone does. Raises `InvalidState`; then nothing was taken over."""
     ours = fields(document)
-    check_remote(ALL, state, ours, known_of(document, HERE), HERE, 0)
-    told = set().union(*(claims_of(ALL, row, HERE) for row in rows))
-    for claim in claims_of(ALL, state, HERE) - told:
+    check_remote(ALL, state, ours, count_known_operations(document, HERE), HERE, 0)
+    told = set().union(*(collect_claims(ALL, row, HERE) for row in rows))
+    for claim in collect_claims(ALL, state, HERE) - told:
         raise InvalidState(rule="state_forged", field=claim.field)
     document.merge(state)
 
@@ -228,8 +228,8 @@ def recorded(document: Document) -> dict[str, object]:
                 shares = {who: share for who, share in field.shares().items() if any(share)}
                 found[name] = {who: share for who, share in shares.items() if who in HERE.agents}
             case ORSet() | Text():
-                known = {who: many for who, many in field.known().items() if any(many)}
-                found[name] = {who: many for who, many in known.items() if HERE.include(who)}
+                known = {who: many for who, many in field.version_vector().items() if any(many)}
+                found[name] = {who: many for who, many in known.items() if HERE.includes(who)}
             case LWWRegister() | LWWMap():
                 # What was written over is gone from the document: the rows tell it.
                 continue
@@ -271,10 +271,10 @@ def test_no_state_changes_what_others_here_are_recorded_to_have_written(data: st
     state = fields(remote)
     for _ in range(data.draw(st.integers(1, 3))):
         mutate(data, state)
-    told = set().union(*(claims_of(ALL, row, HERE) for row in rows))
+    told = set().union(*(collect_claims(ALL, row, HERE) for row in rows))
     try:
         take(document, rows, state)
     except InvalidState:
         return
     assert recorded(document) == before
-    assert claims_of(ALL, fields(document), HERE) <= told
+    assert collect_claims(ALL, fields(document), HERE) <= told

@@ -15,7 +15,7 @@ from calls import ok
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from watchroom import Agent, Json, Toolbox, Workspace
-from watchroom.editing.matrix import EDIT_TOOLS, SYNC_TOOLS
+from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.toolbox.buffers import buffer_tool
 from watchroom.toolbox.offered import tools
 

@@ -13,18 +13,18 @@ from watchroom.merge import (
     CHOICES,
     Choice,
     Regions,
-    changed_words,
-    changes,
-    choose,
-    choose_everywhere,
-    edited,
-    joined,
-    left_open,
+    apply_edit,
+    choose_all_conflicts,
+    choose_region,
+    diff_lines,
+    diff_result,
+    find_changed_words,
+    find_open_regions,
+    join_regions,
     merge,
-    moved_on,
-    result_changes,
+    rebase_regions,
     split_lines,
-    unresolved_text,
+    text_with_markers,
 )
 
 seeds = st.integers(min_value=0, max_value=2**32)
@@ -39,7 +39,9 @@ def decided(seed: int) -> Regions:
     chance, regions = random.Random(seed), merged(seed)
     for index, region in enumerate(regions):
         if region.kind != "unchanged" and chance.random() < 0.7:
-            regions = choose(regions, index, chance.choice([each for each in CHOICES if each != "edited"]))
+            regions = choose_region(
+                regions, index, chance.choice([each for each in CHOICES if each != "edited"])
+            )
     return regions
 
 
@@ -65,7 +67,7 @@ def test_changes_lead_from_one_text_to_the_other(seed: int) -> None:
     old, new, _ = triple(seed)
     result, before, after = [], split_lines(old), split_lines(new)
     at = 0
-    for change in changes(old, new):
+    for change in diff_lines(old, new):
         assert (
             before[at : change.old_start]
             == after[change.new_start - change.old_start + at : change.new_start]
@@ -87,25 +89,25 @@ def test_each_text_is_the_join_of_its_lines(seed: int) -> None:
 @given(seeds)
 def test_a_side_that_changed_nothing_yields(seed: int) -> None:
     base, current, incoming = triple(seed)
-    assert joined(merge(base, current, base)) == current
-    assert joined(merge(base, base, incoming)) == incoming
-    assert joined(merge(base, current, current)) == current
+    assert join_regions(merge(base, current, base)) == current
+    assert join_regions(merge(base, base, incoming)) == incoming
+    assert join_regions(merge(base, current, current)) == current
 
 
 @given(seeds)
 def test_current_everywhere_is_current_where_they_conflict_and_both_elsewhere(seed: int) -> None:
-    regions = choose_everywhere(merged(seed), "current")
-    assert not left_open(regions)
+    regions = choose_all_conflicts(merged(seed), "current")
+    assert not find_open_regions(regions)
     expected = "".join(
         "".join(each.incoming if each.kind == "incoming" else each.current) for each in regions
     )
-    assert lines_of(joined(regions)) == lines_of(expected)
+    assert lines_of(join_regions(regions)) == lines_of(expected)
 
 
 @given(seeds)
 def test_no_line_of_either_side_is_gone_when_both_are_taken(seed: int) -> None:
-    regions = choose_everywhere(merged(seed), "both")
-    result = lines_of(joined(regions))
+    regions = choose_all_conflicts(merged(seed), "both")
+    result = lines_of(join_regions(regions))
     for region in regions:
         if region.kind in ("conflict", "agreed"):
             for side in (region.current, region.incoming):
@@ -117,42 +119,42 @@ def test_no_line_of_either_side_is_gone_when_both_are_taken(seed: int) -> None:
 @given(seeds)
 def test_a_text_with_open_regions_is_not_joined(seed: int) -> None:
     regions = merged(seed)
-    if left_open(regions):
+    if find_open_regions(regions):
         with pytest.raises(ValueError, match="open"):
-            joined(regions)
+            join_regions(regions)
 
 
 @given(seeds)
 def test_a_choice_can_be_taken_back(seed: int) -> None:
     regions = merged(seed)
-    for index in left_open(regions):
+    for index in find_open_regions(regions):
         for choice in ("current", "incoming", "both", "both_incoming_first", "neither"):
-            assert choose(choose(regions, index, choice), index, None) == regions
+            assert choose_region(choose_region(regions, index, choice), index, None) == regions
 
 
 @given(seeds, seeds)
 def test_what_is_written_by_hand_is_what_the_text_is_then(seed: int, other: int) -> None:
     regions = decided(seed)
     chance = random.Random(other)
-    lines = split_lines(unresolved_text(regions))
+    lines = split_lines(text_with_markers(regions))
     for _ in range(chance.randrange(1, 4)):
         at = chance.randrange(len(lines) + 1)
         lines[at : at + chance.randrange(3)] = ["written\n"] * chance.randrange(3)
     if len(lines) > 1:
         lines[:-1] = [line if line.endswith("\n") else line + "\n" for line in lines[:-1]]
     text = "".join(lines)
-    after = edited(regions, text)
-    assert unresolved_text(after) == text
+    after = apply_edit(regions, text)
+    assert text_with_markers(after) == text
     assert current_of(after) == current_of(regions)
-    assert edited(after, text) == after
+    assert apply_edit(after, text) == after
 
 
 @given(seeds)
 def test_writing_elsewhere_leaves_open_regions_open(seed: int) -> None:
     regions = merged(seed)
-    after = edited(regions, "above\n" + unresolved_text(regions))
+    after = apply_edit(regions, "above\n" + text_with_markers(regions))
     if regions and regions[0].kind == "unchanged":
-        assert len(left_open(after)) == len(left_open(regions))
+        assert len(find_open_regions(after)) == len(find_open_regions(regions))
         assert "".join(after[0].result) == "above\n"
 
 
@@ -170,7 +172,7 @@ def test_when_the_file_moves_on_its_newer_lines_are_in_the_result_or_to_be_decid
 ) -> None:
     regions = decided(seed)
     newer, added = with_newer_lines(current_of(regions), random.Random(other))
-    after = moved_on(regions, newer)
+    after = rebase_regions(regions, newer)
     assert current_of(after) == newer
     taken = Counter(
         line for region in after for line in (region.current if region.is_open else region.result)
@@ -181,14 +183,14 @@ def test_when_the_file_moves_on_its_newer_lines_are_in_the_result_or_to_be_decid
 @given(seeds, seeds)
 def test_when_the_file_moves_on_what_was_written_by_hand_is_not_lost(seed: int, other: int) -> None:
     chance = random.Random(other)
-    regions = choose_everywhere(merged(seed), "current")
-    lines = split_lines(joined(regions))
+    regions = choose_all_conflicts(merged(seed), "current")
+    lines = split_lines(join_regions(regions))
     lines = [line if line.endswith("\n") else line + "\n" for line in lines]
     lines.insert(chance.randrange(len(lines) + 1), "by hand\n")
-    regions = edited(regions, "".join(lines))
+    regions = apply_edit(regions, "".join(lines))
     newer, _ = with_newer_lines(current_of(regions), chance)
-    after = moved_on(regions, newer)
-    assert "by hand\n" in split_lines(unresolved_text(after))
+    after = rebase_regions(regions, newer)
+    assert "by hand\n" in split_lines(text_with_markers(after))
 
 
 @given(seeds, seeds, st.integers(1, 3))
@@ -196,17 +198,17 @@ def test_what_was_written_into_an_open_region_outlives_every_newer_version(
     seed: int, other: int, versions: int
 ) -> None:
     chance, regions = random.Random(other), merged(seed)
-    lines = split_lines(unresolved_text(regions))
+    lines = split_lines(text_with_markers(regions))
     lines = [line if line.endswith("\n") else line + "\n" for line in lines]
     lines.insert(chance.randrange(len(lines) + 1), "by hand\n")
-    after = edited(regions, "".join(lines))
+    after = apply_edit(regions, "".join(lines))
     text = current_of(after)
     for _ in range(versions):
         text, added = with_newer_lines(text, chance)
-        after = moved_on(after, text)
+        after = rebase_regions(after, text)
         assert current_of(after) == text
-        assert not set(added) - set(split_lines(unresolved_text(after)))
-    assert "by hand\n" in split_lines(unresolved_text(after))
+        assert not set(added) - set(split_lines(text_with_markers(after)))
+    assert "by hand\n" in split_lines(text_with_markers(after))
 
 
 HEADING = "New heading\n=======\n"
@@ -215,40 +217,40 @@ HEADING = "New heading\n=======\n"
 def test_a_heading_that_is_underlined_as_the_sides_are_divided_can_be_written_anywhere() -> None:
     """In a text that nobody changed, and in the place of a region that was open."""
     regions = merge("a\nb\nc\n", "a\nB\nc\n", "a\nbb\nc\n")
-    above = edited(regions, HEADING + unresolved_text(regions))
-    assert unresolved_text(above) == HEADING + unresolved_text(regions)
-    assert len(left_open(above)) == 1
-    assert joined(edited(above, f"{HEADING}a\n{HEADING}c\n")) == f"{HEADING}a\n{HEADING}c\n"
+    above = apply_edit(regions, HEADING + text_with_markers(regions))
+    assert text_with_markers(above) == HEADING + text_with_markers(regions)
+    assert len(find_open_regions(above)) == 1
+    assert join_regions(apply_edit(above, f"{HEADING}a\n{HEADING}c\n")) == f"{HEADING}a\n{HEADING}c\n"
 
 
 @given(seeds, st.data())
 def test_what_a_person_writes_is_what_stands_there(seed: int, data: st.DataObject) -> None:
     regions = decided(seed)
-    lines = split_lines(unresolved_text(regions))
+    lines = split_lines(text_with_markers(regions))
     start = data.draw(st.integers(0, len(lines)))
     end = data.draw(st.integers(start, len(lines)))
     pieces = st.sampled_from(["mine\n", "=======\n", "<<<<<<< current\n", ">>>>>>> incoming\n"])
     written = "".join([*lines[:start], *data.draw(st.lists(pieces, max_size=4)), *lines[end:]])
-    assert unresolved_text(edited(regions, written)) == written
+    assert text_with_markers(apply_edit(regions, written)) == written
 
 
 def test_what_was_written_between_the_marks_stands_beside_the_newer_text() -> None:
     regions = merge("a\nb\nc\n", "a\nB\nc\n", "a\nbb\nc\n")
-    text = unresolved_text(regions).replace("bb\n", "bb\nmine\n")
-    (_, region, _) = moved_on(edited(regions, text), "a\nBBB\nc\n")
+    text = text_with_markers(regions).replace("bb\n", "bb\nmine\n")
+    (_, region, _) = rebase_regions(apply_edit(regions, text), "a\nBBB\nc\n")
     assert region.is_open
     assert (region.current, region.incoming) == (("BBB\n",), ("bb\n",))
-    assert unresolved_text((region,)) == ("<<<<<<< current\nBBB\n=======\nbb\nmine\n>>>>>>> incoming\n")
+    assert text_with_markers((region,)) == ("<<<<<<< current\nBBB\n=======\nbb\nmine\n>>>>>>> incoming\n")
 
 
 @given(seeds, st.booleans())
 def test_what_changes_in_the_result_is_known_from_its_regions(seed: int, has_writing: bool) -> None:
     regions = decided(seed)
     if has_writing:
-        regions = edited(regions, "above\n" + unresolved_text(regions))
-    old, new, found = result_changes(regions)
+        regions = apply_edit(regions, "above\n" + text_with_markers(regions))
+    old, new, found = diff_result(regions)
     assert "".join(old) == current_of(regions)
-    assert "".join(new) == unresolved_text(regions)
+    assert "".join(new) == text_with_markers(regions)
     rebuilt: list[str] = []
     at = 0
     for change in found:
@@ -263,7 +265,7 @@ def test_what_changes_in_the_result_is_known_from_its_regions(seed: int, has_wri
 @given(seeds)
 def test_a_file_that_did_not_move_on_changes_nothing(seed: int) -> None:
     regions = decided(seed)
-    assert moved_on(regions, current_of(regions)) == regions
+    assert rebase_regions(regions, current_of(regions)) == regions
 
 
 def test_choices_are_kept_when_other_lines_move_on() -> None:
@@ -272,27 +274,27 @@ def test_choices_are_kept_when_other_lines_move_on() -> None:
         base, base.replace("line 3\n", "THREE\n").replace("line 15\n", "FIFTEEN\n"),
         base.replace("line 3\n", "three\n").replace("line 15\n", "fifteen\n"),
     )  # fmt: skip
-    first, second = left_open(regions)
-    regions = choose(choose(regions, first, "incoming"), second, "both")
+    first, second = find_open_regions(regions)
+    regions = choose_region(choose_region(regions, first, "incoming"), second, "both")
     newer = "top\n" + current_of(regions).replace("line 9\n", "nine\n")
-    after = moved_on(regions, newer)
-    assert not left_open(after)
+    after = rebase_regions(regions, newer)
+    assert not find_open_regions(after)
     expected = base.replace("line 3\n", "three\n").replace("line 15\n", "FIFTEEN\nfifteen\n")
-    assert joined(after) == "top\n" + expected.replace("line 9\n", "nine\n")
+    assert join_regions(after) == "top\n" + expected.replace("line 9\n", "nine\n")
 
 
 @pytest.mark.parametrize("choice", ["current", "incoming", "both", "both_incoming_first", "neither"])
 def test_lines_that_come_right_before_or_after_a_decision_leave_it_as_it_is(choice: Choice) -> None:
-    regions = choose(merge("a\nb\n", "a\ncurrent\n", "a\nincoming\n"), 1, choice)
-    decided = joined(regions).removeprefix("a\n")
+    regions = choose_region(merge("a\nb\n", "a\ncurrent\n", "a\nincoming\n"), 1, choice)
+    decided = join_regions(regions).removeprefix("a\n")
     for above, below in (("", "new\n"), ("new\n", ""), ("new\n", "newer\n")):
-        after = moved_on(regions, f"a\n{above}current\n{below}")
-        assert joined(after) == f"a\n{above}{decided}{below}"
+        after = rebase_regions(regions, f"a\n{above}current\n{below}")
+        assert join_regions(after) == f"a\n{above}{decided}{below}"
 
 
 def test_a_region_that_moved_on_unseen_is_open_again() -> None:
-    regions = choose(merge("a\n", "b\n", "c\n"), 0, "incoming")
-    (region,) = moved_on(regions, "unseen\n")
+    regions = choose_region(merge("a\n", "b\n", "c\n"), 0, "incoming")
+    (region,) = rebase_regions(regions, "unseen\n")
     assert region.is_open
     assert (region.current, region.incoming) == (("unseen\n",), ("c\n",))
 
@@ -300,7 +302,7 @@ def test_a_region_that_moved_on_unseen_is_open_again() -> None:
 @given(st.text(), st.text())
 def test_the_words_that_did_not_change_are_in_both_lines(old: str, new: str) -> None:
     kept, at = "", 0
-    for start, end in changed_words(old, new):
+    for start, end in find_changed_words(old, new):
         assert at <= start < end <= len(new)
         kept += new[at:start]
         at = end
@@ -319,4 +321,4 @@ def test_the_words_that_did_not_change_are_in_both_lines(old: str, new: str) -> 
     ],
 )
 def test_words_are_compared_as_they_are_read(old: str, new: str, changed: list[str]) -> None:
-    assert [new[start:end] for start, end in changed_words(old, new)] == changed
+    assert [new[start:end] for start, end in find_changed_words(old, new)] == changed

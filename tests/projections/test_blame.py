@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from watchroom.merge import changes, split_lines
+from watchroom.merge import diff_lines, split_lines
 from watchroom.projections.blame import blame, update_blame
 
 # Few different lines, so that versions share many of them, some without an end or with CRLF.
@@ -35,7 +35,7 @@ def test_a_line_comes_from_a_version_that_has_it_and_brought_it(history: list[st
         after = split_lines(history[version - 1])
         brought = {
             after[place]
-            for change in changes(before, history[version - 1])
+            for change in diff_lines(before, history[version - 1])
             for place in range(change.new_start, change.new_end)
         }
         assert line in brought
@@ -50,7 +50,7 @@ def test_a_version_that_changes_nothing_gets_no_line(history: list[str]) -> None
 @given(histories, texts)
 def test_lines_that_the_last_change_left_alone_keep_their_version(history: list[str], last: str) -> None:
     before, after = blame(numbered(history)), blame(numbered([*history, last]))
-    changed = changes(history[-1], last)
+    changed = diff_lines(history[-1], last)
     assert after == update_blame(before, changed, len(history) + 1)
     kept = sum(change.new_end - change.new_start for change in changed)
     assert after.count(len(history) + 1) == kept

@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 from documents import create, edit, get
 from watchroom import Json, Toolbox, Workspace
-from watchroom.crdt.checkpoint import encode
+from watchroom.crdt.checkpoint import encode_checkpoint
 
 LINE = "a line of a long text, about as long as a line of text mostly is\n"
 
@@ -57,9 +57,9 @@ def test_a_document_is_edited_while_its_large_file_is_made(
             editor.join(30)
             was_edited.append(not editor.is_alive())
             is_done.set()
-        return encode(state)
+        return encode_checkpoint(state)
 
-    monkeypatch.setattr("watchroom.zones.realtime.checkpoints.encode", edited_meanwhile)
+    monkeypatch.setattr("watchroom.zones.realtime.checkpoints.encode_checkpoint", edited_meanwhile)
     edit(alice, "insert", position=0, text=LINE * 20_000)
     edit(alice, "insert", position=0, text="so that there is a large file to bring up ")
     assert is_done.wait(60)

@@ -15,7 +15,7 @@ from damage import break_content
 from documents import count, create, edit, get, put, tag
 from watchroom import Toolbox, Workspace
 from watchroom.crdt import Document, Stamp, name_replica
-from watchroom.crdt.checkpoint import Checkpoint, render
+from watchroom.crdt.checkpoint import Checkpoint, render_checkpoint
 from watchroom.projections import Fold
 
 ZOE = name_replica("zoe", 0xE15E)
@@ -334,7 +334,7 @@ def test_verify_finds_a_checkpoint_that_says_what_the_journal_does_not(
     file = root / "realtime/.crdt_state/doc1.crdt.json"
     lie = Document({"title": "lww_register"})
     lie.register("title").set("false", Stamp(1, 0, ZOE))
-    forged = render(Checkpoint("doc1", 2, frozenset(), lie), "2026-01-01T00:00:00.000Z", "zoe")
+    forged = render_checkpoint(Checkpoint("doc1", 2, frozenset(), lie), "2026-01-01T00:00:00.000Z", "zoe")
     file.write_bytes(forged)
     (problem,) = workspace.verify()
     assert (problem.zone, problem.path) == ("realtime", "doc1")

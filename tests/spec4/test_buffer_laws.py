@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from watchroom import Json, Toolbox, Workspace
 from watchroom.editing import (
+    BoundEditor,
     DataSourceBinding,
-    OpenBuffer,
-    Sourced,
-    SourceMoved,
+    SourceText,
+    StaleSourceError,
     TextEditor,
     TextEditResponse,
     WorkflowState,
-    frames,
+    build_frames,
     render,
 )
 from watchroom.projections import Fold
@@ -50,12 +50,12 @@ class InMemory:
     def edit(self) -> int:
         return 0
 
-    def read(self) -> Sourced:
-        return Sourced(self.texts[-1], len(self.texts))
+    def read(self) -> SourceText:
+        return SourceText(self.texts[-1], len(self.texts))
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         if expected != len(self.texts):
-            raise SourceMoved
+            raise StaleSourceError
         self.texts.append(text)
         return len(self.texts)
 
@@ -151,7 +151,7 @@ class Buffers(RuleBasedStateMachine):
 
     @invariant()
     def the_model_sees_the_same(self) -> None:
-        (frame,) = frames([OpenBuffer(self.model, self.binding)])
+        (frame,) = build_frames([BoundEditor(self.model, self.binding)])
         (shown,) = self.workspace.buffers.frames("alice")
         assert shown == frame
         offered = [each["name"] for each in self.alice.get_tool_definitions(toolsets=["buffer"])]

@@ -10,8 +10,8 @@ from calls import ok
 from runtime.weather import Model, call, calling
 from runtime.working import HELLO, SAYS, results
 from watchroom import Toolbox, Workspace
-from watchroom.editing import frames
-from watchroom.editing.rendering import MOST_SHOWN
+from watchroom.editing import build_frames
+from watchroom.editing.markdown import MOST_SHOWN
 from watchroom.runtime import ChatAgent, ModelPayload, Policies, ToolMessage
 from watchroom.toolbox.agent_tools import agent_tools
 from watchroom.toolbox.live import BufferTools
@@ -176,4 +176,4 @@ def test_a_source_that_cannot_be_read_leaves_the_view(workspace: Workspace, alic
     view = alice.show_buffers()
     assert "The source cannot be read" in view
     assert "plan: Idle" in view
-    assert frames([]) == ()
+    assert build_frames([]) == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from watchroom.merge import changes, split_lines
+from watchroom.merge import diff_lines, split_lines
 from watchroom_tui.comparing import CONTEXT, Cell, Compared, Comparison
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, width_of
@@ -18,7 +18,7 @@ REACH = 80
 
 
 def comparison(old: str, new: str, *, side_by_side: bool) -> Comparison:
-    compared = Compared(split_lines(old), split_lines(new), changes(old, new))
+    compared = Compared(split_lines(old), split_lines(new), diff_lines(old, new))
     return Comparison(compared, side_by_side=side_by_side)
 
 
@@ -46,7 +46,7 @@ def wanted(text: str, spans: list[tuple[int, int]]) -> list[str]:
 @example("a", "a\n", True)
 def test_every_line_that_changed_stands_in_it_once_and_no_other(old: str, new: str, sides: bool) -> None:
     drawing = comparison(old, new, side_by_side=sides)
-    changed = changes(old, new)
+    changed = diff_lines(old, new)
     assert shown(drawing, "removed-line") == wanted(old, [(each.old_start, each.old_end) for each in changed])
     assert shown(drawing, "added-line") == wanted(new, [(each.new_start, each.new_end) for each in changed])
 

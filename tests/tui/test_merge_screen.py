@@ -9,7 +9,7 @@ from textual.widgets import OptionList
 from tui.driving import MIDDLE, NARROW, Desk, dashboard
 from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.merge import joined, unresolved_text
+from watchroom.merge import join_regions, text_with_markers
 from watchroom_tui.widgets.editor import Editor
 
 
@@ -76,7 +76,7 @@ async def test_keys_decide_region_by_region_or_for_the_whole_file(
                 *(f"last, said {who}\n" for who in last),
             ]
         )
-        assert joined(hand.merging.regions) == wanted
+        assert join_regions(hand.merging.regions) == wanted
 
 
 async def test_the_mode_for_the_whole_file_shows_and_ends(
@@ -109,15 +109,15 @@ async def test_the_whole_file_asks_before_it_replaces_what_was_decided(
         await desk.press("n")
         await desk.until(lambda: desk.place == "merge", "the merge")
         assert hand.left == 1
-        assert "first, said alice\n" in unresolved_text(hand.merging.regions)
+        assert "first, said alice\n" in text_with_markers(hand.merging.regions)
         await desk.press("a", "c")
         await desk.sees("all decided")
         await desk.press("a", "i")
         await desk.sees("2 of 2 conflicts are decided already")
         await desk.press("y")
-        await desk.until(lambda: "said alice" not in joined(hand.merging.regions), "all of bob's")
+        await desk.until(lambda: "said alice" not in join_regions(hand.merging.regions), "all of bob's")
         await desk.press("u")
-        await desk.until(lambda: "said bob" not in joined(hand.merging.regions), "as it was before")
+        await desk.until(lambda: "said bob" not in join_regions(hand.merging.regions), "as it was before")
 
 
 async def test_the_base_is_hidden_and_shown(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
@@ -168,7 +168,7 @@ async def test_a_region_is_written_by_hand(workspace: Workspace, alice: Toolbox,
         await desk.type("quits")
         await desk.press("enter", "escape")
         await desk.sees("all decided")
-        assert joined(hand.merging.regions) == "# The plan\n\nfirst, said alice\n\nmiddle\n\nquits\n"
+        assert join_regions(hand.merging.regions) == "# The plan\n\nfirst, said alice\n\nmiddle\n\nquits\n"
         await desk.press("u")
         assert hand.left == 1
 
@@ -228,7 +228,7 @@ async def test_what_is_being_written_is_kept_however_the_merge_is_left(
         await desk.until(lambda: screen not in desk.app.screen_stack, "the end of the merge")
         assert await opens_merge(desk) is hand
         await desk.sees("mine: first, said bob")
-        assert joined(hand.merging.regions) == INCOMING.replace("first", "mine: first")
+        assert join_regions(hand.merging.regions) == INCOMING.replace("first", "mine: first")
 
 
 async def test_marks_that_are_left_are_told_of_though_the_merge_is_left(
@@ -254,7 +254,7 @@ async def test_nothing_else_is_decided_while_the_person_writes(
         await desk.pilot.click("#current", offset=(8, 1))
         await desk.press("x", "u", "U", "escape")
         await desk.until(lambda: desk.place == "files", "the files")
-        assert joined(hand.merging.regions) == INCOMING.replace("first", "mine: first")
+        assert join_regions(hand.merging.regions) == INCOMING.replace("first", "mine: first")
 
 
 async def test_a_click_goes_to_a_region(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
@@ -279,7 +279,7 @@ async def test_the_file_moves_on_while_a_person_decides(
         write(alice, CURRENT.replace("middle", "the middle"), 2)
         await desk.sees("current v3 · alice", "1 open")
         await desk.press("i")
-        assert joined(hand.merging.regions) == (
+        assert join_regions(hand.merging.regions) == (
             "# The plan\n\nfirst, said alice\n\nthe middle\n\nlast, said bob\n"
         )
 
@@ -298,7 +298,7 @@ async def test_a_newer_version_waits_until_the_person_has_written(
         await desk.press("escape")
         await desk.sees("current v3 · alice")
         text = INCOMING.replace("middle", "the middle")
-        assert joined(hand.merging.regions) == text.replace("first,", "mine: and more, first,")
+        assert join_regions(hand.merging.regions) == text.replace("first,", "mine: and more, first,")
 
 
 async def test_help_has_the_keys_of_a_merge(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
@@ -318,7 +318,7 @@ async def test_a_write_to_no_file_is_merged_with_nothing(
     async with dashboard(workspace) as desk:
         hand = await opens_merge(desk)
         await desk.sees("base none", "current none", "all decided")
-        assert joined(hand.merging.regions) == "new\n"
+        assert join_regions(hand.merging.regions) == "new\n"
 
 
 async def test_quitting_in_the_middle_of_a_merge_asks_first(
@@ -420,7 +420,7 @@ async def test_the_editor_keeps_the_kind_of_indentation(
         hand = await opens_merge(desk)
         await desk.press("c", "e", "home", "tab", "escape")
         await desk.until(lambda: desk.pane == "result", "the end of writing")
-        assert joined(hand.merging.regions) in ("if x:\n\t\ty = 2\n", "if x:\n\t\t\ty = 2\n")
+        assert join_regions(hand.merging.regions) in ("if x:\n\t\ty = 2\n", "if x:\n\t\t\ty = 2\n")
 
 
 async def test_nothing_that_a_terminal_obeys_is_drawn_by_the_editor(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from merge.triples import triple
-from watchroom.merge import CHOICES, Choice, joined, merge, moved_on
+from watchroom.merge import CHOICES, Choice, join_regions, merge, rebase_regions
 from watchroom_tui.merging import Layout, Merging, below, beside, count_taken
 
 BASE = "a\nb\nc\nd\ne\nf\ng\n"
@@ -39,7 +39,7 @@ def test_a_choice_leads_to_the_next_conflict_and_the_last_one_stays(merging: Mer
     assert merging.at == second
     merging.take("incoming")
     assert merging.at == second != first
-    assert joined(merging.regions) == CURRENT.replace("F current", "F incoming")
+    assert join_regions(merging.regions) == CURRENT.replace("F current", "F incoming")
 
 
 def test_a_choice_for_the_last_conflict_leads_back_to_one_that_was_left_out(merging: Merging) -> None:
@@ -53,7 +53,7 @@ def test_what_one_side_changed_alone_can_be_chosen_otherwise(merging: Merging) -
     merging.step(-1)
     merging.take("incoming")
     merging.take_everywhere("current")
-    assert joined(merging.regions) == CURRENT.replace("B", "b")
+    assert join_regions(merging.regions) == CURRENT.replace("B", "b")
 
 
 def test_steps_go_round_and_over_everything_that_differs(merging: Merging) -> None:
@@ -92,11 +92,11 @@ def test_what_was_undone_is_gone_after_another_choice(merging: Merging) -> None:
 def test_choices_and_undo_outlive_a_newer_version(merging: Merging) -> None:
     merging.take("current")
     newer = CURRENT.replace("g\n", "g\nnew\n")
-    renewed = merging.renewed(lambda regions: moved_on(regions, newer))
+    renewed = merging.renewed(lambda regions: rebase_regions(regions, newer))
     assert len(renewed.open) == 1
     assert renewed.regions[renewed.at].is_open
     renewed.take("incoming")
-    assert joined(renewed.regions) == newer.replace("F current", "F incoming")
+    assert join_regions(renewed.regions) == newer.replace("F current", "F incoming")
     assert renewed.undo()
     assert renewed.undo()
     assert len(renewed.open) == 2

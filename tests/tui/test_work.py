@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from calls import ok
 from watchroom import Row, Toolbox, Workspace
-from watchroom.merge import changes
+from watchroom.merge import diff_lines
 from watchroom.projections.blame import blame
 from watchroom_tui.blaming import AT_ONCE, blamed
 from watchroom_tui.work import WorkerProcess, diff
@@ -27,12 +27,12 @@ async def process() -> AsyncIterator[WorkerProcess]:
 
 async def test_the_process_finds_what_changed(process: WorkerProcess) -> None:
     for old, new in pairwise(TEXTS):
-        assert await process.changes(old, new) == changes(old, new)
+        assert await process.changes(old, new) == diff_lines(old, new)
         assert await process.diff(old, new) == diff(old, new)
 
 
 async def test_it_finds_what_changed_from_each_text_to_the_next(process: WorkerProcess) -> None:
-    assert await process.changes_of(TEXTS) == [changes(old, new) for old, new in pairwise(TEXTS)]
+    assert await process.changes_of(TEXTS) == [diff_lines(old, new) for old, new in pairwise(TEXTS)]
     assert await process.changes_of(TEXTS[:1]) == []
 
 
@@ -40,7 +40,7 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(process: Work
     given_up = asyncio.create_task(process.changes(LARGE, LARGE + "more\n"))
     await asyncio.sleep(0)
     given_up.cancel()
-    assert await process.changes("a\n", "b\n") == changes("a\n", "b\n")
+    assert await process.changes("a\n", "b\n") == diff_lines("a\n", "b\n")
     assert given_up.cancelled()
 
 

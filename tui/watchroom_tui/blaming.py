@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from watchroom.merge import Change
+from watchroom.merge import LineChange
 from watchroom.model import Row
 from watchroom.projections.blame import update_blame
 
@@ -49,7 +49,7 @@ async def blamed(
     return text, found
 
 
-def _handed_on(found: list[Row], steps: Sequence[Sequence[Change]], versions: Sequence[Row]) -> list[Row]:
+def _handed_on(found: list[Row], steps: Sequence[Sequence[LineChange]], versions: Sequence[Row]) -> list[Row]:
     for row, changed in zip(versions, steps, strict=True):
         found = update_blame(found, changed, row)
     return found

@@ -38,13 +38,15 @@ def read_buffer(journal: Journal, row: Row) -> BufferReading:
     if found.sought is None:
         return BufferReading(row, found.text, found.base, found.text)
     # The editor is slow to load, and wanted only here.
-    from watchroom.editing.selections import Selections, marked, matches, tag_for
+    from watchroom.editing.selections import Selections, choose_tag, find_matches, insert_markers
 
     old, new = found.sought
-    places, tag = matches(found.text, old), tag_for(found.text)
+    places, tag = find_matches(found.text, old), choose_tag(found.text)
     selections = Selections(1, old, new, places.starts, places.count, tag)
     choice = Choice(old, new, places.count, len(places.starts))
-    return BufferReading(row, found.text, found.base, marked(found.text, selections), choice, _marks_of(tag))
+    return BufferReading(
+        row, found.text, found.base, insert_markers(found.text, selections), choice, _marks_of(tag)
+    )
 
 
 def _marks_of(tag: str) -> re.Pattern[str]:

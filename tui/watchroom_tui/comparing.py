@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from watchroom.merge import Change, changed_words
+from watchroom.merge import LineChange, find_changed_words
 
 from watchroom_tui.safe import safe
 from watchroom_tui.spans import Line, Span
@@ -73,7 +73,7 @@ class Compared(NamedTuple):
 
     old: Sequence[str]
     new: Sequence[str]
-    changed: Sequence[Change]
+    changed: Sequence[LineChange]
 
 
 class _Part(NamedTuple):
@@ -238,7 +238,7 @@ def _marked(text: str, other: str | None) -> list[tuple[int, int]]:
     """Where the words stand that the other line has not; nowhere if that is nearly all of it."""
     if other is None:
         return []
-    words = changed_words(other.removesuffix("\n"), text)
+    words = find_changed_words(other.removesuffix("\n"), text)
     if sum(end - start for start, end in words) > MOST_OF_A_LINE * len(text):
         return []
     return words
@@ -255,7 +255,7 @@ def _range(part: _Part) -> str:
     return f" @@ −{old} +{part.new + bool(part.new_count)},{part.new_count} @@"
 
 
-def _parts(lines: int, changed: Sequence[Change]) -> Iterator[_Part]:
+def _parts(lines: int, changed: Sequence[LineChange]) -> Iterator[_Part]:
     """The changes with the lines around them; those that are near each other stand together."""
     for group in _near_each_other(changed):
         first, last = group[0], group[-1]
@@ -278,8 +278,8 @@ def _same(old: int, new: int, count: int) -> Iterator[_Part]:
         yield _Part("same", old, count, new, count)
 
 
-def _near_each_other(changed: Sequence[Change]) -> Iterator[list[Change]]:
-    group: list[Change] = []
+def _near_each_other(changed: Sequence[LineChange]) -> Iterator[list[LineChange]]:
+    group: list[LineChange] = []
     for change in changed:
         if group and change.old_start - group[-1].old_end > 2 * CONTEXT:
             yield group

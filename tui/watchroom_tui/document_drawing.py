@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from watchroom.crdt import FieldType, Run
-from watchroom.crdt.picture import (
-    CounterPicture,
-    MapPicture,
-    Picture,
-    RegisterPicture,
-    SetPicture,
-    TextPicture,
-    Value,
+from watchroom.crdt.attribution import (
+    AttributedCounter,
+    AttributedFields,
+    AttributedMap,
+    AttributedRegister,
+    AttributedSet,
+    AttributedText,
+    AttributedValue,
 )
 from watchroom.model import Json
 from watchroom.texts import Catalogue
@@ -52,7 +52,7 @@ class DocumentDrawing:
 
     columns = 1
 
-    def __init__(self, picture: Picture, schema: Mapping[str, FieldType], words: Catalogue) -> None:
+    def __init__(self, picture: AttributedFields, schema: Mapping[str, FieldType], words: Catalogue) -> None:
         self.rows: list[DocumentRow] = []
         for name, kind in schema.items():
             if self.rows:
@@ -106,15 +106,15 @@ class _Field(NamedTuple):
     kind: FieldType
     words: Catalogue
 
-    def rows(self, picture: Picture) -> Iterator[DocumentRow]:
+    def rows(self, picture: AttributedFields) -> Iterator[DocumentRow]:
         field = picture[self.name]
-        if isinstance(field, RegisterPicture):
+        if isinstance(field, AttributedRegister):
             return self._register(field)
-        if isinstance(field, TextPicture):
+        if isinstance(field, AttributedText):
             return self._text(field)
-        if isinstance(field, SetPicture):
+        if isinstance(field, AttributedSet):
             return self._set(field)
-        if isinstance(field, MapPicture):
+        if isinstance(field, AttributedMap):
             return self._map(field)
         return self._counter(field)
 
@@ -123,7 +123,7 @@ class _Field(NamedTuple):
         line = [Span(safe(self.name), "title"), Span(f"  {kind}", "dim")]
         return DocumentRow(self.name, "head", [*line, Span("  "), *said] if said else line)
 
-    def _register(self, field: RegisterPicture) -> Iterator[DocumentRow]:
+    def _register(self, field: AttributedRegister) -> Iterator[DocumentRow]:
         written = field.written
         if written is None:
             yield self._head([Span(self.words("documents.not_written"), "dim")])
@@ -132,12 +132,12 @@ class _Field(NamedTuple):
         for number, line in enumerate(_lines(written.value)):
             yield DocumentRow(self.name, f"{number}", [Span(line)], written.is_new, self._written(written))
 
-    def _written(self, value: Value) -> str:
+    def _written(self, value: AttributedValue) -> str:
         return self.words(
             "documents.written", agent=safe(value.agent), time=local_clock(value.time * _NS_PER_MS)
         )
 
-    def _text(self, field: TextPicture) -> Iterator[DocumentRow]:
+    def _text(self, field: AttributedText) -> Iterator[DocumentRow]:
         yield self._head(self._authors(field))
         runs = field.runs or (Run(len(field.text), ""),) * bool(field.text)
         for number, pieces in enumerate(_lines_of(field.text, runs)):
@@ -146,7 +146,7 @@ class _Field(NamedTuple):
             is_new = any(run.is_new for _, run in pieces)
             yield DocumentRow(self.name, f"{number}", spans, is_new, authors)
 
-    def _authors(self, field: TextPicture) -> list[Span]:
+    def _authors(self, field: AttributedText) -> list[Span]:
         """How long the text is, and how much of it is whose, in their colours."""
         said = [Span(self.words("documents.characters", count=f"{len(field.text):,}"), "dim")]
         if field.text and not field.runs:
@@ -159,7 +159,7 @@ class _Field(NamedTuple):
             said.append(Span(f"  ▍{safe(agent) or '?'} {share} %", agent_class(agent)))
         return said
 
-    def _set(self, field: SetPicture) -> Iterator[DocumentRow]:
+    def _set(self, field: AttributedSet) -> Iterator[DocumentRow]:
         yield self._head([Span(f"{len(field.elements):,}", "dim")])
         for element in field.elements:
             who = ", ".join(map(safe, element.agents))
@@ -167,7 +167,7 @@ class _Field(NamedTuple):
             yield DocumentRow(self.name, element.text, line, element.is_new, who)
         yield from self._removed(field.removed)
 
-    def _map(self, field: MapPicture) -> Iterator[DocumentRow]:
+    def _map(self, field: AttributedMap) -> Iterator[DocumentRow]:
         yield self._head([Span(f"{len(field.entries):,}", "dim")])
         width = min(_KEY, max((width_of([Span(safe(key))]) for key in field.entries), default=0)) + 1
         for key, value in field.entries.items():
@@ -185,7 +185,7 @@ class _Field(NamedTuple):
             line = [Span("− ", "removed"), Span(safe(each), "removed")]
             yield DocumentRow(self.name, f"-{each}", line, True, self.words("documents.removed"))
 
-    def _counter(self, field: CounterPicture) -> Iterator[DocumentRow]:
+    def _counter(self, field: AttributedCounter) -> Iterator[DocumentRow]:
         yield self._head([Span(f"{field.value:,}", "strong")])
         most = max((share.up + share.down for share in field.shares), default=0)
         for share in field.shares:
@@ -205,7 +205,7 @@ def _style(run: Run) -> str:
     return f"{name}-new" if run.is_new and name.startswith("agent-") else name
 
 
-def _by(value: Value) -> list[Span]:
+def _by(value: AttributedValue) -> list[Span]:
     time = local_clock(value.time * _NS_PER_MS)
     return [Span(safe(value.agent), agent_class(value.agent)), Span(f" {time}", "dim")]
 

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchroom.checkout.document_replica import ZONE, DocumentReplica, object_in
-from watchroom.crdt.picture import Picture, picture_of
+from watchroom.crdt.attribution import AttributedFields, attribute_document
 from watchroom.crdt.timeline import Timeline
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
@@ -25,7 +25,7 @@ class Reading(NamedTuple):
     """A document at one of its versions. ``row`` made that version; ``newest`` is the last one there is."""
 
     name: str
-    picture: Picture
+    picture: AttributedFields
     drawing: DocumentDrawing
     row: Row
     newest: int
@@ -46,7 +46,7 @@ class DocumentReader:
         self._timeline: Timeline | None = None
 
     def now(
-        self, name: str, newest: int, workspace: Workspace | None, former: Picture | None = None
+        self, name: str, newest: int, workspace: Workspace | None, former: AttributedFields | None = None
     ) -> Reading:
         """The document at the version ``newest``, or a little later; what came since ``former`` is marked.
 
@@ -55,7 +55,7 @@ class DocumentReader:
         with self._lock:
             tail = self._tail_of(name, newest, workspace)
             tail.catch_up(newest)
-            return self._drawn(tail, picture_of(tail.document, former), tail.newest)
+            return self._drawn(tail, attribute_document(tail.document, former), tail.newest)
 
     def then(self, name: str, version: int, progress: Callable[[float], None]) -> Reading | None:
         """The document as it was; None if it is no longer the one that is read. The first time its whole
@@ -65,11 +65,11 @@ class DocumentReader:
             if tail is None or tail.name != name:
                 return None
             timeline = self._caught_up(tail, progress)
-            picture = picture_of(timeline.at(version))
+            picture = attribute_document(timeline.at(version))
             row = self._journal.version(ZONE, name, max(1, min(version, tail.version)))
             return self._drawn(tail, picture, row or tail.newest)
 
-    def _drawn(self, tail: DocumentReplica, picture: Picture, row: Row) -> Reading:
+    def _drawn(self, tail: DocumentReplica, picture: AttributedFields, row: Row) -> Reading:
         drawing = DocumentDrawing(picture, tail.document.schema, self._words)
         return Reading(tail.name, picture, drawing, row, tail.version)
 

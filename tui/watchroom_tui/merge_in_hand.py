@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from watchroom.errors import NotText, TooLarge
 from watchroom.journal import Journal
-from watchroom.merge import current_text, left_open, moved_on, regions_of, split_lines
+from watchroom.merge import build_regions, current_text, find_open_regions, rebase_regions, split_lines
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
 from watchroom.projections import ConflictView
 
@@ -79,7 +79,7 @@ class MergeInHand:
             while True:
                 regions = self.merging.regions
                 renewed = await asyncio.to_thread(
-                    self.merging.renewed, lambda each: moved_on(each, text, changed)
+                    self.merging.renewed, lambda each: rebase_regions(each, text, changed)
                 )
                 if self.merging.regions is regions:
                     break
@@ -110,7 +110,7 @@ class MergeInHand:
     @property
     def left(self) -> int:
         """How many regions are left to decide."""
-        return len(left_open(self.merging.regions))
+        return len(find_open_regions(self.merging.regions))
 
 
 async def take_up(journal: Journal, process: WorkerProcess, row: Row) -> MergeInHand:
@@ -121,7 +121,7 @@ async def take_up(journal: Journal, process: WorkerProcess, row: Row) -> MergeIn
         process.changes(base, current), process.changes(base, incoming)
     )
     lines = (split_lines(base), split_lines(current), split_lines(incoming))
-    return MergeInHand(sides, Merging(await asyncio.to_thread(regions_of, lines, to_current, to_incoming)))
+    return MergeInHand(sides, Merging(await asyncio.to_thread(build_regions, lines, to_current, to_incoming)))
 
 
 def _read(journal: Journal, row: Row) -> tuple[Sides, tuple[str, str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final, Literal, TypeAlias, get_args
 
-from watchroom.merge import Choice, Region, Regions, choose, choose_everywhere, left_open
+from watchroom.merge import Choice, Region, Regions, choose_all_conflicts, choose_region, find_open_regions
 
 Taken: TypeAlias = Literal["current", "incoming", "both", "neither", "edited"]
 TAKEN: Final[tuple[Taken, ...]] = get_args(Taken)
@@ -24,7 +24,7 @@ class Merging:
         self._regions = regions
         self._past: list[Regions] = []
         self._future: list[Regions] = []
-        self.at = next(iter([*left_open(regions), *self.stops]), 0)
+        self.at = next(iter([*find_open_regions(regions), *self.stops]), 0)
 
     @property
     def regions(self) -> Regions:
@@ -38,7 +38,7 @@ class Merging:
     @property
     def open(self) -> list[int]:
         """The regions that are left to decide."""
-        return left_open(self._regions)
+        return find_open_regions(self._regions)
 
     @property
     def is_touched(self) -> bool:
@@ -55,7 +55,7 @@ class Merging:
     def take(self, choice: Choice) -> None:
         """Choose for the region that the person is at, and go on to the next that is open."""
         if self.at < len(self._regions) and self._regions[self.at].kind != "unchanged":
-            self.do(choose(self._regions, self.at, choice))
+            self.do(choose_region(self._regions, self.at, choice))
             self._go_on()
 
     def overwritten_by(self, choice: Choice) -> int:
@@ -72,7 +72,7 @@ class Merging:
 
     def take_everywhere(self, choice: Choice) -> None:
         """Choose for every conflict of the file."""
-        self.do(choose_everywhere(self._regions, choice))
+        self.do(choose_all_conflicts(self._regions, choice))
 
     def undo(self) -> bool:
         """Back by one step; False if there is none."""

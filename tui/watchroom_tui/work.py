@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
 
-from watchroom.merge import Change, changes
+from watchroom.merge import LineChange, diff_lines
 from watchroom.texts import Language
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
 def changes_of(*texts: str) -> list[tuple[int, int, int, int, int]]:
     """What changed from each text to the next: which of the steps, counted from 0, and the change."""
     return [
-        (step, *change) for step, (old, new) in enumerate(pairwise(texts)) for change in changes(old, new)
+        (step, *change) for step, (old, new) in enumerate(pairwise(texts)) for change in diff_lines(old, new)
     ]
 
 
@@ -80,15 +80,15 @@ class WorkerProcess:
         """The lines of `diff`."""
         return [DiffLine._make(each) for each in await self._ask("diff", old, new)]
 
-    async def changes(self, old: str, new: str) -> list[Change]:
+    async def changes(self, old: str, new: str) -> list[LineChange]:
         """What `watchroom.merge.changes` finds."""
-        return [Change._make(each) for each in await self._ask("changes", old, new)]
+        return [LineChange._make(each) for each in await self._ask("changes", old, new)]
 
-    async def changes_of(self, texts: Sequence[str]) -> list[list[Change]]:
+    async def changes_of(self, texts: Sequence[str]) -> list[list[LineChange]]:
         """What changed from each text to the next."""
-        steps: list[list[Change]] = [[] for _ in texts[1:]]
+        steps: list[list[LineChange]] = [[] for _ in texts[1:]]
         for step, *change in cast("list[list[int]]", await self._ask("changes_of", *texts)):
-            steps[step].append(Change._make(change))
+            steps[step].append(LineChange._make(change))
         return steps
 
     async def summary(self, board: bytes, language: Language) -> list[SummaryItem]:
@@ -166,7 +166,7 @@ def summary_of(board: str, language: Language) -> Sequence[tuple[str | int, ...]
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Sequence[tuple[str | int, ...]]]]] = {
     "diff": diff,
-    "changes": changes,
+    "changes": diff_lines,
     "changes_of": changes_of,
     "summary_of": summary_of,
 }

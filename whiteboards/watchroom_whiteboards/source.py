@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchroom.editing import Sourced, SourceMoved, SourceReadOnly
+from watchroom.editing import ReadOnlySourceError, SourceText, StaleSourceError
 from watchroom.errors import Conflict
 from watchroom.zones.buffers.sources import FLUSH, BoundSource, OutsideEditOverlay, SourceZones, versions_of
 
@@ -26,18 +26,18 @@ class BoardSource:
     def edit(self) -> int:
         return self._edits.number()
 
-    def read(self) -> Sourced:
+    def read(self) -> SourceText:
         found = self._boards.read(self._actor, self._name)
-        return self._edits.over(Sourced(found.content, found.version))
+        return self._edits.over(SourceText(found.content, found.version))
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         self._edits.check(edit)
         try:
             row = self._boards.write(self._actor, self._name, text, expected, tool=FLUSH, message=message)
         except Conflict as conflict:
-            raise SourceMoved from conflict
+            raise StaleSourceError from conflict
         except BoardDenied as denied:
-            raise SourceReadOnly(denied) from denied
+            raise ReadOnlySourceError(denied) from denied
         return versions_of(row)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from watchroom.crdt import Document, check_schema
-from watchroom.crdt.checkpoint import Checkpoint, capture, encode
+from watchroom.crdt.checkpoint import Checkpoint, capture_state, encode_checkpoint
 from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState, JournalError
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
@@ -80,12 +80,12 @@ class DocumentReplica:
 
     def checkpoint(self) -> bytes:
         """The document's file."""
-        return encode(self.capture())
+        return encode_checkpoint(self.capture())
 
     def capture(self) -> Mapping[str, Json]:
-        """The document as it is now, for `encode` to make its file of."""
+        """The document as it is now, for `encode_checkpoint` to make its file of."""
         checkpoint = Checkpoint(self.name, self.version, self.replicas, self.document)
-        return capture(checkpoint, self.newest.timestamp, self.newest.actor)
+        return capture_state(checkpoint, self.newest.timestamp, self.newest.actor)
 
 
 def object_in(row: Row, content: str | None) -> Mapping[str, Json]:

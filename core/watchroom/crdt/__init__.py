@@ -3,7 +3,7 @@
 from watchroom.crdt.clock import HybridClock, Stamp, agent_of, name_replica
 from watchroom.crdt.counter import PNCounter
 from watchroom.crdt.document import FIELD_TYPES, Delta, Document, Field, FieldType, check_schema
-from watchroom.crdt.lww import LWWMap, LWWRegister, Written
+from watchroom.crdt.lww import LWWMap, LWWRegister, StampedValue
 from watchroom.crdt.orset import ORSet
 from watchroom.crdt.text import Run, Text, TextEdit
 
@@ -20,9 +20,9 @@ __all__ = [
     "PNCounter",
     "Run",
     "Stamp",
+    "StampedValue",
     "Text",
     "TextEdit",
-    "Written",
     "agent_of",
     "check_schema",
     "name_replica",

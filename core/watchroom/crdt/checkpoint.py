@@ -8,8 +8,14 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from watchroom.crdt import checks
 from watchroom.crdt.document import Document
+from watchroom.crdt.state_checks import (
+    check_fields,
+    check_natural,
+    check_replica_name,
+    check_sequence,
+    invalid_state,
+)
 from watchroom.errors import InvalidSchema, InvalidState
 from watchroom.model import Json
 
@@ -23,7 +29,8 @@ _KEYS: Final = frozenset(
 
 
 class Checkpoint(NamedTuple):
-    """A document as its version ``version`` left it; ``replicas``: those that wrote here, not elsewhere."""
+    """A document ``name`` as its version ``version`` left it; ``replicas`` are those that wrote in this
+    workspace."""
 
     name: str
     version: int
@@ -31,14 +38,15 @@ class Checkpoint(NamedTuple):
     document: Document
 
 
-def render(checkpoint: Checkpoint, updated: str, by: str) -> bytes:
-    """The checkpoint as a file: one JSON object, a line for each of its parts. ``updated`` (ISO 8601) and
-    ``by`` tell of its newest version."""
-    return encode(capture(checkpoint, updated, by))
+def render_checkpoint(checkpoint: Checkpoint, updated: str, by: str) -> bytes:
+    """The file of ``checkpoint`` as UTF-8: one JSON object, one line for each part. ``updated`` (ISO 8601)
+    and ``by`` (an actor) describe its newest version."""
+    return encode_checkpoint(capture_state(checkpoint, updated, by))
 
 
-def capture(checkpoint: Checkpoint, updated: str, by: str) -> Mapping[str, Json]:
-    """What `encode` makes a file of: it holds nothing of the document that a later edit changes."""
+def capture_state(checkpoint: Checkpoint, updated: str, by: str) -> Mapping[str, Json]:
+    """The state of ``checkpoint`` for `encode_checkpoint`, with ``updated`` (ISO 8601) and ``by`` (an actor)
+    of its newest version. Later edits of the document do not change it."""
     return {
         "document": checkpoint.name,
         "version": checkpoint.version,
@@ -49,8 +57,8 @@ def capture(checkpoint: Checkpoint, updated: str, by: str) -> Mapping[str, Json]
     }
 
 
-def encode(state: Mapping[str, Json]) -> bytes:
-    """The file of what was captured."""
+def encode_checkpoint(state: Mapping[str, Json]) -> bytes:
+    """The bytes of the file for a captured ``state``, with its checksum first."""
     head = {key: state[key] for key in ("document", "version", "updated", "by", "schema", "replicas")}
     lines = [f'"{key}": {_line(value)}' for key, value in head.items()]
     lines.append('"values": ' + json.dumps(state["values"], ensure_ascii=False, indent=1))
@@ -63,35 +71,36 @@ def _line(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def parse(data: bytes) -> Checkpoint:
-    """The checkpoint in a file of ours. Raises `InvalidState` for any other bytes."""
-    if not is_whole(data):
-        raise checks.refuse("checkpoint")
+def parse_checkpoint(data: bytes) -> Checkpoint:
+    """The checkpoint in ``data``, the bytes of a file. Raises `InvalidState` for anything that
+    `encode_checkpoint` did not write."""
+    if not is_valid_checkpoint(data):
+        raise invalid_state("checkpoint")
     try:
         found = json.loads(data)
-        parts = checks.fields(found, "checkpoint", _KEYS, frozenset())
-        name, version = parts["document"], checks.natural(parts["version"], "checkpoint")
+        parts = check_fields(found, "checkpoint", _KEYS, frozenset())
+        name, version = parts["document"], check_natural(parts["version"], "checkpoint")
         if not isinstance(name, str):
-            raise checks.refuse("checkpoint")
-        replicas = frozenset(map(checks.replica_name, checks.sequence(parts["replicas"], "checkpoint")))
+            raise invalid_state("checkpoint")
+        replicas = frozenset(map(check_replica_name, check_sequence(parts["replicas"], "checkpoint")))
         state = {key: parts[key] for key in ("schema", "values", "fields")}
         return Checkpoint(name, version, replicas, Document.from_state(state))
     except (ValueError, RecursionError, InvalidSchema, InvalidState) as error:
-        raise checks.refuse("checkpoint") from error
+        raise invalid_state("checkpoint") from error
 
 
-def is_whole(data: bytes) -> bool:
-    """Whether a file begins as one of ours and its checksum matches."""
+def is_valid_checkpoint(data: bytes) -> bool:
+    """Whether ``data`` begins like a checkpoint and its checksum matches."""
     start = _CHECKSUM.match(data)
     return start is not None and hashlib.sha256(data[start.end() :]).hexdigest().encode() == start[1]
 
 
-def is_of(data: bytes, name: str) -> bool:
-    """Whether a file is a whole checkpoint of the document ``name``: quicker than to `parse` it."""
-    return f'\n"document": {_line(name)},\n'.encode() in data[:HEADER_BYTES] and is_whole(data)
+def is_checkpoint_of(data: bytes, name: str) -> bool:
+    """Whether ``data`` is a valid checkpoint of the document ``name``. Cheaper than `parse_checkpoint`."""
+    return f'\n"document": {_line(name)},\n'.encode() in data[:HEADER_BYTES] and is_valid_checkpoint(data)
 
 
-def version_of(start: bytes) -> int:
-    """The version that a file says it holds, from its first `HEADER_BYTES`; 0 where it does not say."""
+def parse_version(start: bytes) -> int:
+    """The version in ``start``, the first `HEADER_BYTES` of a file; 0 where there is none."""
     found = _VERSION.search(start)
     return int(found[1]) if found else 0

@@ -7,7 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from watchroom.crdt.checks import MAX_COUNT, natural, refuse, replica_name, sequence
+from watchroom.crdt.state_checks import (
+    MAX_COUNT,
+    check_natural,
+    check_replica_name,
+    check_sequence,
+    invalid_state,
+)
 from watchroom.model import Json
 
 SEPARATOR: Final = "#"
@@ -18,42 +24,44 @@ MOST_DRIFT: Final = 3_600_000
 
 
 def name_replica(agent: str, peer: int) -> str:
-    """The name of one replica that ``agent`` writes with. One agent may have several at once; ``peer`` (a
-    random number of 63 bits) tells them apart."""
+    """A replica's name: ``agent`` and ``peer``, a random number of 63 bits that keeps several replicas of one
+    agent apart."""
     return f"{agent}{SEPARATOR}{peer:x}"
 
 
 def agent_of(replica: str) -> str:
-    """Whose replica that is. A name without a peer number is the agent's own."""
+    """The agent's id in the name ``replica``; the whole name where it has no peer number."""
     return replica.partition(SEPARATOR)[0]
 
 
 def peer_of(replica: str) -> str:
-    """The peer number in a replica's name, empty where it has none."""
+    """The peer number (hexadecimal) in the name ``replica``, empty where it has none."""
     return replica.partition(SEPARATOR)[2]
 
 
 class Stamp(NamedTuple):
-    """When and by whom: ``time`` in milliseconds since the epoch, ``tick`` counts within that
-    millisecond.
+    """When and by whom: ``time`` in milliseconds since the epoch, ``tick`` counts within that millisecond,
+    ``replica`` is the writer's name.
 
-    Stamps are in order of cause; where there is none, the larger replica name wins (spec 1 D-3).
-    """
+    Stamps are in order of cause; where there is none, the larger replica name wins (spec 1 D-3)."""
 
     time: int
     tick: int
     replica: str
 
     def as_json(self) -> Json:
+        """``[time, tick, replica]``."""
         return [self.time, self.tick, self.replica]
 
     @classmethod
     def from_json(cls, state: Json) -> Stamp:
-        """Raises `InvalidState`."""
-        parts = sequence(state, "stamp")
+        """The stamp in ``state``, as `as_json` writes it. Raises `InvalidState`."""
+        parts = check_sequence(state, "stamp")
         if len(parts) != 3:
-            raise refuse("stamp")
-        return cls(natural(parts[0], "stamp"), natural(parts[1], "stamp"), replica_name(parts[2]))
+            raise invalid_state("stamp")
+        return cls(
+            check_natural(parts[0], "stamp"), check_natural(parts[1], "stamp"), check_replica_name(parts[2])
+        )
 
 
 def wall_clock() -> int:
@@ -62,7 +70,8 @@ def wall_clock() -> int:
 
 
 class HybridClock:
-    """Gives stamps that are later than every stamp it gave or saw, and close to ``wall`` (milliseconds)."""
+    """Gives stamps that are later than every stamp it gave or saw, and close to ``wall``, which gives
+    milliseconds since the epoch."""
 
     __slots__ = ("_tick", "_time", "_wall")
 
@@ -72,14 +81,14 @@ class HybridClock:
         self._tick = 0
 
     def stamp(self, replica: str) -> Stamp:
-        """The stamp of something that happens now at ``replica``. Raises `InvalidState` where none is left,
-        because one was seen from the end of time."""
+        """The stamp of an event at ``replica`` now. Raises `InvalidState` where none is left, because a stamp
+        from the end of time was seen."""
         time, tick = max((self._wall(), 0), (self._time, self._tick + 1))
         if tick > MAX_COUNT:
             time, tick = time + 1, 0
-        self._time, self._tick = natural(time, "stamp"), tick
+        self._time, self._tick = check_natural(time, "stamp"), tick
         return Stamp(time, tick, replica)
 
     def observe(self, stamp: Stamp) -> None:
-        """Something with that stamp was seen: what happens from now on is later."""
+        """Take note of ``stamp``, which another replica gave: stamps from now on are later."""
         self._time, self._tick = max((self._time, self._tick), (stamp.time, stamp.tick))

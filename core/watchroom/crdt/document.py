@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Self, TypeAlias, TypeVar, get_args
 
-from watchroom.crdt import checks
 from watchroom.crdt.clock import HybridClock, Stamp
 from watchroom.crdt.counter import PNCounter
 from watchroom.crdt.lww import LWWMap, LWWRegister
 from watchroom.crdt.orset import ORSet
+from watchroom.crdt.state_checks import check_fields, check_mapping, invalid_state
 from watchroom.crdt.text import Text, is_delta
 from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState, WrongFieldType
 from watchroom.model import Json
@@ -52,11 +52,17 @@ def check_schema(schema: object) -> dict[str, FieldType]:
 
 
 class Document:
-    """One replica of a document. Its schema is fixed at its creation. Not for two threads at a time.
+    """One replica of a document of named fields. Its ``schema`` (field name to field type) never changes;
+    ``clock`` stamps its writes. Not for two threads at a time. Raises `InvalidSchema`.
 
-    An edit is made on a field (`register`, `text`, `set`, `map`, `counter`) and gives the field's delta;
-    ``{name: delta}`` is the document's, which `merge` takes over at every other replica, in any order, once
-    or more often. Raises `InvalidSchema`.
+    An edit is made on a field (`register`, `text`, `set`, `map`, `counter`) and returns the field's delta;
+    ``{name: delta}`` is the document's, which `merge` takes in at every other replica, in any order, once or
+    more often:
+
+        ours, theirs = Document({"title": "lww_register"}), Document({"title": "lww_register"})
+        replica = name_replica("alice", 1)
+        delta = ours.register("title").set("Plan", ours.stamp(replica))
+        theirs.merge({"title": delta})
     """
 
     __slots__ = ("_clock", "_fields", "schema")
@@ -67,34 +73,34 @@ class Document:
         self._fields: dict[str, Field] = {name: FIELD_TYPES[kind]() for name, kind in self.schema.items()}
 
     def stamp(self, replica: str) -> Stamp:
-        """The stamp of a write that happens now: later than all that this replica knows of."""
+        """The stamp of a write by ``replica`` now: later than all stamps that this document knows of."""
         return self._clock.stamp(replica)
 
     def field(self, name: str) -> Field:
-        """Raises `FieldNotFound`."""
+        """The field ``name``. Raises `FieldNotFound`."""
         found = self._fields.get(name)
         if found is None:
             raise FieldNotFound(field=name[:100], known=", ".join(self.schema))
         return found
 
     def register(self, name: str) -> LWWRegister:
-        """Raises `FieldNotFound`, `WrongFieldType`."""
+        """The register ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
         return self._typed(name, LWWRegister)
 
     def text(self, name: str) -> Text:
-        """Raises `FieldNotFound`, `WrongFieldType`."""
+        """The text ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
         return self._typed(name, Text)
 
     def set(self, name: str) -> ORSet:
-        """Raises `FieldNotFound`, `WrongFieldType`."""
+        """The set ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
         return self._typed(name, ORSet)
 
     def map(self, name: str) -> LWWMap:
-        """Raises `FieldNotFound`, `WrongFieldType`."""
+        """The map ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
         return self._typed(name, LWWMap)
 
     def counter(self, name: str) -> PNCounter:
-        """Raises `FieldNotFound`, `WrongFieldType`."""
+        """The counter ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
         return self._typed(name, PNCounter)
 
     def _typed(self, name: str, kind: type[F]) -> F:
@@ -108,13 +114,12 @@ class Document:
         return {name: field.value for name, field in self._fields.items()}
 
     def merge(self, delta: Json) -> None:
-        """Take over what another replica wrote: a delta, or the ``fields`` of its state.
+        """Merge ``delta``, what another replica wrote, or the ``fields`` of its `state`.
 
-        Raises `InvalidState` (with the field's name), `FieldNotFound`. A delta of one field is taken over
-        whole or not at all; of several, those before the broken one are: whoever merges what may be broken
-        merges it into a `copy` first.
-        """
-        for name, state in checks.mapping(delta, "shape").items():
+        Raises `InvalidState` (with the field's name), `FieldNotFound`. A delta of one field is merged whole
+        or not at all; of several, those before the broken one are: whoever merges what may be broken merges
+        it into a `copy` first."""
+        for name, state in check_mapping(delta, "shape").items():
             field = self.field(name)
             try:
                 field.merge(state)
@@ -124,11 +129,11 @@ class Document:
                 self._clock.observe(field.latest)
 
     def merge_all(self, deltas: Sequence[Json]) -> None:
-        """`merge` of one after the other; the deltas of a text at once, up to a state of it, which is far
-        cheaper. Where it raises, some of them may have been taken over."""
+        """`merge` each of ``deltas`` in order; those of one text are merged together, which is far cheaper.
+        Where it raises, some of them may have been merged."""
         of_texts: dict[str, list[Json]] = {}
         for delta in deltas:
-            for name, state in checks.mapping(delta, "shape").items():
+            for name, state in check_mapping(delta, "shape").items():
                 if isinstance(self._fields.get(name), Text) and is_delta(state):
                     of_texts.setdefault(name, []).append(state)
                     continue
@@ -153,14 +158,14 @@ class Document:
 
     @classmethod
     def from_state(cls, state: Json, *, clock: HybridClock | None = None) -> Self:
-        """The replica that a `state` of ours was taken from. Texts are not unpacked until they are needed, so
-        their bytes are trusted here; `merge` into a new document does not trust. Raises `InvalidState`,
-        `InvalidSchema`."""
-        found = checks.fields(state, "shape", _KEYS, frozenset())
+        """The replica that ``state`` was taken from by `state`; ``clock`` stamps its writes. Texts are not
+        unpacked until they are needed, so their bytes are trusted here; `merge` into a new document does not
+        trust. Raises `InvalidState`, `InvalidSchema`."""
+        found = check_fields(state, "shape", _KEYS, frozenset())
         document = cls(check_schema(found["schema"]), clock=clock)
-        values, fields = (checks.mapping(found[part], "shape") for part in ("values", "fields"))
+        values, fields = (check_mapping(found[part], "shape") for part in ("values", "fields"))
         if values.keys() != document.schema.keys() or fields.keys() != document.schema.keys():
-            raise checks.refuse("schema")
+            raise invalid_state("schema")
         for name, kind in document.schema.items():
             if kind == "rga":
                 document._fields[name] = Text.packed(fields[name], values[name])
@@ -169,13 +174,13 @@ class Document:
         return document
 
     def with_fields(self, fields: Mapping[str, Field]) -> Self:
-        """A document of the same schema, made of these fields."""
+        """A document of the same schema and clock that holds ``fields`` (by name)."""
         twin = type(self)(self.schema, clock=self._clock)
         twin._fields = {name: fields[name] for name in self.schema}
         return twin
 
     def copy(self) -> Self:
-        """A replica of its own, equal to this one, with the same clock."""
+        """An equal replica, independent of this one, with the same clock."""
         twin = type(self)(self.schema, clock=self._clock)
         twin._fields = {name: field.copy() for name, field in self._fields.items()}
         return twin

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from loro import ID, CounterSpan, ExportMode, Frontiers, IdSpan, LoroDoc, LoroText, Side, VersionVector
 
-from watchroom.crdt.checks import refuse
+from watchroom.crdt.state_checks import invalid_state
 from watchroom.errors import InvalidState
 
 _NAME: Final = "text"
@@ -58,11 +58,12 @@ def _refusal(error: BaseException) -> InvalidState:
     """What to raise for an error of the engine; another error is raised as it is."""
     if type(error).__name__ not in _ENGINE_ERRORS:
         raise error
-    return refuse("text")
+    return invalid_state("text")
 
 
 class Engine:
-    """One text in a Loro document. Positions are code points. Not for two threads at a time."""
+    """One text in a Loro ``document``, a new one by default. Positions count code points. Not for two threads
+    at a time."""
 
     __slots__ = ("_document", "_text")
 
@@ -79,11 +80,12 @@ class Engine:
         return self._text.len_utf8
 
     def text(self) -> str:
+        """The whole text."""
         return self._text.to_string()
 
     def edit(self, position: int, deleted: int, inserted: str, peer: int) -> bytes:
-        """Replace ``deleted`` characters at ``position``, which must be there, as ``peer``. Returns the
-        update to send."""
+        """Replace ``deleted`` characters at ``position``, which must exist, by ``inserted``, as ``peer``.
+        Returns the update for other replicas."""
         document, text = self._document, self._text
         if document.peer_id != peer:
             document.peer_id = peer
@@ -116,11 +118,11 @@ class Engine:
             text.insert(position, inserted[start : start + piece])
             uncommitted += piece
 
-    def take(self, update: bytes) -> None:
-        """Merge another replica's update. Raises `InvalidState`; then nothing has changed, but for a long
-        history that can be read and not be merged."""
+    def merge_update(self, update: bytes) -> None:
+        """Merge ``update``, another replica's. Raises `InvalidState`; then nothing has changed, except where
+        a long history can be read but not merged."""
         if update[_KIND] != _UPDATES:
-            raise refuse("text")
+            raise invalid_state("text")
         # Not with `_translated`: a context manager costs as much as a small update.
         try:
             for part in _parts(update) if len(update) >= _LARGE else (update,):
@@ -128,29 +130,29 @@ class Engine:
         except BaseException as error:
             raise _refusal(error) from error
 
-    def take_all(self, updates: Sequence[bytes]) -> None:
-        """Merge many updates, in order. Raises `InvalidState`; then some of them may have been merged.
+    def merge_updates(self, updates: Sequence[bytes]) -> None:
+        """Merge ``updates`` in order. Raises `InvalidState`; then some of them may have been merged.
 
-        Of those written concurrently each alone costs a walk through the history, so they are merged at once;
-        but a long run that comes with others costs the square of its length, so one that builds on all
-        that came before it is merged alone.
-        """
+        Concurrent updates that are merged one by one each cost a walk through the history, so they are merged
+        in batches; a long run in a batch costs the square of its length, so an update that builds on all that
+        came before it is merged alone."""
         if any(update[_KIND] != _UPDATES for update in updates):
-            raise refuse("text")
+            raise invalid_state("text")
         with _translated():
             for batch in _batches(updates, self._document.oplog_frontiers):
                 self._document.import_batch(batch)
 
     def history(self) -> bytes:
-        """Everything ever written, as one update."""
+        """All operations, as one update."""
         return self._document.export(ExportMode.Updates(VersionVector()))  # type: ignore[no-untyped-call]
 
-    def waiting(self) -> bytes:
-        """Updates that came before what they build on; empty where there are none."""
+    def pending_updates(self) -> bytes:
+        """Updates that arrived before what they build on, as one update; empty where there are none."""
         return self._document.export_pending_updates() or b""
 
     def editors(self, positions: range) -> list[int | None]:
-        """The peers that wrote the characters there. About 1 µs each."""
+        """The peers that wrote the characters at ``positions``, None where that is not known. About 1 µs
+        each."""
         found: list[int | None] = []
         # A piece at a time: within one, no other thread has its turn.
         for start in range(0, len(positions), _LOOKED_UP):
@@ -158,65 +160,64 @@ class Engine:
         return found
 
     def operation_at(self, position: int) -> int:
-        """Which of its writer's operations wrote the character there, counted from 0."""
+        """Which of its writer's operations wrote the character at ``position``, counted from 0."""
         cursor = self._text.get_cursor(position, Side.Middle)
         return cursor.id.counter if cursor is not None and cursor.id is not None else 0
 
-    def known(self) -> dict[int, int]:
-        """How many operations of each peer are known."""
+    def version_vector(self) -> dict[int, int]:
+        """For each peer how many of its operations are known."""
         return {peer: end for peer, (_, end) in self._document.oplog_vv.to_spans().inner().items()}
 
-    def moment(self) -> bytes:
-        """Which operations the text holds, to come back to."""
+    def frontiers(self) -> bytes:
+        """The operations that the text holds, encoded (Loro frontiers)."""
         return self._document.state_frontiers.encode()
 
-    def then(self, known: Mapping[int, int]) -> Engine:
-        """A document of its own, as it was when so many operations of each peer were known.
+    def restore(self, known: Mapping[int, int]) -> Engine:
+        """A new engine with the text of the time when so many operations of each peer were ``known``.
 
-        Made of these operations anew: Loro's way back from a later state takes several times as long, and
-        for a text that was pasted in one piece the square of its length.
-        """
+        It merges these operations anew: Loro's checkout of an earlier state takes several times as long, and
+        for a text that was pasted in one piece the square of its length."""
         spans = [IdSpan(peer, CounterSpan(0, end)) for peer, end in known.items() if end]
         past = Engine()
         if spans:
-            past.take(self._document.export(ExportMode.UpdatesInRange(spans)))
+            past.merge_update(self._document.export(ExportMode.UpdatesInRange(spans)))
         return past
 
     def fork(self, moment: bytes | None = None) -> Engine:
-        """A document of its own with the same text and what waits, or with the text of that moment. Raises
-        `InvalidState` where there was no such moment."""
-        if moment is None or moment == self.moment():
+        """A new engine with the same text and waiting updates, or with the text at ``moment`` (a result of
+        `frontiers`). Raises `InvalidState` where the text never had that moment."""
+        if moment is None or moment == self.frontiers():
             # Not Loro's own fork: the first edit of a text that came with a snapshot takes a second at 10 MB.
-            twin = self.then(self.known())
-            waiting = self.waiting()
+            twin = self.restore(self.version_vector())
+            waiting = self.pending_updates()
             if waiting:
-                twin.take(waiting)
+                twin.merge_update(waiting)
             return twin
         with _translated():
             vector = self._document.frontiers_to_vv(self._frontiers(moment))
         if vector is None:
-            raise refuse("text")
-        return self.then({peer: end for peer, (_, end) in vector.to_spans().inner().items()})
+            raise invalid_state("text")
+        return self.restore({peer: end for peer, (_, end) in vector.to_spans().inner().items()})
 
     def _frontiers(self, moment: bytes) -> Frontiers:
         """Those of a moment of this text: others may make Loro panic, and the document unusable. Raises
         `InvalidState`."""
-        known = self.known()
+        known = self.version_vector()
         ends = _ends(moment)
         if any(not 0 <= last < known.get(peer, 0) for peer, last in ends.items()):
-            raise refuse("text")
+            raise invalid_state("text")
         return Frontiers.from_ids([ID(peer, last) for peer, last in ends.items()])
 
     def holds_plain_text(self) -> bool:
-        """Whether there is nothing but the text: no other containers, no formatting."""
+        """Whether it contains one text and nothing else: no other containers, no formatting."""
         others = self._document.get_deep_value()
         is_alone = isinstance(others, dict) and others.keys() <= {_NAME}
         return is_alone and all(not getattr(part, "attributes", None) for part in self._text.to_delta())
 
 
-def ends_of(update: bytes) -> dict[int, int]:
-    """How many operations of each peer are known to one who has ``update`` and what came before it. Raises
-    `InvalidState`."""
+def parse_version_ends(update: bytes) -> dict[int, int]:
+    """For each peer how many operations are known to a replica that has ``update`` and all that it builds on.
+    Raises `InvalidState`."""
     with _translated():
         end = LoroDoc.decode_import_blob_meta(update, check_checksum=True).partial_end_vv
     return {peer: last for peer, (_, last) in end.to_spans().inner().items()}
@@ -298,5 +299,5 @@ def _ends(moment: bytes) -> dict[int, int]:
     count, pairs = numbers[0] if numbers else 0, numbers[1:]
     ends = {peer: last >> 1 ^ -(last & 1) for peer, last in zip(pairs[::2], pairs[1::2], strict=False)}
     if shift or len(pairs) != 2 * count or len(ends) != count or not numbers:
-        raise refuse("text")
+        raise invalid_state("text")
     return ends

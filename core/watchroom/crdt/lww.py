@@ -10,43 +10,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
 
-from watchroom.crdt import checks
 from watchroom.crdt.clock import Stamp
+from watchroom.crdt.state_checks import canonical_json, check_key, check_mapping, check_value, invalid_state
 from watchroom.model import Json
 
 _ENTRY: Final = frozenset({"value", "stamp"})
 _REMOVED: Final = frozenset({"removed", "stamp"})
 
 
-class Written(NamedTuple):
-    """A value, when and by whom it was written; ``removed``: that there is none any more."""
+class StampedValue(NamedTuple):
+    """A ``value`` with the ``stamp`` of its write; ``removed`` marks the removal of a key."""
 
     stamp: Stamp
     value: Json
     removed: bool = False
 
-    def beats(self, other: Written | None) -> bool:
+    def wins_over(self, other: StampedValue | None) -> bool:
+        """Whether this write wins over ``other``, the one before (None: there was none)."""
         if other is None or self.stamp != other.stamp:
             return other is None or self.stamp > other.stamp
         # Never made by our own clocks; replicas must agree all the same.
         return self._rank() > other._rank()
 
     def _rank(self) -> tuple[bool, str]:
-        return not self.removed, checks.canonical(self.value)
+        return not self.removed, canonical_json(self.value)
 
     def as_json(self) -> Mapping[str, Json]:
+        """``{"value": …, "stamp": […]}``, or ``{"removed": true, "stamp": […]}``."""
         stamp = self.stamp.as_json()
         return {"removed": True, "stamp": stamp} if self.removed else {"value": self.value, "stamp": stamp}
 
     @classmethod
-    def from_json(cls, state: Json) -> Written:
-        """Raises `InvalidState`."""
-        found = checks.mapping(state, "shape")
+    def from_json(cls, state: Json) -> StampedValue:
+        """The write in ``state``, as `as_json` writes it. Raises `InvalidState`."""
+        found = check_mapping(state, "shape")
         if found.keys() == _REMOVED and found["removed"] is True:
             return cls(Stamp.from_json(found["stamp"]), None, removed=True)
         if found.keys() != _ENTRY:
-            raise checks.refuse("shape")
-        return cls(Stamp.from_json(found["stamp"]), checks.value(found["value"]))
+            raise invalid_state("shape")
+        return cls(Stamp.from_json(found["stamp"]), check_value(found["value"]))
 
 
 class LWWRegister:
@@ -56,45 +58,49 @@ class LWWRegister:
     __slots__ = ("_written",)
 
     def __init__(self) -> None:
-        self._written: Written | None = None
+        self._written: StampedValue | None = None
 
     @property
     def value(self) -> Json:
-        """None while nothing was written."""
+        """The value, None while nothing was written."""
         return self._written.value if self._written else None
 
     @property
-    def written(self) -> Written | None:
+    def written(self) -> StampedValue | None:
+        """The newest write, None while there is none."""
         return self._written
 
     @property
     def latest(self) -> Stamp | None:
+        """The stamp of the newest write, None while there is none."""
         return self._written.stamp if self._written else None
 
     def set(self, value: Json, stamp: Stamp) -> Mapping[str, Json]:
-        """Write; returns the delta. Raises `NotText`, `TooLarge`."""
-        checks.canonical(value)
-        written = Written(stamp, value)
+        """Write ``value`` with ``stamp``; returns the delta. Raises `NotText`, `TooLarge`."""
+        canonical_json(value)
+        written = StampedValue(stamp, value)
         self._take(written)
         return written.as_json()
 
     def merge(self, state: Json) -> None:
-        """Take over another replica's state or delta. Raises `InvalidState`."""
+        """Merge ``state``, another replica's state or delta. Raises `InvalidState`."""
         if state == {}:
             return
-        written = Written.from_json(state)
+        written = StampedValue.from_json(state)
         if written.removed:
-            raise checks.refuse("shape")
+            raise invalid_state("shape")
         self._take(written)
 
-    def _take(self, written: Written) -> None:
-        if written.beats(self._written):
+    def _take(self, written: StampedValue) -> None:
+        if written.wins_over(self._written):
             self._written = written
 
     def state(self) -> Mapping[str, Json]:
+        """The whole state as JSON."""
         return self._written.as_json() if self._written else {}
 
     def copy(self) -> Self:
+        """An equal register that is independent of this one."""
         twin = type(self)()
         twin._written = self._written
         return twin
@@ -110,65 +116,70 @@ class LWWMap:
     __slots__ = ("_entries", "_latest")
 
     def __init__(self) -> None:
-        self._entries: dict[str, Written] = {}
+        self._entries: dict[str, StampedValue] = {}
         self._latest: Stamp | None = None
 
     @property
     def value(self) -> dict[str, Json]:
+        """The values by key."""
         return {key: each.value for key, each in self._entries.items() if not each.removed}
 
     @property
-    def entries(self) -> Mapping[str, Written]:
-        """What was last written to each key, removals among it."""
+    def entries(self) -> Mapping[str, StampedValue]:
+        """The newest write of each key, removals included."""
         return self._entries
 
     @property
     def latest(self) -> Stamp | None:
+        """The latest stamp in the map, None while it is empty."""
         return self._latest
 
     def set(self, key: str, value: Json, stamp: Stamp) -> Mapping[str, Json]:
-        """Write one key; returns the delta. Raises `NotText`, `TooLarge`, `InvalidState` for a key that
-        cannot be."""
-        checks.key(key)
-        checks.canonical(value)
-        return self._take({key: Written(stamp, value)})
+        """Write ``value`` to ``key`` with ``stamp``; returns the delta. Raises `NotText`, `TooLarge`,
+        `InvalidState` for a key that is not allowed."""
+        check_key(key)
+        canonical_json(value)
+        return self._take({key: StampedValue(stamp, value)})
 
     def remove(self, key: str, stamp: Stamp) -> Mapping[str, Json]:
-        """Remove one key, there or not; returns the delta. Raises `InvalidState`."""
-        return self._take({checks.key(key): Written(stamp, None, removed=True)})
+        """Remove ``key``, present or not, with ``stamp``; returns the delta. Raises `InvalidState`."""
+        return self._take({check_key(key): StampedValue(stamp, None, removed=True)})
 
     def replace(
         self, values: Mapping[str, Json], stamp: Stamp, seen: LWWMap | None = None
     ) -> Mapping[str, Json]:
-        """Make the map ``values``: what differs from ``seen`` (the map as the writer knows it; else as it is)
-        is written or removed, the rest is left to others. Returns the delta. Raises as `set`."""
+        """Make the map equal to ``values``, with ``stamp``: what differs from ``seen`` (the map as the writer
+        knows it; by default this one) is written or removed, the rest is left alone. Returns the delta.
+        Raises as `set`."""
         known = (self if seen is None else seen).value
-        changed: dict[str, Written] = {}
+        changed: dict[str, StampedValue] = {}
         for key, value in values.items():
-            checks.key(key)
-            if key not in known or checks.canonical(value) != checks.canonical(known[key]):
-                changed[key] = Written(stamp, value)
+            check_key(key)
+            if key not in known or canonical_json(value) != canonical_json(known[key]):
+                changed[key] = StampedValue(stamp, value)
         for key in known.keys() - values.keys():
-            changed[key] = Written(stamp, None, removed=True)
+            changed[key] = StampedValue(stamp, None, removed=True)
         return self._take(changed)
 
     def merge(self, state: Json) -> None:
-        """Take over another replica's state or delta. Raises `InvalidState`."""
-        found = checks.mapping(state, "shape")
-        self._take({checks.key(key): Written.from_json(each) for key, each in found.items()})
+        """Merge ``state``, another replica's state or delta. Raises `InvalidState`."""
+        found = check_mapping(state, "shape")
+        self._take({check_key(key): StampedValue.from_json(each) for key, each in found.items()})
 
-    def _take(self, entries: Mapping[str, Written]) -> Mapping[str, Json]:
+    def _take(self, entries: Mapping[str, StampedValue]) -> Mapping[str, Json]:
         for key, written in entries.items():
-            if written.beats(self._entries.get(key)):
+            if written.wins_over(self._entries.get(key)):
                 self._entries[key] = written
             if self._latest is None or written.stamp > self._latest:
                 self._latest = written.stamp
         return {key: written.as_json() for key, written in entries.items()}
 
     def state(self) -> Mapping[str, Json]:
+        """The whole state as JSON."""
         return {key: self._entries[key].as_json() for key in sorted(self._entries)}
 
     def copy(self) -> Self:
+        """An equal map that is independent of this one."""
         twin = type(self)()
         twin._entries = dict(self._entries)
         twin._latest = self._latest

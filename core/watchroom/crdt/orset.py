@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Self, TypeAlias
 
-from watchroom.crdt import checks
 from watchroom.crdt.clock import agent_of
+from watchroom.crdt.state_checks import (
+    check_fields,
+    check_mapping,
+    check_natural,
+    check_replica_name,
+    check_sequence,
+    invalid_state,
+    utf8_size,
+)
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import Json
 
@@ -50,7 +58,7 @@ class ORSet:
 
     @property
     def value(self) -> list[str]:
-        """The elements, in order."""
+        """The elements, sorted."""
         return sorted(self._elements)
 
     def __contains__(self, element: object) -> bool:
@@ -60,16 +68,17 @@ class ORSet:
         return len(self._elements)
 
     def added_by(self, element: str) -> tuple[str, ...]:
-        """The agents whose additions hold the element in the set, in order of name."""
+        """The agents whose additions keep ``element`` in the set, sorted."""
         return tuple(sorted({agent_of(replica) for replica in self._elements.get(element, {})}))
 
     def add(self, element: str, replica: str) -> Mapping[str, Json]:
-        """Add; returns the delta. Raises `NotText`, `TooLarge`, `InvalidState` beyond 2^53 - 1 additions."""
+        """Add ``element`` as ``replica``; returns the delta. Raises `NotText`, `TooLarge`, `InvalidState`
+        beyond 2^53 - 1 additions."""
         if len(element) > MAX_ELEMENT:
             raise TooLarge(size=len(element), limit=MAX_ELEMENT)
-        checks.text_bytes(element)
-        count = self._context.get(checks.replica_name(replica), 0) + 1
-        dot = (replica, checks.natural(count, "count"))
+        utf8_size(element)
+        count = self._context.get(check_replica_name(replica), 0) + 1
+        dot = (replica, check_natural(count, "count"))
         replaced = [*self._elements.get(element, {}).items()]
         self._drop(replaced)
         self._hold(element, dot)
@@ -77,8 +86,8 @@ class ORSet:
         return _delta({element: {dot[0]: dot[1]}}, [dot, *replaced])
 
     def remove(self, element: str, seen: ORSet | None = None) -> Mapping[str, Json]:
-        """Remove what ``seen`` (the set as the writer knows it; else as it is) holds of the element; returns
-        the delta."""
+        """Remove the additions of ``element`` that ``seen`` holds (the set as the writer knows it; by default
+        this one); returns the delta."""
         known = self if seen is None else seen
         dots = [*known._elements.get(element, {}).items()]
         self._drop(dots)
@@ -86,7 +95,7 @@ class ORSet:
         return _delta({}, dots)
 
     def merge(self, state: Json) -> None:
-        """Take over another replica's state or delta. Raises `InvalidState`."""
+        """Merge ``state``, another replica's state or delta. Raises `InvalidState`."""
         other = _parsed(state)
         held = {dot for dots in other.elements.values() for dot in dots}
         known_to_other = self._dots if other.context else other.cloud & self._dots.keys()
@@ -106,20 +115,22 @@ class ORSet:
         self._know(other.cloud)
 
     def state(self) -> Mapping[str, Json]:
+        """The whole state as JSON."""
         return {
             "elements": {each: dict(sorted(self._elements[each].items())) for each in sorted(self._elements)},
             "context": dict(sorted(self._context.items())),
             "cloud": [list(dot) for dot in sorted(self._cloud)],
         }
 
-    def known(self) -> dict[str, tuple[int, ...]]:
-        """The highest addition of each replica that is known."""
+    def version_vector(self) -> dict[str, tuple[int, ...]]:
+        """For each replica the number of its highest known addition."""
         known = dict(self._context)
         for replica, count in self._cloud:
             known[replica] = max(count, known.get(replica, 0))
         return {replica: (count,) for replica, count in known.items()}
 
     def copy(self) -> Self:
+        """An equal set that is independent of this one."""
         twin = type(self)()
         twin._elements = {element: dict(dots) for element, dots in self._elements.items()}
         twin._dots = dict(self._dots)
@@ -162,40 +173,38 @@ def _delta(elements: Mapping[str, Json], dots: Iterable[Dot]) -> Mapping[str, Js
 
 
 def _parsed(state: Json) -> _State:
-    found = checks.fields(state, "shape", _REQUIRED, _OPTIONAL)
+    found = check_fields(state, "shape", _REQUIRED, _OPTIONAL)
     context = {
-        checks.replica_name(replica): checks.natural(count, "count")
-        for replica, count in checks.mapping(found.get("context", {}), "shape").items()
+        check_replica_name(replica): check_natural(count, "count")
+        for replica, count in check_mapping(found.get("context", {}), "shape").items()
     }
-    cloud = {
-        _dot(checks.sequence(each, "shape")) for each in checks.sequence(found.get("cloud", ()), "shape")
-    }
+    cloud = {_dot(check_sequence(each, "shape")) for each in check_sequence(found.get("cloud", ()), "shape")}
     elements = {
-        _element(element): [_dot(pair) for pair in checks.mapping(dots, "shape").items()]
-        for element, dots in checks.mapping(found["elements"], "shape").items()
+        _element(element): [_dot(pair) for pair in check_mapping(dots, "shape").items()]
+        for element, dots in check_mapping(found["elements"], "shape").items()
     }
     parsed = _State(elements, context, cloud)
     held = [dot for dots in elements.values() for dot in dots]
     if not all(elements.values()) or len(set(held)) != len(held) or not all(map(parsed.covers, held)):
-        raise checks.refuse("dots")
+        raise invalid_state("dots")
     return parsed
 
 
 def _dot(pair: Iterable[Json]) -> Dot:
     parts = tuple(pair)
     if len(parts) != 2:
-        raise checks.refuse("shape")
-    count = checks.natural(parts[1], "count")
+        raise invalid_state("shape")
+    count = check_natural(parts[1], "count")
     if count == 0:
-        raise checks.refuse("count")
-    return checks.replica_name(parts[0]), count
+        raise invalid_state("count")
+    return check_replica_name(parts[0]), count
 
 
 def _element(element: str) -> str:
     if len(element) > MAX_ELEMENT:
-        raise checks.refuse("key")
+        raise invalid_state("key")
     try:
-        checks.text_bytes(element)
+        utf8_size(element)
     except NotText as error:
-        raise checks.refuse("key") from error
+        raise invalid_state("key") from error
     return element

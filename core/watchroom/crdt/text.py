@@ -11,9 +11,16 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from watchroom.crdt import checks
 from watchroom.crdt.clock import SEPARATOR, agent_of
 from watchroom.crdt.engine import Engine
+from watchroom.crdt.state_checks import (
+    check_fields,
+    check_mapping,
+    check_replica_name,
+    check_sequence,
+    invalid_state,
+    utf8_size,
+)
 from watchroom.errors import TooLarge
 from watchroom.model import MAX_TEXT_BYTES, Json
 
@@ -26,8 +33,8 @@ _MAX_PEER: Final = 2**64 - 2
 
 
 class TextEdit(NamedTuple):
-    """What an edit did: where (after clamping), how many characters went and came, and the delta to send,
-    None where nothing changed."""
+    """The result of an edit: ``position`` (after clamping), characters ``deleted`` and ``inserted``, and the
+    ``delta`` for other replicas, None where nothing changed."""
 
     position: int
     deleted: int
@@ -36,7 +43,7 @@ class TextEdit(NamedTuple):
 
 
 class Run(NamedTuple):
-    """So many characters in a row by one agent; ``is_new``: they have come since some time."""
+    """``length`` characters in a row by one ``agent``; ``is_new``: written since an earlier state."""
 
     length: int
     agent: str
@@ -62,38 +69,40 @@ class Text:
 
     @classmethod
     def packed(cls, state: Json, value: Json) -> Text:
-        """A text from its own `state`, which is trusted, and the value that it had then. Raises
-        `InvalidState` where it has another shape."""
-        found = checks.fields(state, "shape", _STATE, _WAITING)
+        """The text of ``state``, which is a trusted result of `state`, with the ``value`` that it had then.
+        Raises `InvalidState` where it has another shape."""
+        found = check_fields(state, "shape", _STATE, _WAITING)
         if not isinstance(value, str):
-            raise checks.refuse("shape")
+            raise invalid_state("shape")
         text = cls()
-        text._replicas = _replicas(checks.sequence(found["by"], "shape"))
+        text._replicas = _replicas(check_sequence(found["by"], "shape"))
         text._engine, text._packed, text._value = None, found, value
         return text
 
     @property
     def value(self) -> str:
+        """The whole text."""
         return self._value if self._engine is None else self._engine.text()
 
     def __len__(self) -> int:
         return len(self._value) if self._engine is None else len(self._engine)
 
     def insert(self, position: int, text: str, replica: str) -> TextEdit:
-        """Put ``text`` in at ``position``. Raises `NotText`, `TooLarge`."""
+        """Insert ``text`` at ``position`` as ``replica``. Raises `NotText`, `TooLarge`."""
         return self._edit(position, position, text, replica)
 
     def delete(self, start: int, stop: int, replica: str) -> TextEdit:
-        """Take out what stands from ``start`` up to ``stop``."""
+        """Delete the characters from ``start`` up to ``stop`` (excluded) as ``replica``."""
         return self._edit(start, stop, "", replica)
 
     def replace(self, start: int, stop: int, text: str, replica: str) -> TextEdit:
-        """Put ``text`` in the place of what stands from ``start`` up to ``stop``. Raises as `insert`."""
+        """Replace the characters from ``start`` up to ``stop`` (excluded) by ``text`` as ``replica``. Raises
+        as `insert`."""
         return self._edit(start, stop, text, replica)
 
     def _edit(self, start: int, stop: int, inserted: str, replica: str) -> TextEdit:
         engine = self._unpacked()
-        size = engine.size + checks.text_bytes(inserted)
+        size = engine.size + utf8_size(inserted)
         length = len(engine)
         start = min(max(start, 0), length)
         deleted = min(max(stop, start), length) - start
@@ -110,52 +119,53 @@ class Text:
         return TextEdit(start, deleted, len(inserted), {"ops": ops, "by": replica})
 
     def merge(self, state: Json) -> None:
-        """Take over another replica's state or delta. Raises `InvalidState`; then nothing has changed."""
-        found = checks.mapping(state, "shape")
+        """Merge ``state``, another replica's state or delta. Raises `InvalidState`; then nothing has
+        changed."""
+        found = check_mapping(state, "shape")
         if found.keys() == _DELTA:
             update, by = _bytes(found["ops"]), _name(found["by"])
             peer = _peer(by)
-            self._unpacked().take(update)
+            self._unpacked().merge_update(update)
             if by > self._replicas.get(peer, ""):
                 self._replicas[peer] = by
         else:
-            found = checks.fields(state, "shape", _STATE, _WAITING)
-            replicas = _replicas(checks.sequence(found["by"], "shape"))
+            found = check_fields(state, "shape", _STATE, _WAITING)
+            replicas = _replicas(check_sequence(found["by"], "shape"))
             update, waiting = _unpack(found["history"], _MOST_HISTORY), _bytes(found.get("waiting", ""))
             # In a fork where it takes two steps: the second may be refused when the first is done.
             engine = self._unpacked().fork() if waiting else self._unpacked()
-            engine.take(update)
+            engine.merge_update(update)
             if waiting:
-                engine.take(waiting)
+                engine.merge_update(waiting)
             self._engine = engine
             for peer, by in replicas.items():
                 # Two names for one peer: a lie, or a mistake. Whichever comes first, all replicas agree.
                 self._replicas[peer] = max(by, self._replicas.get(peer, ""))
 
     def merge_all(self, deltas: Sequence[Json]) -> None:
-        """Take over many deltas at once. Of those written concurrently each costs a walk through the history
-        when it comes alone. Raises `InvalidState`."""
-        found = [checks.fields(each, "shape", _DELTA, frozenset()) for each in deltas]
+        """Merge ``deltas`` together, which is cheaper than one by one: each concurrent delta costs a walk
+        through the history when it comes alone. Raises `InvalidState`."""
+        found = [check_fields(each, "shape", _DELTA, frozenset()) for each in deltas]
         names = [_name(each["by"]) for each in found]
         peers = [_peer(name) for name in names]
-        self._unpacked().take_all([_bytes(each["ops"]) for each in found])
+        self._unpacked().merge_updates([_bytes(each["ops"]) for each in found])
         for peer, by in zip(peers, names, strict=True):
             self._replicas[peer] = max(by, self._replicas.get(peer, ""))
 
     def state(self) -> Mapping[str, Json]:
-        """Everything ever written, packed."""
+        """The whole state as JSON: every operation, compressed."""
         if self._engine is None:
             return self._packed
         history = base64.b64encode(zlib.compress(self._engine.history(), 1)).decode()
-        waiting = self._engine.waiting()
+        waiting = self._engine.pending_updates()
         extra = {"waiting": base64.b64encode(waiting).decode()} if waiting else {}
         return {"by": sorted(self._replicas.values()), **extra, "history": history}
 
     def runs(self, since: Mapping[str, tuple[int, ...]] | None = None) -> list[Run]:
-        """Who wrote the text, in runs; with ``since`` (what was `known` at some time) also which characters
-        have come since then. About 1 µs a character."""
+        """The text in runs by writer. With ``since`` (an earlier result of `version_vector`) the characters
+        that are newer are marked. About 1 µs a character."""
         engine = self._unpacked()
-        now = engine.known()
+        now = engine.version_vector()
         names = {peer: agent_of(replica) for peer, replica in self._replicas.items()}
         before = {peer: (since or {}).get(self._name_of(peer), (0,))[0] for peer in now}
         fresh = {peer for peer in now if since is not None and now[peer] > before[peer]}
@@ -175,43 +185,43 @@ class Text:
     def _name_of(self, peer: int) -> str:
         return self._replicas.get(peer, f"{SEPARATOR}{peer:x}")
 
-    def known(self) -> dict[str, tuple[int, ...]]:
-        """How many operations of each replica are known."""
-        known = self._unpacked().known()
+    def version_vector(self) -> dict[str, tuple[int, ...]]:
+        """For each replica how many of its operations are known, in a tuple of one."""
+        known = self._unpacked().version_vector()
         return {self._name_of(peer): (count,) for peer, count in known.items()}
 
     @property
     def writers(self) -> frozenset[str]:
-        """The replicas that are named as writers of the text."""
+        """The names of all replicas that wrote the text."""
         return frozenset(self._replicas.values())
 
     @property
     def is_whole(self) -> bool:
-        """Whether every update that came could be taken in: none waits for what it builds on."""
-        return not self._unpacked().waiting()
+        """Whether all updates could be merged: none waits for what it builds on."""
+        return not self._unpacked().pending_updates()
 
-    def shares_past(self, other: Text) -> bool:
-        """Whether both texts were the same when they held what both know."""
+    def has_same_history(self, other: Text) -> bool:
+        """Whether this text and ``other`` were equal when both held exactly what they have in common."""
         mine, theirs = self._unpacked(), other._unpacked()
-        known = theirs.known()
-        common = {peer: min(end, known.get(peer, 0)) for peer, end in mine.known().items()}
-        pasts = [engine.then(common) for engine in (mine, theirs)]
-        return pasts[0].text() == pasts[1].text() and not any(past.waiting() for past in pasts)
+        known = theirs.version_vector()
+        common = {peer: min(end, known.get(peer, 0)) for peer, end in mine.version_vector().items()}
+        pasts = [engine.restore(common) for engine in (mine, theirs)]
+        return pasts[0].text() == pasts[1].text() and not any(past.pending_updates() for past in pasts)
 
-    def moment(self) -> bytes:
-        """Which operations the text holds: two replicas at one moment have the same text."""
-        return self._unpacked().moment()
+    def frontiers(self) -> bytes:
+        """The operations that the text holds, encoded: replicas at one moment have equal texts."""
+        return self._unpacked().frontiers()
 
-    def then(self, known: Mapping[int, int]) -> Text:
-        """The text as it was when so many operations of each peer were known. Raises `InvalidState`."""
+    def restore(self, known: Mapping[int, int]) -> Text:
+        """The text of the time when so many operations of each peer were ``known``. Raises `InvalidState`."""
         past = Text()
         past._replicas = dict(self._replicas)
-        past._engine = self._unpacked().then(known)
+        past._engine = self._unpacked().restore(known)
         return past
 
     def copy(self, moment: bytes | None = None) -> Text:
-        """A replica of its own, as this one is or as it was at a moment of its past. Raises `InvalidState`
-        for one that it never had."""
+        """A replica equal to this one, or to what it was at ``moment`` (a result of `frontiers`). Raises
+        `InvalidState` for a moment that it never had."""
         twin = Text()
         twin._replicas = dict(self._replicas)
         if self._engine is None and moment is None:
@@ -221,7 +231,7 @@ class Text:
         return twin
 
     def holds_plain_text(self) -> bool:
-        """Whether the history holds nothing but a text that may be kept."""
+        """Whether the history contains nothing but a text within the size limit."""
         engine = self._unpacked()
         return engine.holds_plain_text() and engine.size <= MAX_TEXT_BYTES and "\0" not in engine.text()
 
@@ -229,10 +239,10 @@ class Text:
         if self._engine is None:
             engine = Engine()
             # Ours, so however long it is.
-            engine.take(_unpack(self._packed["history"], 0))
+            engine.merge_update(_unpack(self._packed["history"], 0))
             waiting = _bytes(self._packed.get("waiting", ""))
             if waiting:
-                engine.take(waiting)
+                engine.merge_update(waiting)
             self._engine, self._packed, self._value = engine, {}, ""
         return self._engine
 
@@ -243,51 +253,51 @@ def _joined(runs: list[Run]) -> list[Run]:
     return [Run(sum(run.length for run in group), *key) for key, group in groups]
 
 
-def update_of(delta: Json) -> bytes:
-    """The engine's update in a text's delta or state. Raises `InvalidState`."""
-    found = checks.mapping(delta, "shape")
+def decode_update(delta: Json) -> bytes:
+    """The engine's update in ``delta``, a text's delta or state. Raises `InvalidState`."""
+    found = check_mapping(delta, "shape")
     if "ops" in found:
         return _bytes(found["ops"])
     return _unpack(found.get("history"), _MOST_HISTORY)
 
 
 def is_delta(state: Json) -> bool:
-    """Whether it has the shape of a text's delta, not of its state."""
+    """Whether ``state`` has the shape of a text's delta, not of its state."""
     return isinstance(state, Mapping) and state.keys() == _DELTA
 
 
 def _replicas(names: object) -> dict[int, str]:
     if not isinstance(names, (list, tuple)):
-        raise checks.refuse("shape")
+        raise invalid_state("shape")
     return {_peer(name): name for name in map(_name, names)}
 
 
 def _name(given: Json) -> str:
     if not isinstance(given, str):
-        raise checks.refuse("replica")
+        raise invalid_state("replica")
     return given
 
 
 @lru_cache(maxsize=4096)
 def _peer(replica: str) -> int:
     """The number that a replica goes by in the engine. Raises `InvalidState`."""
-    agent, _, digits = checks.replica_name(replica).partition(SEPARATOR)
+    agent, _, digits = check_replica_name(replica).partition(SEPARATOR)
     try:
         peer = int(digits, 16)
     except ValueError as error:
-        raise checks.refuse("replica") from error
+        raise invalid_state("replica") from error
     if not agent or not 0 < peer <= _MAX_PEER or digits != f"{peer:x}":
-        raise checks.refuse("replica")
+        raise invalid_state("replica")
     return peer
 
 
 def _bytes(encoded: Json) -> bytes:
     if not isinstance(encoded, str):
-        raise checks.refuse("shape")
+        raise invalid_state("shape")
     try:
         return binascii.a2b_base64(encoded.encode("ascii"), strict_mode=True)
     except (ValueError, UnicodeEncodeError) as error:
-        raise checks.refuse("base64") from error
+        raise invalid_state("base64") from error
 
 
 def _unpack(encoded: Json, most: int) -> bytes:
@@ -297,7 +307,7 @@ def _unpack(encoded: Json, most: int) -> bytes:
     try:
         history = unpacking.decompress(packed, most)
     except zlib.error as error:
-        raise checks.refuse("text") from error
+        raise invalid_state("text") from error
     if not unpacking.eof or unpacking.unused_data:
-        raise checks.refuse("text")
+        raise invalid_state("text")
     return history

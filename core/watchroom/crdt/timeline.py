@@ -1,14 +1,14 @@
-"""A document at any moment of its past."""
+"""A document at any version of its past."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from watchroom.crdt import checks
 from watchroom.crdt.document import Document, Field
-from watchroom.crdt.engine import ends_of
-from watchroom.crdt.text import Text, update_of
+from watchroom.crdt.engine import parse_version_ends
+from watchroom.crdt.state_checks import invalid_state
+from watchroom.crdt.text import Text, decode_update
 from watchroom.model import Json
 
 MOST_KEPT: Final = 128
@@ -25,13 +25,12 @@ class _Moment(NamedTuple):
 
 
 class Timeline:
-    """Goes to any version of a document; feed it every delta from the first on, in order, with `add`.
+    """Restores any version of ``document``, which holds the deltas up to ``version``; feed it every delta
+    from the first on with `add`.
 
-    ``document`` holds the deltas up to ``version`` already. Texts are made anew from their history; of the
-    other fields copies are kept at moments evenly apart. A jump costs the reading of the texts' history up to
-    there, and the merging of a hundred-and-twenty-eighth of the deltas, which ``deltas`` fetches once more.
-    Not for two threads at a time.
-    """
+    Texts are rebuilt from their history; of the other fields copies are kept at evenly spaced versions. One
+    `at` costs the reading of the texts' history, and the merging of at most 1/128 of the deltas, which
+    ``deltas`` fetches once more. Not for two threads at a time."""
 
     def __init__(self, document: Document, version: int, deltas: Deltas) -> None:
         self._whole = document.copy()
@@ -51,11 +50,11 @@ class Timeline:
 
     @property
     def version(self) -> int:
-        """The last version that was added."""
+        """The number of the last delta that was added."""
         return self._version
 
     def add(self, delta: Mapping[str, Json]) -> None:
-        """The delta of the next version. Raises `InvalidState`."""
+        """Add ``delta``, that of the next version. Raises `InvalidState`."""
         _apply(delta, self._fields, self._known)
         self._version += 1
         if self._version > self._holds:
@@ -68,7 +67,7 @@ class Timeline:
                 self._apart *= 2
 
     def at(self, version: int) -> Document:
-        """The document as that version left it: to be looked at until the next call, not to be edited."""
+        """The document at ``version`` (clamped to those added), valid until the next call. Read only."""
         version = max(1, min(version, self._version))
         nearest = max((each for each in self._moments if each.version <= version), key=lambda each: each[0])
         fields = {name: field.copy() for name, field in nearest.fields.items()}
@@ -76,7 +75,7 @@ class Timeline:
         for delta in self._deltas(nearest.version, version):
             _apply(delta, fields, known)
         for name, ends in known.items():
-            fields[name] = self._whole.text(name).then(ends)
+            fields[name] = self._whole.text(name).restore(ends)
         return self._whole.with_fields(fields)
 
     def _moment(self) -> _Moment:
@@ -92,7 +91,7 @@ def _apply(
             fields[name].merge(state)
         elif name in known:
             ends = known[name]
-            for peer, end in ends_of(update_of(state)).items():
+            for peer, end in parse_version_ends(decode_update(state)).items():
                 ends[peer] = max(end, ends.get(peer, 0))
         else:
-            raise checks.refuse("schema")
+            raise invalid_state("schema")

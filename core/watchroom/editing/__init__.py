@@ -1,18 +1,11 @@
 """Text editing made for models (spec 4): a buffer of one's own, replacements that never guess, and a binding
 to what stands beneath. Pure: no files, no journal."""
 
-from watchroom.editing.binding import FLUSHED, DataSourceBinding
-from watchroom.editing.buffer import Change, ContentChanged, ExclusiveBuffer
+from watchroom.editing.buffer import ContentChanged, ExclusiveBuffer, TextChange
+from watchroom.editing.data_source_binding import FLUSHED, DataSourceBinding
 from watchroom.editing.editor import TextEditor
-from watchroom.editing.matrix import (
-    BufferTool,
-    tool_name,
-    tool_names,
-    tool_of,
-    visible_edit_tools,
-    visible_sync_tools,
-)
-from watchroom.editing.rendering import LevelOfDetail, render, render_buffer
+from watchroom.editing.frames import BoundEditor, Frame, build_frames, refresh_buffers
+from watchroom.editing.markdown import LevelOfDetail, render, render_buffer
 from watchroom.editing.response import (
     OperationResult,
     TextEditCandidate,
@@ -22,24 +15,31 @@ from watchroom.editing.response import (
     TextEditStatus,
     WorkflowState,
 )
-from watchroom.editing.scheduler import Frame, OpenBuffer, first_pass, frames
-from watchroom.editing.source import DataSource, Sourced, SourceMoved, SourceReadOnly
+from watchroom.editing.source import DataSource, ReadOnlySourceError, SourceText, StaleSourceError
+from watchroom.editing.tool_visibility import (
+    BufferTool,
+    build_tool_name,
+    list_tool_names,
+    parse_tool_name,
+    visible_edit_tools,
+    visible_sync_tools,
+)
 
 __all__ = [
     "FLUSHED",
+    "BoundEditor",
     "BufferTool",
-    "Change",
     "ContentChanged",
     "DataSource",
     "DataSourceBinding",
     "ExclusiveBuffer",
     "Frame",
     "LevelOfDetail",
-    "OpenBuffer",
     "OperationResult",
-    "SourceMoved",
-    "SourceReadOnly",
-    "Sourced",
+    "ReadOnlySourceError",
+    "SourceText",
+    "StaleSourceError",
+    "TextChange",
     "TextEditCandidate",
     "TextEditFlag",
     "TextEditMetrics",
@@ -47,13 +47,13 @@ __all__ = [
     "TextEditStatus",
     "TextEditor",
     "WorkflowState",
-    "first_pass",
-    "frames",
+    "build_frames",
+    "build_tool_name",
+    "list_tool_names",
+    "parse_tool_name",
+    "refresh_buffers",
     "render",
     "render_buffer",
-    "tool_name",
-    "tool_names",
-    "tool_of",
     "visible_edit_tools",
     "visible_sync_tools",
 ]

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from watchroom.editing.response import OperationResult, TextEditMetrics
 
 
-class Change(NamedTuple):
+class TextChange(NamedTuple):
     """What was done to a text: ``removed`` code points from ``at`` on gave way to ``text``."""
 
     at: int
@@ -27,7 +27,7 @@ class ContentChanged(NamedTuple):
     version: int
     timestamp: int
     metrics: TextEditMetrics
-    change: Change | None = None
+    change: TextChange | None = None
 
 
 class ExclusiveBuffer(Protocol):

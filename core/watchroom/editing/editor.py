@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from watchroom import validation
-from watchroom.editing.buffer import Change, ContentChanged
-from watchroom.editing.nearest import differs_in_line_ends, nearest
+from watchroom.editing.buffer import ContentChanged, TextChange
+from watchroom.editing.buffer_messages import BufferMessages
 from watchroom.editing.response import (
     NO_FLAG,
     OperationResult,
@@ -23,8 +23,8 @@ from watchroom.editing.response import (
     TextEditStatus,
     WorkflowState,
 )
-from watchroom.editing.selections import Selections, candidates, holds, matches, tag_for
-from watchroom.editing.wording import Wording
+from watchroom.editing.selections import Selections, choose_tag, find_matches, is_valid_for, list_candidates
+from watchroom.editing.similar_lines import find_similar_lines, matches_except_line_ends
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import MAX_TEXT_BYTES
 from watchroom.texts import Language
@@ -52,7 +52,7 @@ class TextEditor:
         self._bytes = len(validation.encode_text(content))
         self._text = content
         self._version = version
-        self._words = Wording(name, language)
+        self._words = BufferMessages(name, language)
         self._clock = clock
         self._selections: Selections | None = None
         self._lapsed = False
@@ -92,12 +92,12 @@ class TextEditor:
             return self._nothing("empty_needle")
         if old_text == new_text:
             return self._nothing("same_text")
-        found = matches(self._text, old_text)
+        found = find_matches(self._text, old_text)
         if not found.count:
             return self._not_found(old_text)
         if found.count == 1:
             return self._write(found.starts[0], len(old_text), new_text, "replaced")
-        tag = tag_for(self._text)
+        tag = choose_tag(self._text)
         self._selections = Selections(self._version, old_text, new_text, found.starts, found.count, tag)
         shown = len(found.starts)
         code = "multi_match" if shown == found.count else "multi_match_more"
@@ -106,7 +106,7 @@ class TextEditor:
             code,
             count=found.count,
             shown=shown,
-            choices=candidates(self._text, self._selections),
+            choices=list_candidates(self._text, self._selections),
         )
 
     def replace_selection(self, selection_id: int, new_text: str | None = None) -> TextEditResponse:
@@ -117,12 +117,12 @@ class TextEditor:
             return self._told(
                 TextEditStatus.NO_MATCH, "selection_lapsed" if lapsed else "no_selection", hints=True
             )
-        if not holds(self._text, self._version, selections):
+        if not is_valid_for(self._text, self._version, selections):
             self._selections = None
             return self._told(TextEditStatus.NO_MATCH, "selection_lapsed", hints=True)
         start = selections.start_of(selection_id)
         if start is None:
-            choices = candidates(self._text, selections)
+            choices = list_candidates(self._text, selections)
             return self._told(
                 TextEditStatus.NO_MATCH,
                 "selection_unknown",
@@ -171,7 +171,7 @@ class TextEditor:
 
     def update(self) -> None:
         """The first pass (spec 4 §7.2): selections that hold no longer go."""
-        if self._selections is not None and not holds(self._text, self._version, self._selections):
+        if self._selections is not None and not is_valid_for(self._text, self._version, self._selections):
             self._selections, self._lapsed = None, True
 
     def _write(
@@ -181,13 +181,13 @@ class TextEditor:
         size = self._bytes - len(removed.encode()) + len(text.encode())
         if size > MAX_TEXT_BYTES:
             return self._nothing("too_large")
-        change = Change(start, length, text)
+        change = TextChange(start, length, text)
         self._take(change.apply(self._text), size, change)
         if code == "selection_replaced":
             self._lapsed = False
         return self._told(TextEditStatus.SUCCESS, code, delta=len(text) - length, number=number)
 
-    def _take(self, content: str, size: int, change: Change | None) -> None:
+    def _take(self, content: str, size: int, change: TextChange | None) -> None:
         delta = len(content) - len(self._text)
         self._lapsed = self._selections is not None
         self._selections = None
@@ -210,9 +210,9 @@ class TextEditor:
         return ""
 
     def _not_found(self, needle: str) -> TextEditResponse:
-        if differs_in_line_ends(self._text, needle):
+        if matches_except_line_ends(self._text, needle):
             return self._told(TextEditStatus.NO_MATCH, "line_ends")
-        near = nearest(self._text, needle)
+        near = find_similar_lines(self._text, needle)
         if not near:
             return self._told(TextEditStatus.NO_MATCH, "no_match", needle=_shown(needle))
         lines = "; ".join(f"{each.number}: `{_shown(each.text.strip())}`" for each in near)

@@ -44,7 +44,7 @@ class Selections:
         return self.starts[number - 1] if 1 <= number <= len(self.starts) else None
 
 
-def matches(text: str, needle: str) -> Matches:
+def find_matches(text: str, needle: str) -> Matches:
     """All places of ``needle``, which is not empty."""
     starts: list[int] = []
     count = 0
@@ -78,7 +78,7 @@ def _alike(text: str, first: int, second: int) -> int:
     return len(text) - second
 
 
-def tag_for(text: str) -> str:
+def choose_tag(text: str) -> str:
     """What marks are called in ``text``: SEL, or where marks of that name stand in it already, one that does
     not, so that nothing in the text can be taken for a mark."""
     used = {found[1] for found in _TAGGED.finditer(text)}
@@ -87,19 +87,19 @@ def tag_for(text: str) -> str:
     return next(f"SEL{number}" for number in count(2) if str(number) not in used)
 
 
-def marks(tag: str, number: int) -> tuple[str, str]:
+def marker_pair(tag: str, number: int) -> tuple[str, str]:
     """The marks before and after selection ``number``."""
     return f"[[{tag}#{number}]]", f"[[/{tag}#{number}]]"
 
 
-def candidates(text: str, selections: Selections) -> tuple[TextEditCandidate, ...]:
+def list_candidates(text: str, selections: Selections) -> tuple[TextEditCandidate, ...]:
     """What a model chooses from."""
     length = len(selections.needle)
     found = []
     for occurrence, start in enumerate(selections.starts):
         before = max(0, start - _AROUND)
         after = min(len(text), start + min(length, _LONGEST_MATCH) + _AROUND)
-        opening, closing = marks(selections.tag, occurrence + 1)
+        opening, closing = marker_pair(selections.tag, occurrence + 1)
         found.append(
             TextEditCandidate(
                 id=occurrence + 1,
@@ -114,13 +114,13 @@ def candidates(text: str, selections: Selections) -> tuple[TextEditCandidate, ..
     return tuple(found)
 
 
-def marked(text: str, selections: Selections, start: int = 0, end: int | None = None) -> str:
+def insert_markers(text: str, selections: Selections, start: int = 0, end: int | None = None) -> str:
     """The part of ``text`` from ``start`` to ``end`` with all marks that fall into it."""
     end = len(text) if end is None else end
     length = len(selections.needle)
     insertions: list[tuple[int, int, str]] = []
     for number, begins in enumerate(selections.starts, 1):
-        opening, closing = marks(selections.tag, number)
+        opening, closing = marker_pair(selections.tag, number)
         # Where one match ends and the next begins, the first is closed before the next is opened.
         insertions += [(begins, 1, opening), (begins + length, 0, closing)]
     pieces: list[str] = []
@@ -132,7 +132,7 @@ def marked(text: str, selections: Selections, start: int = 0, end: int | None = 
     return "".join([*pieces, text[at:end]])
 
 
-def holds(text: str, version: int, selections: Selections) -> bool:
+def is_valid_for(text: str, version: int, selections: Selections) -> bool:
     """Whether the selections are still those of this text."""
     needle = selections.needle
     return version == selections.version and all(text.startswith(needle, at) for at in selections.starts)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from watchroom.errors import WatchroomError
 
 
-class Sourced(NamedTuple):
+class SourceText(NamedTuple):
     """The text of a source, at a version. Of what is not there yet: the empty text, version 0. ``edit`` is
     the row of an edit made by hand whose text stands in place of that version's, 0 if none does."""
 
@@ -20,31 +20,31 @@ class DataSource(Protocol):
     """A private file, a collaborative file, a whiteboard: written only from the version that was known."""
 
     def version(self) -> int:
-        """The current version, found out as cheaply as can be."""
+        """The current version, as cheaply as it can be found out."""
         ...
 
     def edit(self) -> int:
-        """The row of an edit made by hand that stands in place of the current version, 0 if none does.
-        Raises `WatchroomError` where that cannot be found out."""
+        """The row of an edit made by hand that replaces the current version, 0 if there is none. Raises
+        `WatchroomError` where that cannot be found out."""
         ...
 
-    def read(self) -> Sourced:
+    def read(self) -> SourceText:
         """The current text. Raises `WatchroomError` where it cannot be read."""
         ...
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
-        """Write the next version, if ``expected`` still is the current one, and ``edit`` what `edit` gives;
-        gives the new one. ``message`` says what it is about, where versions have messages. Raises
-        `SourceMoved` where it is not, `SourceReadOnly` where this agent may not write there, and any other
-        `WatchroomError` where it cannot be written. Then nothing has changed."""
+        """Write ``text`` as the next version, if ``expected`` is still the current one and ``edit`` equals
+        `edit`; returns the new version. ``message`` describes it, where versions have messages. Otherwise
+        nothing has changed, and it raises `StaleSourceError`, `ReadOnlySourceError` where this agent may not
+        write, or any other `WatchroomError` where it cannot be written."""
         ...
 
 
-class SourceMoved(Exception):
+class StaleSourceError(Exception):
     """The source has another version than was expected, or was edited by hand."""
 
 
-class SourceReadOnly(Exception):
+class ReadOnlySourceError(Exception):
     """This agent may not write to the source; ``reason`` says why."""
 
     def __init__(self, reason: str | WatchroomError) -> None:

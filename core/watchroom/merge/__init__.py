@@ -1,50 +1,50 @@
 """Three-way merge, as regions that a person decides on. Pure: no files, no journal, no terminal."""
 
-from watchroom.merge.draft import (
+from watchroom.merge.line_diff import LineChange, diff_lines, split_lines, unified_diff
+from watchroom.merge.regions import CHOICES, Choice, Kind, Lines, Region, build_regions, merge
+from watchroom.merge.resolution import (
     CLOSING,
     DIVIDING,
     OPENING,
     Regions,
-    choose,
-    choose_everywhere,
+    apply_edit,
+    choose_all_conflicts,
+    choose_region,
     current_text,
-    edited,
-    joined,
-    left_open,
-    mark_offsets,
-    moved_on,
-    result_changes,
-    unresolved_text,
+    diff_result,
+    find_marker_offsets,
+    find_open_regions,
+    join_regions,
+    rebase_regions,
+    text_with_markers,
 )
-from watchroom.merge.lines import Change, changes, split_lines, unified_diff
-from watchroom.merge.regions import CHOICES, Choice, Kind, Lines, Region, merge, regions_of
-from watchroom.merge.words import changed_words
+from watchroom.merge.word_diff import find_changed_words
 
 __all__ = [
     "CHOICES",
     "CLOSING",
     "DIVIDING",
     "OPENING",
-    "Change",
     "Choice",
     "Kind",
+    "LineChange",
     "Lines",
     "Region",
     "Regions",
-    "changed_words",
-    "changes",
-    "choose",
-    "choose_everywhere",
+    "apply_edit",
+    "build_regions",
+    "choose_all_conflicts",
+    "choose_region",
     "current_text",
-    "edited",
-    "joined",
-    "left_open",
-    "mark_offsets",
+    "diff_lines",
+    "diff_result",
+    "find_changed_words",
+    "find_marker_offsets",
+    "find_open_regions",
+    "join_regions",
     "merge",
-    "moved_on",
-    "regions_of",
-    "result_changes",
+    "rebase_regions",
     "split_lines",
+    "text_with_markers",
     "unified_diff",
-    "unresolved_text",
 ]

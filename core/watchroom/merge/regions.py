@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from watchroom.merge.lines import Change, changes, split_lines
+from watchroom.merge.line_diff import LineChange, diff_lines, split_lines
 
 Kind: TypeAlias = Literal["unchanged", "current", "incoming", "agreed", "conflict"]
 """Who changed the base here: nobody, one side, both alike, both differently."""
@@ -67,17 +67,17 @@ class Region(NamedTuple):
 
 def merge(base: str, current: str, incoming: str) -> tuple[Region, ...]:
     """The regions of a three-way merge, in order. Each text is the join of its lines over all regions."""
-    return regions_of(
+    return build_regions(
         (split_lines(base), split_lines(current), split_lines(incoming)),
-        changes(base, current),
-        changes(base, incoming),
+        diff_lines(base, current),
+        diff_lines(base, incoming),
     )
 
 
-def regions_of(
+def build_regions(
     texts: tuple[Sequence[str], Sequence[str], Sequence[str]],
-    to_current: Sequence[Change],
-    to_incoming: Sequence[Change],
+    to_current: Sequence[LineChange],
+    to_incoming: Sequence[LineChange],
 ) -> tuple[Region, ...]:
     """The regions, from the lines of base, current and incoming, and what changed from the base to each."""
     base, current, incoming = texts
@@ -93,7 +93,7 @@ def regions_of(
         )
         at_base, at_current, at_incoming = base_end, current_end, incoming_end
         if any(sides):
-            regions.append(Region(kind or kind_of(*sides), *sides))
+            regions.append(Region(kind or classify_region(*sides), *sides))
 
     for start, end, ours, theirs in _touching(to_current, to_incoming):
         gap = start - at_base
@@ -104,7 +104,7 @@ def regions_of(
     return tuple(regions)
 
 
-def kind_of(base: Lines, current: Lines, incoming: Lines) -> Kind:
+def classify_region(base: Lines, current: Lines, incoming: Lines) -> Kind:
     """Who changed the base."""
     if current == incoming:
         return "unchanged" if base == current else "agreed"
@@ -113,21 +113,21 @@ def kind_of(base: Lines, current: Lines, incoming: Lines) -> Kind:
     return "incoming" if current == base else "conflict"
 
 
-def _length(start: int, end: int, changed: Sequence[Change]) -> int:
+def _length(start: int, end: int, changed: Sequence[LineChange]) -> int:
     """How many lines a side has where the base has those from ``start`` to ``end``."""
     grown = sum((each.new_end - each.new_start) - (each.old_end - each.old_start) for each in changed)
     return end - start + grown
 
 
 def _touching(
-    ours: Sequence[Change], theirs: Sequence[Change]
-) -> Iterator[tuple[int, int, list[Change], list[Change]]]:
+    ours: Sequence[LineChange], theirs: Sequence[LineChange]
+) -> Iterator[tuple[int, int, list[LineChange], list[LineChange]]]:
     """Changes of both sides, grouped where they touch: lines of the base, and each side's changes to them."""
     sides = (list(reversed(ours)), list(reversed(theirs)))
     while sides[0] or sides[1]:
         start = min(side[-1].old_start for side in sides if side)
         end = start
-        group: tuple[list[Change], list[Change]] = ([], [])
+        group: tuple[list[LineChange], list[LineChange]] = ([], [])
         grown = True
         while grown:
             grown = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from watchroom.merge import Change, changes
+from watchroom.merge import LineChange, diff_lines
 
 V = TypeVar("V")
 
@@ -18,12 +18,12 @@ def blame(versions: Sequence[tuple[V, str]]) -> list[V]:
     found: list[V] = []
     before = ""
     for version, text in versions:
-        found = update_blame(found, changes(before, text), version)
+        found = update_blame(found, diff_lines(before, text), version)
         before = text
     return found
 
 
-def update_blame(before: Sequence[V], changed: Sequence[Change], version: V) -> list[V]:
+def update_blame(before: Sequence[V], changed: Sequence[LineChange], version: V) -> list[V]:
     """The blame of ``version``, from that of the version before it and what changed in between."""
     found: list[V] = []
     done = 0

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from pydantic import TypeAdapter
 
-from watchroom.editing import tool_of
+from watchroom.editing import parse_tool_name
 from watchroom.model import UNCHECKED
 from watchroom.simulation.material import load
 from watchroom.simulation.roster import role_of
@@ -74,7 +74,7 @@ class Voice:
             return _kind_of_edit(call)
         if call.tool.startswith("whiteboard_"):
             return _kind_at_board(call)
-        if of_buffer := tool_of(call.tool):
+        if of_buffer := parse_tool_name(call.tool):
             return f"buffer_{of_buffer[1]}"
         if call.tool in _WAITS and last is not None and last.tool == call.tool:
             return f"{call.tool}_again"
@@ -103,7 +103,7 @@ def _kind_at_board(call: Call) -> str:
 def _slots(call: Call, result: Result) -> dict[str, object]:
     given = call.arguments
     named = ("filepath", "filename", "board", "path", "buffer")
-    of_buffer = None if call.tool.startswith("whiteboard_") else tool_of(call.tool)
+    of_buffer = None if call.tool.startswith("whiteboard_") else parse_tool_name(call.tool)
     path = next((text_in(given, name) for name in named if name in given), of_buffer[0] if of_buffer else "")
     edit = given.get("args")
     piece = text_in(edit, "text") if isinstance(edit, Mapping) else text_in(given, "element")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from watchroom.editing import tool_of
+from watchroom.editing import parse_tool_name
 from watchroom.errors import ApprovalOutdated
 from watchroom.model import Json, Zone
 from watchroom.runtime.agent import AgentTool, CallOrigin
@@ -40,7 +40,7 @@ def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> l
 
 def writes_as(toolbox: Toolbox, name: str) -> str:
     """The tool that writes where a flush of that name would; empty of any other tool."""
-    buffer, which = tool_of(name) or ("", "")
+    buffer, which = parse_tool_name(name) or ("", "")
     source = toolbox.source_of_buffer(buffer) if which == "flush" else None
     return _WRITERS.get(source, "") if source else ""
 

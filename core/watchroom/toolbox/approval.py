@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from watchroom import validation
 from watchroom.call_context import CALL, Guard
-from watchroom.editing import tool_of
+from watchroom.editing import parse_tool_name
 from watchroom.errors import ApprovalOutdated
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Draft, Json, Write
@@ -72,6 +72,6 @@ def _wrote(would: Proposal, call: str) -> bool:
 
 def _buffer_version(journal: Journal, actor: str, tool: str) -> int:
     """The row of the buffer that a flush writes; 0 of any other tool."""
-    buffer, which = tool_of(tool) or ("", "")
+    buffer, which = parse_tool_name(tool) or ("", "")
     head = journal.head(BUFFER, f"{actor}/{buffer}") if which == "flush" else None
     return head.seq if head else 0

@@ -15,10 +15,10 @@ from watchroom.editing import (
     TextEditMetrics,
     TextEditResponse,
     TextEditStatus,
+    build_tool_name,
     render,
-    tool_name,
 )
-from watchroom.editing.wording import Wording
+from watchroom.editing.buffer_messages import BufferMessages
 from watchroom.model import Json, Row
 from watchroom.toolbox import arguments as take
 from watchroom.toolbox import results as give
@@ -117,7 +117,7 @@ _SHAPES: Final[Mapping[BufferTool, _Shape]] = {
 
 def buffer_tool(actor: str, buffer: str, tool: BufferTool) -> Tool:
     """One tool of a buffer of ``actor``'s."""
-    name, shape = tool_name(buffer, tool), _SHAPES[tool]
+    name, shape = build_tool_name(buffer, tool), _SHAPES[tool]
 
     def run(caller: Caller, args: take.Arguments) -> give.BufferEdited:
         given: Mapping[str, Json] = args.model_dump(exclude_none=True)
@@ -155,7 +155,7 @@ def _told_again(caller: Caller, args: take.Arguments, row: Row) -> give.BufferEd
 def _unreadable(caller: Caller, buffer: str) -> TextEditResponse:
     """In place of an answer that was kept, and cannot be read."""
     found = caller.buffers.find(caller.actor, buffer, language=caller.language)
-    wording = Wording(buffer, caller.language)
+    wording = BufferMessages(buffer, caller.language)
     return TextEditResponse(
         status=TextEditStatus.EXCEPTION,
         workflow_state=found.editing,

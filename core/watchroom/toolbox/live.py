@@ -7,7 +7,7 @@ import json
 from functools import partial
 from typing import Final, cast
 
-from watchroom.editing import tool_of
+from watchroom.editing import parse_tool_name
 from watchroom.model import Json
 from watchroom.rules.requests import parse_json
 from watchroom.runtime.agent import AgentTool, Look
@@ -37,7 +37,7 @@ class BufferTools:
         fixed = tools().get(name)
         if fixed is not None and fixed.toolset != _TOOLSET:
             return None
-        of_buffer = tool_of(name)
+        of_buffer = parse_tool_name(name)
         if fixed is None and not (of_buffer and self._toolbox.has_buffer(of_buffer[0])):
             return None
         run = partial(call_of, self._toolbox, name)
@@ -52,7 +52,7 @@ class BufferTools:
     def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
         """Of an answer that the model has seen stays what was done and what came of it. The
         Markdown is left out of the newest, too: it says once more what the answer says, or `look` shows."""
-        if tool != OPEN and (tool_of(tool) is None or tool in tools()):
+        if tool != OPEN and (parse_tool_name(tool) is None or tool in tools()):
             return content
         given = _parsed(content)
         # Where a person changed the arguments, the result stands beside them.

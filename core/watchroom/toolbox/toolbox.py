@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from watchroom import validation
 from watchroom.call_context import Guard, call_scope, guarded_by
-from watchroom.editing import tool_of
+from watchroom.editing import parse_tool_name
 from watchroom.errors import (
     Conflict,
     DiskFailed,
@@ -269,7 +269,7 @@ class Toolbox:
         """A tool by its name: of an open buffer each, also those that its state does not offer. A call that
         is repeated may have been made before the buffer was closed."""
         tool = tools().get(name)
-        if tool is None and not self._is_human and (of_buffer := tool_of(str(name))):
+        if tool is None and not self._is_human and (of_buffer := parse_tool_name(str(name))):
             buffer, which = of_buffer
             if repeated or self.has_buffer(buffer):
                 return buffer_tool(self.actor, buffer, which)
@@ -280,7 +280,7 @@ class Toolbox:
 
     def _tool(self, name: str, repeated: str) -> Tool:
         tool = self._found(name, repeated)
-        if tool is None and not self._is_human and (of_buffer := tool_of(str(name))):
+        if tool is None and not self._is_human and (of_buffer := parse_tool_name(str(name))):
             known = ", ".join(sorted(self._caller.buffers.open_names(self.actor))) or "-"
             raise BufferNotFound(buffer=validation.escape_unstorable(of_buffer[0], 100), known=known)
         if tool is None:

@@ -10,7 +10,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widget import Widget
-from watchroom.merge import Choice, edited, unresolved_text
+from watchroom.merge import Choice, apply_edit, text_with_markers
 from watchroom.model import Row, is_same_text
 from watchroom.projections import BoardView, ConflictView, Model, SharedFile
 
@@ -311,7 +311,7 @@ class MergeScreen(Room):
         regions, at = merging.regions[start:end], merging.at - start
 
         def read() -> tuple[str, int]:
-            return unresolved_text(regions), unresolved_text(regions[:at]).count("\n")
+            return text_with_markers(regions), text_with_markers(regions[:at]).count("\n")
 
         # The keys that come meanwhile wait for the editor.
         text, line = await asyncio.to_thread(read)
@@ -357,7 +357,7 @@ class MergeScreen(Room):
                 return False
             merging, (start, end) = self._hand.merging, self._edited
             regions, text = merging.regions, self.query_one(Editor).source
-            written = await asyncio.to_thread(edited, regions[start:end], text)
+            written = await asyncio.to_thread(apply_edit, regions[start:end], text)
             merging.do((*regions[:start], *written, *regions[end:]))
             self._edited, self._hand.is_being_written = None, False
             if any(each.is_open and each.text for each in written):

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from watchroom.merge import Regions, current_text, joined, result_changes
+from watchroom.merge import Regions, current_text, diff_result, join_regions
 from watchroom.model import Json
 
 from watchroom_tui.comparing import Compared, Comparison
@@ -136,7 +136,7 @@ class Settling:
         regions = self._hand.merging.regions
 
         def compare() -> Comparison:
-            return Comparison(Compared(*result_changes(regions)), side_by_side=False)
+            return Comparison(Compared(*diff_result(regions)), side_by_side=False)
 
         return await asyncio.to_thread(compare)
 
@@ -212,5 +212,5 @@ class Settling:
 
 def _decided(regions: Regions) -> tuple[str, bool, Mapping[Taken, int]]:
     """The text that was decided on, whether it is what stands, and how many changes were taken from whom."""
-    result = joined(regions)
+    result = join_regions(regions)
     return result, result == current_text(regions), count_taken(regions)

@@ -17,7 +17,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
-from watchroom.merge import Lines, Region, Regions, changed_words
+from watchroom.merge import Lines, Region, Regions, find_changed_words
 
 from watchroom_tui.comparing import NO_END
 from watchroom_tui.merging import Layout, below, beside, is_taken
@@ -276,7 +276,7 @@ def _ending(line: str) -> str:
 def marked_words(old: str, new: str) -> Iterator[Span]:
     """``new`` with the words marked that ``old`` has not."""
     at = 0
-    for start, end in [*changed_words(old, new), (len(new), len(new))]:
+    for start, end in [*find_changed_words(old, new), (len(new), len(new))]:
         for text, style in ((new[at:start], ""), (new[start:end], "added-word")):
             if text:
                 yield Span(safe(text), style)

@@ -14,7 +14,7 @@ from watchroom import validation
 from watchroom.editing import (
     ContentChanged,
     DataSourceBinding,
-    Sourced,
+    SourceText,
     TextEditor,
     TextEditResponse,
     TextEditStatus,
@@ -134,7 +134,7 @@ class BufferStore:
             KnownSource(self._places, actor, record.zone, record.path),
             name=name,
             language=language,
-            base=Sourced(found.base, record.base, record.edit or 0),
+            base=SourceText(found.base, record.base, record.edit or 0),
             marks=found.marks,
         )
         held = LoadedBuffer(head, record, editor, binding, since_whole(journal, head), [])

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Final
 
 from watchroom import validation
-from watchroom.editing import tool_name
-from watchroom.editing.matrix import EDIT_TOOLS, SYNC_TOOLS
+from watchroom.editing import build_tool_name
+from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.zones.buffers.errors import InvalidBuffer
 
 LONGEST_NAME: Final = 24
@@ -32,7 +32,7 @@ def check_name(name: str, reserved: Collection[str]) -> None:
 
 
 def _is_reserved(name: str, reserved: Collection[str]) -> bool:
-    return any(tool_name(name, tool) in reserved for tool in (*EDIT_TOOLS, *SYNC_TOOLS))
+    return any(build_tool_name(name, tool) in reserved for tool in (*EDIT_TOOLS, *SYNC_TOOLS))
 
 
 def free_name(path: str, taken: Collection[str], reserved: Collection[str]) -> str:

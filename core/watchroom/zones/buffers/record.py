@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable
 from typing import Final, NamedTuple, cast
 
-from watchroom.editing import Change
-from watchroom.editing.conflict_marks import Marks, follow_marks
+from watchroom.editing import TextChange
+from watchroom.editing.conflict_markers import ConflictMarkers, move_markers
 from watchroom.errors import JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import Json, Row, Zone
@@ -48,7 +48,7 @@ class BufferRecord(NamedTuple):
     edit: int | None = None
     opened: int | None = None
     pending: int | None = None
-    marks: Marks | None = None
+    marks: ConflictMarkers | None = None
     at: int | None = None
     removed: int | None = None
 
@@ -75,7 +75,7 @@ class BufferText(NamedTuple):
     text: str
     base: str
     sought: Sought | None
-    marks: Marks
+    marks: ConflictMarkers
 
 
 class Sought(NamedTuple):
@@ -123,7 +123,7 @@ def text_of(journal: Journal, row: Row) -> str:
     return _text_and_marks(journal, row)[0]
 
 
-def _text_and_marks(journal: Journal, row: Row) -> tuple[str, Marks]:
+def _text_and_marks(journal: Journal, row: Row) -> tuple[str, ConflictMarkers]:
     later: list[tuple[BufferRecord, str]] = []
     last = row.version or 0
     while last > 0:
@@ -141,11 +141,13 @@ def _text_and_marks(journal: Journal, row: Row) -> tuple[str, Marks]:
     raise JournalDamaged
 
 
-def _replayed(text: str, marks: Marks, later: Iterable[tuple[BufferRecord, str]]) -> tuple[str, Marks]:
+def _replayed(
+    text: str, marks: ConflictMarkers, later: Iterable[tuple[BufferRecord, str]]
+) -> tuple[str, ConflictMarkers]:
     for record, content in later:
         if record.at is not None:
-            change = Change(record.at, record.removed or 0, content)
-            marks = follow_marks(marks, text, change)
+            change = TextChange(record.at, record.removed or 0, content)
+            marks = move_markers(marks, text, change)
             text = change.apply(text)
         if record.marks is not None:
             marks = record.marks

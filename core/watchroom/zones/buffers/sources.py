@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from typing import Final, NamedTuple, TypeAlias
 
 from watchroom import validation
-from watchroom.editing import DataSource, Sourced, SourceMoved
+from watchroom.editing import DataSource, SourceText, StaleSourceError
 from watchroom.errors import Conflict, NotFound
 from watchroom.model import Row, Zone
 from watchroom.registry import Registry
@@ -76,16 +76,16 @@ class PrivateSource:
         """Never: here, an edit made by hand is a version."""
         return 0
 
-    def read(self) -> Sourced:
+    def read(self) -> SourceText:
         row = self._zone.current(self._owner, self._filename)
         if row is None or row.deleted:
-            return Sourced("", versions_of(row))
+            return SourceText("", versions_of(row))
         content, row = self._zone.read(self._owner, self._owner, self._filename, tool=READ)
-        return Sourced(content, versions_of(row))
+        return SourceText(content, versions_of(row))
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         if self.version() != expected:
-            raise SourceMoved
+            raise StaleSourceError
         try:
             row = self._zone.write(
                 self._owner,
@@ -97,7 +97,7 @@ class PrivateSource:
                 expected=expected,
             )
         except Conflict as conflict:
-            raise SourceMoved from conflict
+            raise StaleSourceError from conflict
         return versions_of(row)
 
 
@@ -116,15 +116,15 @@ class OutsideEditOverlay:
         edit = self._places.outside.pending(self._zone, self._path)
         return edit.seq if edit else 0
 
-    def over(self, current: Sourced) -> Sourced:
+    def over(self, current: SourceText) -> SourceText:
         """What stands there: the edit's text, or ``current`` where nobody has edited it."""
         number = self.number()
-        return Sourced(self._places.outside.text(number), current.version, number) if number else current
+        return SourceText(self._places.outside.text(number), current.version, number) if number else current
 
     def check(self, known: int) -> None:
-        """Raises `SourceMoved` if another edit stands there than the one that is ``known``."""
+        """Raises `StaleSourceError` if another edit stands there than the one that is ``known``."""
         if self.number() != known:
-            raise SourceMoved
+            raise StaleSourceError
 
 
 class CollabSource:
@@ -142,19 +142,19 @@ class CollabSource:
     def edit(self) -> int:
         return self._edits.number()
 
-    def read(self) -> Sourced:
+    def read(self) -> SourceText:
         row = self._zone.current(self._path)
         if row is None or row.deleted:
-            return self._edits.over(Sourced("", versions_of(row)))
+            return self._edits.over(SourceText("", versions_of(row)))
         found = self._zone.read(self._actor, self._path)
-        return self._edits.over(Sourced(found.content, versions_of(found.row)))
+        return self._edits.over(SourceText(found.content, versions_of(found.row)))
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         self._edits.check(edit)
         try:
             row = self._zone.write(self._actor, self._path, text, expected, tool=FLUSH, message=message)
         except Conflict as conflict:
-            raise SourceMoved from conflict
+            raise StaleSourceError from conflict
         return versions_of(row)
 
 
@@ -173,12 +173,12 @@ class FileSource:
         """Never: here, an edit made by hand is a version."""
         return 0
 
-    def read(self) -> Sourced:
+    def read(self) -> SourceText:
         row = self._files.current(self._actor, self._path)
         if row is None or row.deleted:
-            return Sourced("", versions_of(row))
+            return SourceText("", versions_of(row))
         content, row = self._files.read(self._actor, self._path, tool=READ)
-        return Sourced(content, versions_of(row))
+        return SourceText(content, versions_of(row))
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         try:
@@ -186,7 +186,7 @@ class FileSource:
                 self._actor, self._path, text, tool=FLUSH, message=message, expected=expected
             )
         except Conflict as conflict:
-            raise SourceMoved from conflict
+            raise StaleSourceError from conflict
         return versions_of(row)
 
 
@@ -206,7 +206,7 @@ class KnownSource:
     def edit(self) -> int:
         return self._found().edit()
 
-    def read(self) -> Sourced:
+    def read(self) -> SourceText:
         return self._found().read()
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:

@@ -8,8 +8,8 @@ from typing import Final
 
 from watchroom import validation
 from watchroom.debug_log import category_logger
-from watchroom.editing import TextEditResponse, TextEditStatus, tool_of
-from watchroom.editing.matrix import EDIT_TOOLS
+from watchroom.editing import TextEditResponse, TextEditStatus, parse_tool_name
+from watchroom.editing.tool_visibility import EDIT_TOOLS
 from watchroom.model import Json
 from watchroom.zones.buffers.buffer_store import LoadedBuffer
 
@@ -52,7 +52,7 @@ def _logger_for(tool: str, response: TextEditResponse) -> logging.Logger:
 
 
 def _is_edit(tool: str) -> bool:
-    named = tool_of(tool)
+    named = parse_tool_name(tool)
     return named is not None and named[1] in EDIT_TOOLS
 
 

@@ -15,16 +15,16 @@ from typing import Final, NamedTuple, TypeAlias
 from watchroom import call_context, validation
 from watchroom.editing import (
     FLUSHED,
+    BoundEditor,
     BufferTool,
     DataSourceBinding,
     Frame,
-    OpenBuffer,
-    Sourced,
+    SourceText,
     TextEditor,
     TextEditResponse,
     WorkflowState,
-    first_pass,
-    frames,
+    build_frames,
+    refresh_buffers,
     visible_edit_tools,
     visible_sync_tools,
 )
@@ -131,8 +131,8 @@ class BufferZone:
         """The tools of an agent's open buffers, as their states allow them (spec 4 §5.4), by name."""
         found: list[tuple[str, BufferTool]] = []
         with self._hold_all(actor, sorted(self.open_names(actor)), language) as held:
-            buffers = [OpenBuffer(each.editor, each.binding) for each in held]
-            first_pass(buffers)
+            buffers = [BoundEditor(each.editor, each.binding) for each in held]
+            refresh_buffers(buffers)
             for each in held:
                 name, state = each.editor.name, each.editor.state
                 found += [(name, tool) for tool in visible_edit_tools(state)]
@@ -151,7 +151,7 @@ class BufferZone:
         with self._hold_all(actor, found, language) as held:
             if only and not held:
                 held = [self._hold(actor, only, language)]
-            return frames([OpenBuffer(each.editor, each.binding) for each in held], language)
+            return build_frames([BoundEditor(each.editor, each.binding) for each in held], language)
 
     def act(
         self,
@@ -238,7 +238,13 @@ class BufferZone:
         return None
 
     def _begin(
-        self, actor: str, bound: BoundSource, base: Sourced, name: str, tool: str, reserved: Collection[str]
+        self,
+        actor: str,
+        bound: BoundSource,
+        base: SourceText,
+        name: str,
+        tool: str,
+        reserved: Collection[str],
     ) -> Write:
         """The first version of a buffer, made while nobody else writes. Raises `StaleBufferError` if
         the source has moved on since it was read."""

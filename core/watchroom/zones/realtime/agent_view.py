@@ -32,7 +32,7 @@ class AgentView:
     def saw(self, document: str, name: str, field: Field) -> None:
         """The actor was shown the field as it is."""
         if isinstance(field, Text):
-            self._seen[document, name] = field.moment()
+            self._seen[document, name] = field.frontiers()
         elif isinstance(field, (ORSet, LWWMap)):
             self._seen[document, name] = field.copy()
 
@@ -49,7 +49,7 @@ class AgentView:
         seen = self._seen.get((document, name))
         if isinstance(seen, Text):
             return seen
-        if not isinstance(seen, bytes) or seen == live.moment():
+        if not isinstance(seen, bytes) or seen == live.frontiers():
             return live
         branch = live.copy(seen)
         self._seen[document, name] = branch
@@ -70,7 +70,7 @@ class AgentView:
         seen = self._seen.get((document, name))
         if isinstance(field, Text):
             if field is not seen:
-                self._seen[document, name] = field.moment()
+                self._seen[document, name] = field.frontiers()
         elif isinstance(seen, (ORSet, LWWMap)):
             seen.merge(delta)
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from watchroom.crdt.remote import Known, Writers, check_remote
+from watchroom.crdt.remote_state import Known, Writers, check_remote
 from watchroom.errors import InvalidState
 from watchroom.model import Json
 

@@ -12,7 +12,14 @@ from watchroom import validation
 from watchroom.checkout.document_replica import ZONE
 from watchroom.checkout.layout import checkpoint_place
 from watchroom.committer import Committer
-from watchroom.crdt.checkpoint import HEADER_BYTES, Checkpoint, encode, is_of, parse, version_of
+from watchroom.crdt.checkpoint import (
+    HEADER_BYTES,
+    Checkpoint,
+    encode_checkpoint,
+    is_checkpoint_of,
+    parse_checkpoint,
+    parse_version,
+)
 from watchroom.disk import Folder
 from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
 from watchroom.journal import Journal
@@ -50,7 +57,7 @@ class Checkpoints:
         if data is None:
             return None
         try:
-            found = parse(data)
+            found = parse_checkpoint(data)
         except InvalidState as error:
             self._keep_edit(document, data, str(error.values["rule"]))
             return None
@@ -61,13 +68,13 @@ class Checkpoints:
 
     def says(self, document: str) -> int:
         """The version that the file says it holds, 0 where there is none that says it."""
-        return version_of(self._bytes(document, HEADER_BYTES) or b"")
+        return parse_version(self._bytes(document, HEADER_BYTES) or b"")
 
     def look(self, document: str) -> Checkpoint | None:
         """The checkpoint on disk, None where there is none as we wrote it."""
         data = self._bytes(document)
         try:
-            found = None if data is None else parse(data)
+            found = None if data is None else parse_checkpoint(data)
         except InvalidState:
             return None
         return found if found and found.name == document else None
@@ -75,7 +82,7 @@ class Checkpoints:
     def is_whole(self, document: str) -> bool:
         """Whether the file is a checkpoint as we wrote it."""
         data = self._bytes(document)
-        return data is not None and is_of(data, document)
+        return data is not None and is_checkpoint_of(data, document)
 
     def keep(self, live: LiveReplica) -> None:
         """Bring the file up to the document, now while it is small, else soon. The caller holds its lock."""
@@ -137,18 +144,18 @@ class Checkpoints:
             with live.lock:
                 live.catch_up()
                 state, version = live.capture(), live.version
-            data = encode(state)
+            data = encode_checkpoint(state)
             live.checkpoint_size = len(data)
             with self._turn:
                 folder, lock = self._open()
                 lock.acquire()
                 try:
                     before = folder.read(place)
-                    if before is not None and not is_of(before, live.name):
+                    if before is not None and not is_checkpoint_of(before, live.name):
                         # Before it goes: what somebody wrote must not depend on this process living on.
                         self._keep_edit(live.name, before, "state_checkpoint")
                         before = None
-                    if before is None or version_of(before[:HEADER_BYTES]) < version:
+                    if before is None or parse_version(before[:HEADER_BYTES]) < version:
                         folder.write(place, data)
                 finally:
                     lock.release()

@@ -10,7 +10,7 @@ from typing import Final
 
 from watchroom.checkout.document_replica import ZONE, damaged, object_in
 from watchroom.crdt import Document, LWWMap, ORSet, Text
-from watchroom.crdt.remote import Claim, Writers, claims_of
+from watchroom.crdt.remote_state import Claim, Writers, collect_claims
 from watchroom.errors import InvalidState
 from watchroom.journal import Journal
 from watchroom.model import Row
@@ -82,7 +82,7 @@ def unproven_claims(claims: set[Claim], journal: Journal, live: LiveReplica, wri
         if fields.isdisjoint(fields_of(row)):
             continue
         try:
-            claims = claims - claims_of(live.document.schema, object_in(row, content), writers)
+            claims = claims - collect_claims(live.document.schema, object_in(row, content), writers)
         except InvalidState as error:
             raise damaged(row) from error
         if not claims:

@@ -16,7 +16,7 @@ from typing import Final
 from watchroom import validation
 from watchroom.checkout.document_replica import ZONE, DocumentReplica
 from watchroom.crdt import Document, Text, agent_of, check_schema
-from watchroom.crdt.remote import Writers, claims_of, fields_of, known_of
+from watchroom.crdt.remote_state import Writers, collect_claims, count_known_operations, extract_fields
 from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState, JournalError, WatchroomError
 from watchroom.model import UNCHECKED, Json, Row, Write
 from watchroom.zones.realtime.agent_view import AgentView
@@ -108,13 +108,13 @@ class RealtimeZone:
         with live.lock:
             live.catch_up()
             schema = live.document.schema
-            fields = fields_of(state, schema)
+            fields = extract_fields(state, schema)
             writers = Writers(live.replicas, self._agents_of(live), actor)
-            here = known_of(live.document, writers)
+            here = count_known_operations(live.document, writers)
             ours = live.document.state()["fields"]
         text = _as_text({field: fields[field] for field in schema if field in fields})
         check_apart(schema, fields, ours, here, writers)
-        claims = claims_of(schema, fields, writers) - claims_of(schema, ours, writers)
+        claims = collect_claims(schema, fields, writers) - collect_claims(schema, ours, writers)
         for claim in unproven_claims(claims, self._store.journal, live, writers):
             raise InvalidState(rule="state_forged", field=claim.field)
         detail: dict[str, Json] = {"fields": [*fields]}
@@ -215,4 +215,6 @@ def _as_text(fields: Json) -> str:
 def _states(document: Document) -> list[Json]:
     """The states of all fields, of texts how much of each replica they hold: their bytes may differ."""
     found = [document.field(name) for name in document.schema]
-    return [sorted(each.known().items()) if isinstance(each, Text) else each.state() for each in found]
+    return [
+        sorted(each.version_vector().items()) if isinstance(each, Text) else each.state() for each in found
+    ]

@@ -8,11 +8,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from watchroom.merge.lines import Change
+from watchroom.merge.line_diff import LineChange
 from watchroom.merge.regions import Lines, Region
 
 
-class Cell(NamedTuple):
+class RegionGroup(NamedTuple):
     """Neighbouring regions, and where their lines stand in the text after the change."""
 
     regions: tuple[Region, ...]
@@ -40,7 +40,9 @@ class _Piece(NamedTuple):
         return self.region.kind == "unchanged" and self.region.choice is None
 
 
-def cells(regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[Change]) -> Iterator[Cell]:
+def group_regions(
+    regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[LineChange]
+) -> Iterator[RegionGroup]:
     """The regions in order, as cells. ``lengths``: how many lines each has in the text before."""
     pieces = _pieces(regions, lengths, changed)
     grown = 0
@@ -49,18 +51,20 @@ def cells(regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[C
         if first > done:
             untouched = pieces[done:first]
             start, stop = untouched[0].start + grown, untouched[-1].end + grown
-            yield Cell(tuple(each.region for each in untouched), False, start, stop)
+            yield RegionGroup(tuple(each.region for each in untouched), False, start, stop)
         touched = pieces[first:end]
         start = touched[0].start + grown
         grown += sum((each.new_end - each.new_start) - (each.old_end - each.old_start) for each in group)
-        yield Cell(tuple(each.region for each in touched), True, start, touched[-1].end + grown)
+        yield RegionGroup(tuple(each.region for each in touched), True, start, touched[-1].end + grown)
         done = end
     if done < len(pieces):
         rest = pieces[done:]
-        yield Cell(tuple(each.region for each in rest), False, rest[0].start + grown, rest[-1].end + grown)
+        yield RegionGroup(
+            tuple(each.region for each in rest), False, rest[0].start + grown, rest[-1].end + grown
+        )
 
 
-def _pieces(regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[Change]) -> list[_Piece]:
+def _pieces(regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[LineChange]) -> list[_Piece]:
     """The regions with their places; those that nobody changed are cut where a change begins or ends."""
     cuts = sorted({place for each in changed for place in (each.old_start, each.old_end)})
     insertions = {each.old_start for each in changed if each.old_start == each.old_end}
@@ -95,10 +99,12 @@ def _cut(whole: _Piece, inside: Sequence[int], insertions: set[int]) -> Iterator
 _EMPTY = Region("unchanged", (), (), ())
 
 
-def _groups(pieces: Sequence[_Piece], changed: Sequence[Change]) -> Iterator[tuple[int, int, list[Change]]]:
+def _groups(
+    pieces: Sequence[_Piece], changed: Sequence[LineChange]
+) -> Iterator[tuple[int, int, list[LineChange]]]:
     """Ranges of pieces that changes touch, each with its changes; overlapping ones are one."""
     first = end = 0
-    group: list[Change] = []
+    group: list[LineChange] = []
     starts = [piece.start for piece in pieces]
     for change in changed:
         mine = _touched(pieces, starts, change)
@@ -114,7 +120,7 @@ def _groups(pieces: Sequence[_Piece], changed: Sequence[Change]) -> Iterator[tup
         yield first, end, group
 
 
-def _touched(pieces: Sequence[_Piece], starts: Sequence[int], change: Change) -> tuple[int, int]:
+def _touched(pieces: Sequence[_Piece], starts: Sequence[int], change: LineChange) -> tuple[int, int]:
     """Which pieces a change touches. An insertion between two belongs to the one that is not plain."""
     near = max(0, bisect_left(starts, change.old_start) - 1)
     last = bisect_right(starts, change.old_end)

@@ -1,16 +1,16 @@
-"""What a replica from elsewhere must be before it is merged: whole, and of this document."""
+"""Checks of a replica from outside the workspace: whole, of this document, and without forged writes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from watchroom.crdt import checks
 from watchroom.crdt.clock import MOST_DRIFT, agent_of, peer_of
 from watchroom.crdt.counter import PNCounter
 from watchroom.crdt.document import Document, Field, check_schema
-from watchroom.crdt.lww import LWWMap, LWWRegister, Written
+from watchroom.crdt.lww import LWWMap, LWWRegister, StampedValue
 from watchroom.crdt.orset import ORSet
+from watchroom.crdt.state_checks import canonical_json, check_mapping, invalid_state
 from watchroom.crdt.text import Text
 from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState
 from watchroom.model import HUMAN_PREFIX, Json
@@ -21,39 +21,40 @@ Known: TypeAlias = Mapping[str, Mapping[str, tuple[int, ...]]]
 _NEEDED: Final = frozenset({"schema", "fields"})
 
 
-def fields_of(state: Json, schema: Mapping[str, str]) -> Mapping[str, Json]:
-    """The fields of a replica's state (`Document.state`, or a checkpoint's JSON), if its schema is
+def extract_fields(state: Json, schema: Mapping[str, str]) -> Mapping[str, Json]:
+    """The fields in ``state``, a replica's (`Document.state`, or a checkpoint's JSON), if its schema equals
     ``schema``. Raises `InvalidState`."""
-    found = checks.mapping(state, "shape")
+    found = check_mapping(state, "shape")
     if not found.keys() >= _NEEDED:
-        raise checks.refuse("shape")
+        raise invalid_state("shape")
     try:
         theirs = check_schema(found["schema"])
     except InvalidSchema as error:
-        raise checks.refuse("schema") from error
-    fields = checks.mapping(found["fields"], "shape")
+        raise invalid_state("schema") from error
+    fields = check_mapping(found["fields"], "shape")
     if theirs != schema or not fields.keys() <= schema.keys():
-        raise checks.refuse("schema")
+        raise invalid_state("schema")
     return fields
 
 
 class Writers(NamedTuple):
-    """Whose writes are known here: those of the ``replicas`` that wrote to the document, and those of all who
-    work here, its ``agents`` and people, but for ``merger``, who may bring its own."""
+    """Whose writes this workspace knows completely: those of ``replicas``, which wrote to the document, and
+    those of its ``agents`` and people, except ``merger``, who may bring its own."""
 
     replicas: frozenset[str]
     agents: frozenset[str]
     merger: str
 
-    def include(self, replica: str) -> bool:
-        """Whether all that the replica wrote is known here."""
+    def includes(self, replica: str) -> bool:
+        """Whether all writes of ``replica`` are known in this workspace."""
         agent = agent_of(replica)
         works_here = agent in self.agents or agent.startswith(HUMAN_PREFIX)
         return replica in self.replicas or (works_here and agent != self.merger)
 
 
 class Claim(NamedTuple):
-    """That a replica of somebody here wrote that to a register, or to a map under ``key``."""
+    """A statement in a remote state: a replica of this workspace wrote ``written`` to ``field``, in a map
+    under ``key``."""
 
     field: str
     key: str
@@ -61,33 +62,33 @@ class Claim(NamedTuple):
     """The value and its stamp, as canonical JSON."""
 
 
-def known_of(document: Document, writers: Writers) -> dict[str, dict[str, tuple[int, ...]]]:
-    """How much the document knows of each replica of those who write here."""
+def count_known_operations(document: Document, writers: Writers) -> dict[str, dict[str, tuple[int, ...]]]:
+    """For each field of ``document`` how much of each replica among ``writers`` it holds."""
     known: dict[str, dict[str, tuple[int, ...]]] = {}
     for name in document.schema:
         field = document.field(name)
-        found = field.known() if isinstance(field, (Text, ORSet, PNCounter)) else {}
-        replicas = writers.replicas | {replica for replica in found if writers.include(replica)}
+        found = field.version_vector() if isinstance(field, (Text, ORSet, PNCounter)) else {}
+        replicas = writers.replicas | {replica for replica in found if writers.includes(replica)}
         known[name] = {replica: found.get(replica, (0, 0)) for replica in replicas}
     return known
 
 
-def claims_of(schema: Mapping[str, str], fields: Json, writers: Writers) -> set[Claim]:
-    """What the states or deltas ``fields`` say that those who write here wrote to registers and maps. Raises
-    `InvalidState`."""
+def collect_claims(schema: Mapping[str, str], fields: Json, writers: Writers) -> set[Claim]:
+    """The writes to registers and maps that ``fields`` (states or deltas of a document with ``schema``)
+    attribute to ``writers``. Raises `InvalidState`."""
     kinds = {name: kind for name, kind in check_schema(schema).items() if kind.startswith("lww_")}
-    given = checks.mapping(fields, "shape")
+    given = check_mapping(fields, "shape")
     found: set[Claim] = set()
     for name in kinds.keys() & given.keys():
         document = Document({name: kinds[name]})
         document.merge({name: given[name]})
         for key, written in _entries(document.field(name)):
-            if writers.include(written.stamp.replica):
-                found.add(Claim(name, key, checks.canonical(written.as_json())))
+            if writers.includes(written.stamp.replica):
+                found.add(Claim(name, key, canonical_json(written.as_json())))
     return found
 
 
-def _entries(field: Field) -> Iterable[tuple[str, Written]]:
+def _entries(field: Field) -> Iterable[tuple[str, StampedValue]]:
     if isinstance(field, LWWMap):
         return field.entries.items()
     return [("", field.written)] if isinstance(field, LWWRegister) and field.written else []
@@ -96,20 +97,18 @@ def _entries(field: Field) -> Iterable[tuple[str, Written]]:
 def check_remote(
     schema: Mapping[str, str], fields: Json, ours: Json, here: Known, writers: Writers, now: int
 ) -> None:
-    """Raise `InvalidState` unless ``fields`` are the states of one whole replica of such a document, and
-    merge with ``ours``, the fields of the replica here.
+    """Raise `InvalidState` unless ``fields`` are the states of one whole replica of a document with
+    ``schema``, and merge with ``ours``, the fields of the replica in this workspace.
 
     ``here`` is what is known of the replicas of ``writers``: nobody else can know more of them. What is
-    claimed of registers and maps is left to `claims_of`. ``now`` is the time in milliseconds since the epoch:
-    stamps may not be ahead of it by more than an hour. The states are merged and merged once more, to see
-    what they hold and what comes of them; what a hostile history does to the engine it does there, so this
-    is to be run in a process of its own.
-    """
+    claimed of registers and maps is left to `collect_claims`. ``now`` is the time in milliseconds since the
+    epoch: stamps may be ahead of it by an hour at most. The states are merged twice to see what comes of
+    them; a hostile history may crash the engine, so run this in a process of its own."""
     document = Document(check_schema(schema))
     try:
         document.merge(fields)
     except FieldNotFound as error:
-        raise checks.refuse("schema") from error
+        raise invalid_state("schema") from error
     _check_fields(document, here, writers, now)
     _check_merged(document, ours, fields)
 
@@ -122,16 +121,16 @@ def _check_merged(document: Document, ours: Json, fields: Json) -> None:
         if kind != "rga":
             continue
         mine, theirs = merged.text(name), document.text(name)
-        if _are_renamed(mine.writers, theirs.writers) or not mine.shares_past(theirs):
+        if _are_renamed(mine.writers, theirs.writers) or not mine.has_same_history(theirs):
             raise InvalidState(rule="state_forged", field=name)
     merged.merge(fields)
     again = Document(document.schema)
     again.merge(merged.copy().state()["fields"])
     for name, kind in document.schema.items():
-        if kind == "rga" and merged.text(name).known() != again.text(name).known():
+        if kind == "rga" and merged.text(name).version_vector() != again.text(name).version_vector():
             raise InvalidState(rule="state_text", field=name)
     if merged.values() != again.values():
-        raise checks.refuse("text")
+        raise invalid_state("text")
 
 
 def _are_renamed(ours: Iterable[str], theirs: Iterable[str]) -> bool:
@@ -154,21 +153,21 @@ def _check_field(
     field = document.field(name)
     if isinstance(field, (LWWRegister, LWWMap)):
         if field.latest is not None and field.latest.time > now + MOST_DRIFT:
-            raise checks.refuse("future")
+            raise invalid_state("future")
         return
-    known = field.known()
+    known = field.version_vector()
     if isinstance(field, Text):
         if not field.is_whole:
-            raise checks.refuse("gap")
+            raise invalid_state("gap")
         if not field.holds_plain_text():
-            raise checks.refuse("plain")
+            raise invalid_state("plain")
         if _are_renamed(here, known.keys() | field.writers):
-            raise checks.refuse("forged")
+            raise invalid_state("forged")
         # A name without operations is a claim too: of those that may come later.
         known = dict.fromkeys(field.writers, (1,)) | known
     for replica, counts in known.items():
         mine = here.get(replica, (0, 0))
-        if writers.include(replica) and any(
+        if writers.includes(replica) and any(
             theirs > ours for theirs, ours in zip(counts, mine, strict=False)
         ):
-            raise checks.refuse("forged")
+            raise invalid_state("forged")

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from watchroom.merge.cells import Cell, cells
-from watchroom.merge.lines import Change, changes, split_lines
-from watchroom.merge.regions import Choice, Lines, Region, kind_of, merge
+from watchroom.merge.line_diff import LineChange, diff_lines, split_lines
+from watchroom.merge.region_groups import RegionGroup, group_regions
+from watchroom.merge.regions import Choice, Lines, Region, classify_region, merge
 
 Regions = tuple[Region, ...]
 
@@ -19,37 +19,37 @@ CLOSING: Final = ">>>>>>> incoming"
 """How a region that is still open stands in a text, as git writes it."""
 
 
-def choose(regions: Regions, index: int, choice: Choice | None) -> Regions:
+def choose_region(regions: Regions, index: int, choice: Choice | None) -> Regions:
     """Take ``choice`` for one region; None leaves it open, or as it came if only one side changed it."""
     return (*regions[:index], regions[index]._replace(choice=choice, text=()), *regions[index + 1 :])
 
 
-def choose_everywhere(regions: Regions, choice: Choice | None) -> Regions:
+def choose_all_conflicts(regions: Regions, choice: Choice | None) -> Regions:
     """Take ``choice`` for every conflict of the file. What one side changed alone stays as it is."""
     return tuple(
         each._replace(choice=choice, text=()) if each.kind == "conflict" else each for each in regions
     )
 
 
-def left_open(regions: Iterable[Region]) -> list[int]:
+def find_open_regions(regions: Iterable[Region]) -> list[int]:
     """The places of the regions that are still open."""
     return [index for index, region in enumerate(regions) if region.is_open]
 
 
-def joined(regions: Regions) -> str:
+def join_regions(regions: Regions) -> str:
     """The text that was decided on. Raises ValueError while a region is open."""
-    if left_open(regions):
+    if find_open_regions(regions):
         raise ValueError("a region is still open")
     return "".join(_whole([region.result for region in regions]))
 
 
-def unresolved_text(regions: Regions) -> str:
+def text_with_markers(regions: Regions) -> str:
     """The text so far, with both sides between markers where a region is open."""
     return "".join(_whole(_shown(regions)))
 
 
-def mark_offsets(regions: Regions) -> tuple[int, ...]:
-    """Where the markers begin in `unresolved_text`, in code points, in order. Raises ValueError for open
+def find_marker_offsets(regions: Regions) -> tuple[int, ...]:
+    """Where the markers begin in `text_with_markers`, in code points, in order. Raises ValueError for open
     regions in which a person has written."""
     shown = _shown(regions)
     lines = iter(_whole(shown))
@@ -66,8 +66,8 @@ def mark_offsets(regions: Regions) -> tuple[int, ...]:
     return tuple(found)
 
 
-def result_changes(regions: Regions) -> tuple[list[str], list[str], list[Change]]:
-    """The current lines, those of `unresolved_text`, and what changed from the ones to the others.
+def diff_result(regions: Regions) -> tuple[list[str], list[str], list[LineChange]]:
+    """The current lines, those of `text_with_markers`, and what changed from the ones to the others.
 
     Known from the regions, without comparing the texts once more; where lines of one region are alike at its
     start or end, they do not count as changed.
@@ -75,29 +75,29 @@ def result_changes(regions: Regions) -> tuple[list[str], list[str], list[Change]
     old = [line for region in regions for line in region.current]
     shown = _shown(regions)
     new = _whole(shown)
-    found: list[Change] = []
+    found: list[LineChange] = []
     old_start = new_start = 0
     for region, lines in zip(regions, shown, strict=True):
         old_end, new_end = old_start + len(region.current), new_start + len(lines)
-        change = _trimmed(old, new, Change(old_start, old_end, new_start, new_end))
+        change = _trimmed(old, new, LineChange(old_start, old_end, new_start, new_end))
         if change is not None:
             found.append(change)
         old_start, new_start = old_end, new_end
     return old, new, found
 
 
-def _trimmed(old: Sequence[str], new: Sequence[str], change: Change) -> Change | None:
+def _trimmed(old: Sequence[str], new: Sequence[str], change: LineChange) -> LineChange | None:
     """The change without what is alike at its ends; None if nothing is left."""
     start, old_end, at, new_end = change
     while start < old_end and at < new_end and old[start] == new[at]:
         start, at = start + 1, at + 1
     while start < old_end and at < new_end and old[old_end - 1] == new[new_end - 1]:
         old_end, new_end = old_end - 1, new_end - 1
-    return Change(start, old_end, at, new_end) if start < old_end or at < new_end else None
+    return LineChange(start, old_end, at, new_end) if start < old_end or at < new_end else None
 
 
-def edited(regions: Regions, text: str) -> Regions:
-    """The regions after a person has turned `unresolved_text` into ``text``.
+def apply_edit(regions: Regions, text: str) -> Regions:
+    """The regions after a person has turned `text_with_markers` into ``text``.
 
     What was written belongs to the region where it was written; a region whose lines are as they were
     stays open or decided as it was. Regions that a change runs across become one.
@@ -108,7 +108,7 @@ def edited(regions: Regions, text: str) -> Regions:
         return regions
     lines = split_lines(text)
     result: list[Region] = []
-    for cell in cells(regions, [len(each) for each in shown], changes(before, text)):
+    for cell in group_regions(regions, [len(each) for each in shown], diff_lines(before, text)):
         if not cell.is_touched:
             result.extend(cell.regions)
             continue
@@ -118,7 +118,7 @@ def edited(regions: Regions, text: str) -> Regions:
         if any(each.is_open for each in cell.regions) and _is_marked(written):
             result.append(_open_again(sides, written))
         else:
-            result.append(Region(kind_of(*sides), *sides, "edited", written))
+            result.append(Region(classify_region(*sides), *sides, "edited", written))
     return tuple(result)
 
 
@@ -127,7 +127,7 @@ def current_text(regions: Regions) -> str:
     return "".join(line for region in regions for line in region.current)
 
 
-def moved_on(regions: Regions, current: str, changed: Sequence[Change] | None = None) -> Regions:
+def rebase_regions(regions: Regions, current: str, changed: Sequence[LineChange] | None = None) -> Regions:
     """The regions now that the file's current text is ``current``; every choice is kept that can be.
 
     Where the newer text differs, what was decided is merged with it. If that cannot be done without
@@ -135,10 +135,10 @@ def moved_on(regions: Regions, current: str, changed: Sequence[Change] | None = 
     from the current lines of the regions to ``current``, for whoever has it already.
     """
     if changed is None:
-        changed = changes(current_text(regions), current)
+        changed = diff_lines(current_text(regions), current)
     lines = split_lines(current)
     result: list[Region] = []
-    for cell in cells(regions, [len(region.current) for region in regions], changed):
+    for cell in group_regions(regions, [len(region.current) for region in regions], changed):
         if cell.is_touched:
             result.extend(_renewed(cell, tuple(lines[cell.new_start : cell.new_end])))
         else:
@@ -146,7 +146,7 @@ def moved_on(regions: Regions, current: str, changed: Sequence[Change] | None = 
     return tuple(result)
 
 
-def _renewed(cell: Cell, current: Lines) -> Regions:
+def _renewed(cell: RegionGroup, current: Lines) -> Regions:
     """The regions of a cell whose current lines are others now."""
     base, before, incoming = cell.sides()
     if len(cell.regions) == 1 and not cell.regions[0].is_open and before:
@@ -161,7 +161,7 @@ def _renewed(cell: Cell, current: Lines) -> Regions:
     if any(each.is_open for each in cell.regions):
         text = [line for part in _shown(cell.regions) for line in part]
         return (_open_again(sides, _with_newer(text, before, current)),) if is_written else _merged(sides)
-    region = Region(kind_of(*sides), *sides)
+    region = Region(classify_region(*sides), *sides)
     choices = {each.choice for each in cell.regions}
     if choices == {None}:
         return _merged(sides)
@@ -171,7 +171,7 @@ def _renewed(cell: Cell, current: Lines) -> Regions:
     if len(cell.regions) == 1 and choices <= {"both", "both_incoming_first"}:
         return (region._replace(choice=cell.regions[0].choice),)
     with_newer = _merged((before, current, decided))
-    if left_open(with_newer):
+    if find_open_regions(with_newer):
         return (_open_again(sides, _with_newer(decided, (), current) if is_written else ()),)
     return (
         region._replace(choice="edited", text=tuple(line for each in with_newer for line in each.result)),

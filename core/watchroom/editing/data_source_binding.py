@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.editing.buffer import Change, ContentChanged, ExclusiveBuffer
-from watchroom.editing.conflict_marks import Marks, describe_marks, follow_marks
+from watchroom.editing.buffer import ContentChanged, ExclusiveBuffer, TextChange
+from watchroom.editing.buffer_messages import BufferMessages
+from watchroom.editing.conflict_markers import ConflictMarkers, describe_markers, move_markers
 from watchroom.editing.response import (
     NO_FLAG,
     TextEditFlag,
@@ -18,10 +19,9 @@ from watchroom.editing.response import (
     TextEditStatus,
     WorkflowState,
 )
-from watchroom.editing.source import DataSource, Sourced, SourceMoved, SourceReadOnly
-from watchroom.editing.wording import Wording
+from watchroom.editing.source import DataSource, ReadOnlySourceError, SourceText, StaleSourceError
 from watchroom.errors import ApprovalOutdated, WatchroomError
-from watchroom.merge import left_open, mark_offsets, merge, unified_diff, unresolved_text
+from watchroom.merge import find_marker_offsets, find_open_regions, merge, text_with_markers, unified_diff
 from watchroom.texts import Language
 
 _FLAGS: Final = {
@@ -46,12 +46,12 @@ class DataSourceBinding:
         *,
         name: str = "buffer",
         language: Language = "en",
-        base: Sourced | None = None,
-        marks: Marks = (),
+        base: SourceText | None = None,
+        marks: ConflictMarkers = (),
     ) -> None:
         self._buffer = buffer
         self._source = source
-        self._words = Wording(name, language)
+        self._words = BufferMessages(name, language)
         self._base = base or source.read()
         self._newest = self._base.version
         self._edit = self._base.edit
@@ -66,12 +66,12 @@ class DataSourceBinding:
         buffer.subscribe(self._follow)
 
     @property
-    def base(self) -> Sourced:
+    def base(self) -> SourceText:
         """The source as the buffer knows it: what it was filled from, or flushed to, or merged with last."""
         return self._base
 
     @property
-    def marks(self) -> Marks:
+    def marks(self) -> ConflictMarkers:
         """Where the lines begin that a merge put around its conflicts and that still stand in the buffer."""
         return self._marks
 
@@ -109,9 +109,9 @@ class DataSourceBinding:
             return self._unresolved()
         try:
             version = self._source.write(text, self._base.version, message, edit=self._base.edit)
-        except SourceMoved:
+        except StaleSourceError:
             return self._moved(text)
-        except SourceReadOnly as error:
+        except ReadOnlySourceError as error:
             return self._failed("read_only", error.reason, TextEditFlag.PERSIST_READ_ONLY)
         except ApprovalOutdated:
             # Nothing of the source is the matter: whoever let it be approved asks again.
@@ -134,8 +134,8 @@ class DataSourceBinding:
         if self._marks:
             return self._unresolved()
         regions = merge(self._base.text, source.text, before) if self.is_changed else ()
-        conflicts = len(left_open(regions))
-        merged = unresolved_text(regions) if regions else source.text
+        conflicts = len(find_open_regions(regions))
+        merged = text_with_markers(regions) if regions else source.text
         self._refreshing = True
         try:
             taken = self._buffer.try_update(merged)
@@ -144,7 +144,7 @@ class DataSourceBinding:
         if not taken.ok:
             return self._failed("buffer_refused", taken.message)
         self._base = source
-        self._marks = mark_offsets(regions)
+        self._marks = find_marker_offsets(regions)
         delta = len(merged) - len(before)
         if conflicts:
             code, status = "merged_with_conflicts", TextEditStatus.EXTERNAL_CONFLICT
@@ -203,7 +203,7 @@ class DataSourceBinding:
             return "persist_unresolved" if self._marks else "persist_pending"
         return "synced" if self._base.version or self._base.text else "synced_new"
 
-    def _take_note(self, source: Sourced) -> None:
+    def _take_note(self, source: SourceText) -> None:
         """So the source stands."""
         self._newest, self._edit = source.version, source.edit
 
@@ -213,14 +213,14 @@ class DataSourceBinding:
 
     def _follow(self, changed: ContentChanged) -> None:
         before, self._known = self._known, self._buffer.snapshot()
-        change = changed.change or Change(0, len(before), self._known)
-        self._marks = follow_marks(self._marks, before, change)
+        change = changed.change or TextChange(0, len(before), self._known)
+        self._marks = move_markers(self._marks, before, change)
 
     def _unresolved(self) -> TextEditResponse:
         return self._told(TextEditStatus.EXTERNAL_CONFLICT, "unresolved", lines=self._lines_of_marks())
 
     def _lines_of_marks(self) -> str:
-        return describe_marks(self._known, self._marks)
+        return describe_markers(self._known, self._marks)
 
     def _moved(self, text: str) -> TextEditResponse:
         """The answer to a flush that came too late; not if it is the same text that came first, as after a
@@ -245,7 +245,7 @@ class DataSourceBinding:
 
     def _in_step(self, text: str, version: int) -> TextEditResponse:
         """Buffer and source have the same text."""
-        self._base = Sourced(text, version)
+        self._base = SourceText(text, version)
         self._take_note(self._base)
         self._marks = ()
         return self._told(TextEditStatus.SUCCESS, FLUSHED, version=version)

@@ -12,7 +12,7 @@ _TOKEN: Final = re.compile(r"[^\W\u2e80-\uffef]+|\s+|.", re.DOTALL)
 """A word, a run of spaces, or one other character: of scripts without spaces (CJK), each character."""
 
 
-def changed_words(old: str, new: str) -> list[tuple[int, int]]:
+def find_changed_words(old: str, new: str) -> list[tuple[int, int]]:
     """Where ``new`` has words that ``old`` has not: ranges of characters, in order, the ends excluded."""
     if old == new:
         return []

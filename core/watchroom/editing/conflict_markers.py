@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from watchroom.editing.buffer import Change
+from watchroom.editing.buffer import TextChange
 from watchroom.merge import CLOSING, DIVIDING, OPENING
 
-Marks: TypeAlias = tuple[int, ...]
+ConflictMarkers: TypeAlias = tuple[int, ...]
 """Where in a text the lines begin, in code points, in order."""
 
 _KINDS: Final = frozenset({OPENING, DIVIDING, CLOSING})
 _SHOWN: Final = 5
 
 
-def follow_marks(marks: Sequence[int], before: str, change: Change) -> Marks:
+def move_markers(marks: Sequence[int], before: str, change: TextChange) -> ConflictMarkers:
     """Where the ``marks`` of the text ``before`` stand after ``change``, without those that are gone.
 
     Of lines that the change wrote anew, as many are still marks as it took out, less those that stood there
@@ -53,7 +53,7 @@ def follow_marks(marks: Sequence[int], before: str, change: Change) -> Marks:
     return tuple(sorted(kept))
 
 
-def describe_marks(text: str, marks: Sequence[int]) -> str:
+def describe_markers(text: str, marks: Sequence[int]) -> str:
     """The first few marks, each with the number of its line, in one line."""
     shown = [f"{text.count(chr(10), 0, at) + 1}: `{_kind(text, at)}`" for at in marks[:_SHOWN]]
     return ", ".join([*shown, "…"] if len(marks) > _SHOWN else shown)

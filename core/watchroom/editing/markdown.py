@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from watchroom.editing.editor import TextEditor
 from watchroom.editing.response import TextEditCandidate, TextEditResponse, TextEditStatus
-from watchroom.editing.selections import Selections, marked, marks
+from watchroom.editing.selections import Selections, insert_markers, marker_pair
 from watchroom.texts import Catalogue, Language, catalogue
 
 MOST_SHOWN: Final = 20_000
@@ -106,7 +106,7 @@ def _pieces(text: str, selections: Selections | None, most: int, texts: Catalogu
     for start, end in windows:
         if start > at:
             pieces.append(texts("editing.buffer.left_out", count=start - at))
-        shown = text[start:end] if selections is None else marked(text, selections, start, end)
+        shown = text[start:end] if selections is None else insert_markers(text, selections, start, end)
         pieces.append(_fenced(shown, "text"))
         at = end
     if at < len(text):
@@ -140,7 +140,7 @@ def _windows(text: str, selections: Selections | None, most: int) -> list[tuple[
 def _legend(selections: Selections, texts: Catalogue) -> str:
     lines = [texts("editing.legend.head", count=selections.count, shown=len(selections.starts))]
     for number in range(1, len(selections.starts) + 1):
-        opening, closing = marks(selections.tag, number)
+        opening, closing = marker_pair(selections.tag, number)
         lines.append(f"- `{opening}`…`{closing}`: {texts('editing.legend.line', number=number)}")
     return "\n".join(lines)
 

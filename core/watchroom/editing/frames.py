@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from watchroom.editing.binding import DataSourceBinding
+from watchroom.editing.data_source_binding import DataSourceBinding
 from watchroom.editing.editor import TextEditor
-from watchroom.editing.matrix import tool_names
-from watchroom.editing.rendering import MOST_SHOWN, LevelOfDetail, render_buffer
+from watchroom.editing.markdown import MOST_SHOWN, LevelOfDetail, render_buffer
+from watchroom.editing.tool_visibility import list_tool_names
 from watchroom.errors import WatchroomError
 from watchroom.texts import Language
 
@@ -17,7 +17,7 @@ _LEAST_SHOWN: Final = 1000
 """A buffer of which no more than this could be shown is named only."""
 
 
-class OpenBuffer(NamedTuple):
+class BoundEditor(NamedTuple):
     """An editor and what it is bound to, if to anything."""
 
     editor: TextEditor
@@ -32,12 +32,12 @@ class Frame(NamedTuple):
     tools: tuple[str, ...]
 
 
-def frames(
-    buffers: Sequence[OpenBuffer], language: Language = "en", most: int = MOST_SHOWN
+def build_frames(
+    buffers: Sequence[BoundEditor], language: Language = "en", most: int = MOST_SHOWN
 ) -> tuple[Frame, ...]:
     """Run both passes over these buffers. Together they are shown with ``most`` characters of their texts,
     the first ones first; what has no room left is named. A source that cannot be looked at is told of."""
-    problems = first_pass(buffers)
+    problems = refresh_buffers(buffers)
     shown: list[Frame] = []
     for each, problem in zip(buffers, problems, strict=True):
         shown.append(_frame(each, problem, language, max(0, most)))
@@ -45,7 +45,7 @@ def frames(
     return tuple(shown)
 
 
-def first_pass(buffers: Sequence[OpenBuffer]) -> list[WatchroomError | None]:
+def refresh_buffers(buffers: Sequence[BoundEditor]) -> list[WatchroomError | None]:
     """Bring these buffers up to date (spec 4 §7.2). Gives why a source could not be looked at, by buffer: it
     stands as it was known last."""
     problems: list[WatchroomError | None] = []
@@ -63,7 +63,7 @@ def _update(binding: DataSourceBinding) -> WatchroomError | None:
     return None
 
 
-def _frame(buffer: OpenBuffer, problem: WatchroomError | None, language: Language, most: int) -> Frame:
+def _frame(buffer: BoundEditor, problem: WatchroomError | None, language: Language, most: int) -> Frame:
     editor, binding = buffer
     shown = render_buffer(editor, language, most)
     if most < _LEAST_SHOWN and len(editor.snapshot()) > most:
@@ -73,4 +73,4 @@ def _frame(buffer: OpenBuffer, problem: WatchroomError | None, language: Languag
         notice = binding.notice(problem)
         shown = LevelOfDetail(f"{shown.basic}\n{notice}", f"{shown.detail}\n{notice}\n")
         syncing = binding.state
-    return Frame(editor.name, shown, tool_names(editor.name, editor.state, syncing))
+    return Frame(editor.name, shown, list_tool_names(editor.name, editor.state, syncing))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from watchroom.texts import Catalogue, Language, catalogue
 
 
-class Wording:
+class BufferMessages:
     """The words for the tools of the buffer ``name``."""
 
     def __init__(self, name: str, language: Language) -> None:

@@ -10,7 +10,7 @@ _LEAST: Final = 60.0
 _LONGEST: Final = 200
 
 
-class Near(NamedTuple):
+class SimilarLine(NamedTuple):
     """A line that is like what was looked for; ``number`` counts from 1, ``likeness`` is percent."""
 
     number: int
@@ -18,7 +18,7 @@ class Near(NamedTuple):
     likeness: float
 
 
-def nearest(text: str, needle: str) -> tuple[Near, ...]:
+def find_similar_lines(text: str, needle: str) -> tuple[SimilarLine, ...]:
     """The lines of ``text`` most like the longest line of ``needle``, the most alike first."""
     # Loaded where something was not found, and not before.
     from rapidfuzz import fuzz, process
@@ -30,10 +30,10 @@ def nearest(text: str, needle: str) -> tuple[Near, ...]:
     found = process.extract(
         wanted, lines, scorer=fuzz.ratio, processor=str.strip, limit=MOST, score_cutoff=_LEAST
     )
-    return tuple(Near(index + 1, line.rstrip("\r"), likeness) for line, likeness, index in found)
+    return tuple(SimilarLine(index + 1, line.rstrip("\r"), likeness) for line, likeness, index in found)
 
 
-def differs_in_line_ends(text: str, needle: str) -> bool:
+def matches_except_line_ends(text: str, needle: str) -> bool:
     """Whether ``needle`` would stand in ``text`` if its lines ended as those of the text do."""
     plain = needle.replace("\r\n", "\n")
     return (plain != needle and plain in text) or (plain.replace("\n", "\r\n") in text and "\n" in plain)

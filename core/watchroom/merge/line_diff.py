@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 _ORIGINS: Final = " +-"
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """Lines ``old_start`` up to ``old_end`` of one text stand in another as ``new_start`` up to ``new_end``.
 
     Counted from 0, the ends excluded; either side may be empty.
@@ -52,7 +52,7 @@ def _marked(origin: str) -> bytes:
     return origin.encode() if origin in _ORIGINS else b""
 
 
-def changes(old: str, new: str) -> list[Change]:
+def diff_lines(old: str, new: str) -> list[LineChange]:
     """What changed from ``old`` to ``new``, in order, as few lines as Myers' algorithm finds (libgit2)."""
     if old == new:
         return []
@@ -68,5 +68,5 @@ def changes(old: str, new: str) -> list[Change]:
         # Where a side has no lines, git names the line before the place.
         old_start = hunk.old_start - bool(hunk.old_lines)
         new_start = hunk.new_start - bool(hunk.new_lines)
-        found.append(Change(old_start, old_start + hunk.old_lines, new_start, new_start + hunk.new_lines))
+        found.append(LineChange(old_start, old_start + hunk.old_lines, new_start, new_start + hunk.new_lines))
     return found

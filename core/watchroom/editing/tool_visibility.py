@@ -35,22 +35,24 @@ def visible_sync_tools(state: WorkflowState) -> tuple[SyncTool, ...]:
     return _SYNCING.get(state, ())
 
 
-def tool_names(name: str, editing: WorkflowState, syncing: WorkflowState | None = None) -> tuple[str, ...]:
+def list_tool_names(
+    name: str, editing: WorkflowState, syncing: WorkflowState | None = None
+) -> tuple[str, ...]:
     """The tools of the buffer ``name``, as a model is offered them: ``{name}_replace``."""
     tools: tuple[BufferTool, ...] = visible_edit_tools(editing)
     if syncing is not None:
         tools += visible_sync_tools(syncing)
-    return tuple(tool_name(name, tool) for tool in tools)
+    return tuple(build_tool_name(name, tool) for tool in tools)
 
 
-def tool_name(name: str, tool: BufferTool) -> str:
+def build_tool_name(name: str, tool: BufferTool) -> str:
     """A tool of the buffer ``name``, as a model is offered it."""
     return f"{name}_{tool}"
 
 
-def tool_of(offered: str) -> tuple[str, BufferTool] | None:
+def parse_tool_name(offered: str) -> tuple[str, BufferTool] | None:
     """The buffer and the tool that a name stands for, None where it can be none. The reverse of
-    `tool_name`: no tool's name ends in another's after an underscore."""
+    `build_tool_name`: no tool's name ends in another's after an underscore."""
     for tool in (*EDIT_TOOLS, *SYNC_TOOLS):
         name = offered.removesuffix(f"_{tool}")
         if name and name != offered:
