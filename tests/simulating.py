@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from watchroom import Json, Row, Toolbox, Workspace
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 from watchroom.runtime import Sessions
 from watchroom.simulation import Simulation, Summary, roster
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calls import ok
 from watchroom import Workspace
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 
 TEAM = (
     Agent("ceo", "strategy", "top"),

@@ -13,7 +13,7 @@ import pytest
 from calls import ok
 from simulating import all_rows, open_team, rows_so_far, run_until
 from watchroom import Row, Toolbox, Workspace
-from watchroom.registry import Agent, Config
+from watchroom.rules.config import Agent, Config
 from watchroom.simulation import Simulation, keeping, roster
 from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.growing import Author

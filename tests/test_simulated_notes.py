@@ -14,7 +14,7 @@ from calls import ok
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from watchroom import Json, Toolbox, Workspace
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 from watchroom.simulation import board, roster
 from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.material import material

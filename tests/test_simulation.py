@@ -13,7 +13,7 @@ import pytest
 from simulating import PATIENCE, Meddled, ToolCall, all_rows, open_team, run_for, run_until
 from watchroom import Json, Row, validation
 from watchroom.merge import merge
-from watchroom.registry import LAYERS
+from watchroom.rules.config import LAYERS
 from watchroom.simulation import Simulation, growing, roster
 from watchroom.simulation.growing import Author
 from watchroom.simulation.material import Document, material

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from watchroom.errors import WatchroomError
     from watchroom.model import Json, Outcome, Row, Zone
-    from watchroom.registry import Agent
+    from watchroom.rules.config import Agent
     from watchroom.toolbox import Toolbox
     from watchroom.verify import Problem
     from watchroom.workspace import Workspace
@@ -24,7 +24,7 @@ __all__ = ["Agent", "Json", "Outcome", "Problem", "Row", "Toolbox", "WatchroomEr
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Agent": "registry",
+    "Agent": "rules.config",
     "Json": "model",
     "Outcome": "model",
     "Problem": "verify",

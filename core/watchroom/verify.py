@@ -23,7 +23,7 @@ from watchroom.checkout.tree import whole_content
 from watchroom.disk import Parts
 from watchroom.journal import Damage, Journal
 from watchroom.model import SHARED, Row, Zone
-from watchroom.registry import Config, find_role_collision
+from watchroom.rules.config import Config, find_role_collision
 from watchroom.zones import OutsideEdits, Store, TaskFiles
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from watchroom.errors import Conflict, WorkspaceNotFound
 from watchroom.files import make_private
 from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
-from watchroom.registry import Agent, Config, Registry, add_agents, render_config
+from watchroom.registry import Registry
 from watchroom.row_dispatcher import RowDispatcher
+from watchroom.rules.config import Agent, Config, add_agents, render_config
 from watchroom.texts import Language
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
 from watchroom.zones import (

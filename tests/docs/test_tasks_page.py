@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from watchroom import Workspace
-from watchroom.registry import parse_config
+from watchroom.rules.config import parse_config
 from watchroom.society import ROLES, system_prompt
 from watchroom.texts import LANGUAGES, Language
 from watchroom.toolbox.offered import tools

@@ -11,7 +11,7 @@ from calls import ok, refused
 from tasking import Team
 from watchroom import Agent, Workspace
 from watchroom.errors import ConfigInvalid
-from watchroom.registry import parse_config, render_config
+from watchroom.rules.config import parse_config, render_config
 from watchroom.sandbox.probe import SandboxProbe
 
 PROGRAM = "from urllib.request import urlopen; urlopen('http://example.com/')"

@@ -11,7 +11,7 @@ from spec2.test_rows import heads, unaccounted
 from tasking import Team
 from watchroom import Workspace
 from watchroom.errors import ConfigInvalid
-from watchroom.registry import parse_config, render_config
+from watchroom.rules.config import parse_config, render_config
 from watchroom.zones import commands
 from watchroom.zones.task_files import ChangeAuthor
 from watchroom.zones.task_recording import BATCH_ROWS

@@ -16,7 +16,7 @@ from tasking import Team
 from watchroom import Agent, Row, Workspace
 from watchroom.errors import ConfigInvalid
 from watchroom.model import ASK
-from watchroom.registry import parse_config, render_config
+from watchroom.rules.config import parse_config, render_config
 from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import NoSandbox
 from watchroom.sandbox.probe import SandboxProbe

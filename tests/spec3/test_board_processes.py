@@ -12,7 +12,7 @@ from pathlib import Path
 from calls import ok, refused
 from spec3 import board_writer
 from watchroom import Workspace
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 
 GLOBAL = board_writer.BOARD
 PROCESSES, ENTRIES = 8, 100

@@ -8,7 +8,7 @@ import pytest
 from calls import ok, refused
 from spec3.conftest import ToolsOf
 from watchroom import Row, Workspace
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 
 GLOBAL = "global"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it.token import Token
-from watchroom.registry import Agent, Config
+from watchroom.rules.config import Agent, Config
 from watchroom.texts import LANGUAGES, Language
 from watchroom_whiteboards.boards import Board
 from watchroom_whiteboards.kinds import HEADINGS

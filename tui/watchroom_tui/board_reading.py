@@ -8,7 +8,7 @@ from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.errors import ConfigInvalid
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.registry import Config, parse_config
+from watchroom.rules.config import Config, parse_config
 from watchroom_whiteboards import Board
 from watchroom_whiteboards.templates import template
 

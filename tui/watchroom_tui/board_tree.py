@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from watchroom.model import Row
 from watchroom.projections import BoardView, Model
-from watchroom.registry import Config
+from watchroom.rules.config import Config
 from watchroom_whiteboards import Board, boards_of
 
 

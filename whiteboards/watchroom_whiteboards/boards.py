@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
 from watchroom.checkout.layout import place
-from watchroom.registry import Agent, Config, board_owner
+from watchroom.rules.config import Agent, Config, board_owner
 from watchroom.validation import BOTTOM_BOARD, GLOBAL_BOARD, MID_BOARD, TOP_BOARD, check_board_name
 
 BoardKind: TypeAlias = Literal["global", "top", "mid", "bottom"]

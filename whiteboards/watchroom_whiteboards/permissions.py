@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from watchroom.model import HUMAN_PREFIX
-from watchroom.registry import Agent, Config
+from watchroom.rules.config import Agent, Config
 
 from watchroom_whiteboards.boards import Board
 

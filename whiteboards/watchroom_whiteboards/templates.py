@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
-from watchroom.registry import LAYERS, Agent, Config, Layer
+from watchroom.rules.config import LAYERS, Agent, Config, Layer
 from watchroom.texts import Catalogue, Language, catalogue
 
 from watchroom_whiteboards.boards import Board

@@ -24,7 +24,7 @@ from watchroom.projections.model import (
 from watchroom.projections.needs import NeedProjection
 from watchroom.projections.sessions import RequestProjection, RequestView, SessionProjection
 from watchroom.projections.tasks import TaskProjection
-from watchroom.registry import parse_config
+from watchroom.rules.config import parse_config
 
 RECENT: Final = 400
 """How many of the newest rows the model carries."""

@@ -11,7 +11,7 @@ from watchroom.projections.buffers import BufferView
 from watchroom.projections.conflicts import ConflictView
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 
 Status: TypeAlias = Literal["running", "waiting", "paused", "idle", "done", "error"]
 NeedKind: TypeAlias = Literal[

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, SPAWN, TERMINATE, USER, Row
-from watchroom.registry import Agent, Layer, sort_top_down, spawned_agent
+from watchroom.rules.config import Agent, Layer, sort_top_down, spawned_agent
 
 _KEPT_MESSAGES: Final = 500
 _KEPT_COMMANDS: Final = 200

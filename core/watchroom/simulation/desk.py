@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from watchroom.model import Json
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 from watchroom.simulation.growing import Author
 from watchroom.simulation.material import Document, material
 from watchroom.simulation.roster import role_of, squad_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 from watchroom.simulation.desk import AgentContext
 from watchroom.simulation.page import ENTRY, parts_of
 from watchroom.simulation.pen import MOST_UPDATES, Kind, Pen

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from watchroom.model import ENDED, Json
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 from watchroom.rules.requests import Policy
 from watchroom.runtime import (
     AgentState,

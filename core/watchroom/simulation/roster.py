@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Final
 
-from watchroom.registry import Agent, Layer
+from watchroom.rules.config import Agent, Layer
 
 FEWEST: Final = 3
 _ROLES: Final[tuple[tuple[str, Layer, str], ...]] = (

@@ -10,7 +10,7 @@ from traceback import extract_tb
 from types import TracebackType
 from typing import Final, Self
 
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 from watchroom.simulation.apart import Apart
 from watchroom.simulation.player import Player, Stage, Workplace
 from watchroom.simulation.tally import Summary, Tally

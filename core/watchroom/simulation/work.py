@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from watchroom.registry import Agent
+from watchroom.rules.config import Agent
 from watchroom.simulation import board, editing, handoffs, keeping, mistakes, people, private, shared
 from watchroom.simulation.desk import STORY_TEAM, AgentContext
 from watchroom.simulation.dispute import dispute

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.errors import InvalidAgentId, UnknownAgent
 from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
-from watchroom.registry import Agent, Layer, find_role_collision, sort_top_down, spawned_agent
+from watchroom.rules.config import Agent, Layer, find_role_collision, sort_top_down, spawned_agent
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded, NotInTask, NotYours, NotYourTask, SocietyLimit
 from watchroom.zones.tasks import Task, Tasks, TaskStatus

@@ -20,7 +20,7 @@ from watchroom.errors import DiskFailed, EditedAgain, InvalidPath, NoOutsideEdit
 from watchroom.files import NotAFile
 from watchroom.journal.edits import edits, last_revert
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
-from watchroom.registry import parse_config
+from watchroom.rules.config import parse_config
 from watchroom.zones.store import Store
 
 EDIT_TOOL: Final = "outside_edit"

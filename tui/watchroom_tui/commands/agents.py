@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from watchroom.registry import LAYERS, Agent
+from watchroom.rules.config import LAYERS, Agent
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.workspace import Workspace
 
