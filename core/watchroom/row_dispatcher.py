@@ -16,6 +16,8 @@ _APART: Final = 0.02
 """At least so many seconds between two looks."""
 _CHUNK: Final = 2000
 """Rows that are read at a time."""
+EVERY_ROW: Final = "*"
+"""An address to which all rows go, also those that are nobody's."""
 _log = logging.getLogger("watchroom")
 
 
@@ -89,10 +91,9 @@ class RowDispatcher:
         rows = self._journal.rows(self._seq, limit=_CHUNK)
         for row in rows:
             address = self._address(row)
-            if address is not None:
-                with self._lock:
-                    takers = tuple(self._takers.get(address, ()))
-                for take in takers:
-                    take(row)
+            with self._lock:
+                takers = (*self._takers.get(EVERY_ROW, ()), *self._takers.get(address or "", ()))
+            for take in takers:
+                take(row)
             self._seq = row.seq
         return bool(rows)

@@ -168,7 +168,9 @@ class RuntimeConfig:
     ``on_event`` hears of each event: of a model's words as they come, of the others as their step ends. (An
     executor of your own tells of what it streams itself.) ``ask_timeout``: seconds that a person has to
     answer, where the agent sets none; None: as long as it takes. ``language`` is that of what models are
-    told. ``ledger`` is for steps without a `Session`: a session brings its own.
+    told. ``ledger`` is for steps without a `Session`: a session brings its own. ``inline``: a session
+    writes its rows on the event loop's own thread; for a loop that serves sessions alone, whose rows then
+    cost no turn of another thread.
     """
 
     executors: Mapping[str, Executor] = field(default_factory=dict)
@@ -179,3 +181,4 @@ class RuntimeConfig:
     ask_timeout: float | None = None
     on_event: Callable[[Event], None] | None = None
     ledger: Ledger | None = None
+    inline: bool = False

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ from watchroom.runtime.messages import AssistantMessage, Message
 from watchroom.runtime.record import begun, state_after, state_begun
 from watchroom.runtime.session import Session
 from watchroom.runtime.state import AgentState, create_initial_state
-from watchroom.runtime.threads import call_on, finished
+from watchroom.runtime.threads import INLINE, call_on, finished
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionRecord, SessionZone, session_path, split_session
 
@@ -68,7 +68,7 @@ class Sessions:
         state = create_initial_state(session_id=number, messages=messages, metadata=metadata)
         said = next((message.content for message in state.messages if message.role == "user"), "")
         first = said.strip().split("\n", 1)[0][:200]
-        row = await finished(self._threads, self._begin, agent_id, state, first)
+        row = await finished(self._threads_of(config), self._begin, agent_id, state, first)
         async with self._attended(agent_id, agent, config, state, row, row) as session:
             yield session
 
@@ -93,12 +93,13 @@ class Sessions:
         `SessionNotFound`, `InvalidAgentId`, `InvalidSession`.
         """
         path = _path(agent_id, session_id)
-        rows = await finished(self._threads, self._zone.history, path)
+        threads = self._threads_of(config)
+        rows = await finished(threads, self._zone.history, path)
         state, since = _replayed(rows)
         last = rows[-1].row
         async with self._attended(agent_id, agent, config, state, rows[0].row, last) as session:
-            calls = await finished(self._threads, self._zone.started_calls, path, since)
-            waiting = await finished(self._threads, self._zone.records, heard_in(last)[1])
+            calls = await finished(threads, self._zone.started_calls, path, since)
+            waiting = await finished(threads, self._zone.records, heard_in(last)[1])
             session.was_resumed(calls, waiting)
             if state.status == "error":
                 await session.try_again()
@@ -122,6 +123,10 @@ class Sessions:
     def close(self) -> None:
         self._threads.shutdown()
 
+    def _threads_of(self, config: RuntimeConfig | None) -> Executor:
+        """Where the rows of a session with this configuration are written."""
+        return INLINE if config is not None and config.inline else self._threads
+
     @asynccontextmanager
     async def _attended(
         self,
@@ -134,8 +139,9 @@ class Sessions:
     ) -> AsyncIterator[Session]:
         """The session, hearing what is said to it since its ``first`` row, and messages from before."""
         path = session_path(agent_id, state.session_id)
+        threads = self._threads_of(config)
         session = Session(
-            self._zone, self._requests, self._threads, agent_id, agent, config or RuntimeConfig(), state, last
+            self._zone, self._requests, threads, agent_id, agent, config or RuntimeConfig(), state, last
         )
         session.begun = first.seq
         loop = asyncio.get_running_loop()
@@ -148,7 +154,7 @@ class Sessions:
         end = self._dispatcher.subscribe((agent_id, path), take)
         try:
             # What was said before somebody listened.
-            for mail in await finished(self._threads, self._zone.controls, path, heard_in(last)[0]):
+            for mail in await finished(threads, self._zone.controls, path, heard_in(last)[0]):
                 if session.is_meant(mail.row):
                     session.takes(mail)
             yield session

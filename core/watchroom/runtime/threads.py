@@ -75,10 +75,20 @@ async def in_own_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwa
     return (await ended)()
 
 
+class _Inline(Executor):
+    """Stands for no thread at all."""
+
+
+INLINE: Final[Executor] = _Inline()
+"""In place of a pool: what is to be done is done at once, on the event loop's own thread."""
+
+
 async def finished(pool: Executor | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """What ``function`` gives, from a thread of ``pool``, or of the loop's own where that is None. Once begun
     it is waited for, even by who is cancelled, however often: what is being written is written. Raises
     `JournalError` when the pool was shut down."""
+    if pool is INLINE:
+        return function(*args, **kwargs)
     loop = asyncio.get_running_loop()
     try:
         running = loop.run_in_executor(pool, partial(function, *args, **kwargs))
