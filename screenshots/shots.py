@@ -17,7 +17,6 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 from watchroom import Workspace
-from watchroom.checkout.layout import CONTROL
 from watchroom.journal import RowFilter
 from watchroom.model import Row
 from watchroom.simulation import Simulation, developer, roster
@@ -156,7 +155,6 @@ def _dashboard(workspace: Workspace, language: Language = "en") -> WatchroomApp:
         workspace.journal,
         place="night-train/",
         language=language,
-        control=os.path.join(workspace.root, CONTROL),
         open_workspace=lambda: workspace,
     )
 

@@ -17,11 +17,9 @@ import pytest
 from calls import ok
 from simulating import PATIENCE, all_rows, open_team, run_until
 from watchroom import Row, Toolbox, Workspace
-from watchroom.checkout.layout import CONTROL
 from watchroom.runtime import Sessions
 from watchroom.simulation import Simulation, roster, works_apart
 from watchroom.simulation.sheet import Sheet, board
-from watchroom.wake import waker
 
 EDITS = 120
 AT_ONCE = 20
@@ -171,7 +169,7 @@ def test_what_else_the_process_prints_does_no_harm(
 def test_the_process_is_gone_when_the_demo_is_killed(root: Path) -> None:
     workspace, _ = open_team(root, 4)
     until = monotonic() + PATIENCE
-    with workspace, closing(waker(str(root / CONTROL))) as commits:
+    with workspace, closing(workspace.journal.changes()) as commits:
         command = [sys.executable, "-m", "watchroom_tui.cli", "demo", str(root), "--agents", "4"]
         demo = subprocess.Popen([*command, "--headless", "--for", "600"], stdout=subprocess.DEVNULL)
         try:

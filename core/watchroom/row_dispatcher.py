@@ -8,12 +8,12 @@ from threading import Event, Lock, Thread
 from typing import Final
 
 from watchroom.errors import WatchroomError
-from watchroom.journal import Journal
+from watchroom.journal import BACKSTOP_SECONDS, Changes, Journal
 from watchroom.model import Row
-from watchroom.wake import BACKSTOP_SECONDS, Waker, waker
 
 _APART: Final = 0.02
 """At least so many seconds between two looks."""
+_RETRY_SECONDS: Final = 0.5
 _CHUNK: Final = 2000
 """Rows that are read at a time."""
 EVERY_ROW: Final = "*"
@@ -24,16 +24,15 @@ _log = logging.getLogger("watchroom")
 class RowDispatcher:
     """Hands each new row to those who subscribed to its address. May be used from any thread.
 
-    ``address`` says where a row goes, None: to nobody. ``control`` is the workspace's control folder.
+    ``address`` says where a row of ``journal`` goes, None: to nobody.
     """
 
-    def __init__(self, journal: Journal, control: str, address: Callable[[Row], str | None]) -> None:
+    def __init__(self, journal: Journal, address: Callable[[Row], str | None]) -> None:
         self._journal = journal
-        self._control = control
         self._address = address
         self._lock = Lock()
         self._takers: dict[str, list[Callable[[Row], None]]] = {}
-        self._waker: Waker | None = None
+        self._changes: Changes | None = None
         self._thread: Thread | None = None
         self._stopping = Event()
         self._seq = 0
@@ -46,9 +45,9 @@ class RowDispatcher:
                 self._takers.setdefault(address, []).append(take)
             if self._thread is None:
                 self._seq = self._journal.last_seq()
-                self._waker = waker(self._control)
+                self._changes = self._journal.changes(self._seq)
                 self._thread = Thread(
-                    target=self._run, args=(self._waker,), name="watchroom-mail", daemon=True
+                    target=self._run, args=(self._changes,), name="watchroom-rows", daemon=True
                 )
                 self._thread.start()
 
@@ -62,29 +61,25 @@ class RowDispatcher:
 
         return end
 
-    def wake(self) -> None:
-        """Say that there may be new rows."""
-        if self._waker is not None:
-            self._waker.wake()
-
     def close(self) -> None:
         """Stop, and wait until the thread has ended."""
         self._stopping.set()
-        if self._waker is not None and self._thread is not None:
-            self._waker.wake()
+        if self._changes is not None and self._thread is not None:
+            self._changes.wake()
             self._thread.join()
-            self._waker.close()
+            self._changes.close()
 
-    def _run(self, woken: Waker) -> None:
+    def _run(self, changes: Changes) -> None:
         while not self._stopping.is_set():
             try:
                 is_behind = self._deliver()
             except WatchroomError:
                 # Nobody must become deaf because the journal could not be read once.
-                _log.exception("mail could not be delivered")
-                is_behind = False
+                _log.exception("rows could not be delivered")
+                changes.wait(_RETRY_SECONDS)
+                continue
             if not is_behind:
-                woken.wait(BACKSTOP_SECONDS)
+                changes.wait(BACKSTOP_SECONDS)
             self._stopping.wait(_APART)
 
     def _deliver(self) -> bool:

@@ -71,7 +71,7 @@ class Workspace:
         self.private = PrivateZone(self._store, self._outside)
         self.handoff = HandoffZone(self._store)
         self.collab = CollabZone(self._store)
-        self.boards = BoardZone(self._store, Leases(self._store, control))
+        self.boards = BoardZone(self._store, Leases(self._store))
         self.conflicts = ConflictSettlement(self._store, self.collab, self.boards, self._outside)
         self.acknowledgements = Acknowledgements(self._store)
         self.requests = RequestZone(self._store)
@@ -84,8 +84,7 @@ class Workspace:
         self._commands_lock = Lock()
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
-        self.dispatcher = RowDispatcher(self.journal, control, address)
-        self.subscribe(self.dispatcher.wake)
+        self.dispatcher = RowDispatcher(self.journal, address)
         self._realtime: RealtimeZone | None = None
         self._realtime_lock = Lock()
         self._buffers: BufferZone | None = None
@@ -237,7 +236,7 @@ class Workspace:
 
         with self._commands_lock:
             if self._commands is None:
-                approvals = Approvals(self._store, self.requests, os.path.join(self.root, CONTROL))
+                approvals = Approvals(self._store, self.requests)
                 self._commands = Commands(
                     self._store,
                     self.task_files,

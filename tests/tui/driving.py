@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +12,6 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widget import Widget
 from watchroom import Row, Workspace
-from watchroom.checkout.layout import CONTROL
 from watchroom.journal import Journal
 from watchroom.projections import Model
 from watchroom.texts import Language
@@ -180,7 +178,6 @@ async def dashboard(
         workspace.journal,
         place="team/",
         language=language,
-        control=os.path.join(workspace.root, CONTROL),
         person="dana",
         open_workspace=lambda: workspace,
     )

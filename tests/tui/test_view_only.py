@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,13 +9,12 @@ from calls import ok
 from tui.driving import MIDDLE, Desk
 from tui.team import has_opened_merge
 from watchroom import Toolbox, Workspace
-from watchroom.checkout.layout import CONTROL
 from watchroom_tui.app import WatchroomApp
 
 
 @asynccontextmanager
 async def looking_at(workspace: Workspace) -> AsyncIterator[Desk]:
-    app = WatchroomApp(workspace.journal, place="team/", control=os.path.join(workspace.root, CONTROL))
+    app = WatchroomApp(workspace.journal, place="team/")
     async with app.run_test(size=MIDDLE, notifications=True) as pilot:
         desk = Desk(app, pilot)
         await desk.has_taken_in(workspace)

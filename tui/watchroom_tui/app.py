@@ -94,7 +94,6 @@ class WatchroomApp(App[None]):
         place: str,
         language: Language = "en",
         until: int | None = None,
-        control: str | None = None,
         person: str = "supervisor",
         open_workspace: Callable[[], Workspace] | None = None,
         end_after: float | None = None,
@@ -118,7 +117,6 @@ class WatchroomApp(App[None]):
         self._open_workspace = open_workspace
         self._end_after = end_after
         self._hints: Hints | None = None
-        self._unsubscribe: Callable[[], None] = lambda: None
         self._visited: list[str] = []
         self.guide = Guide(self)
         self.merges: dict[int, MergeInHand] = {}
@@ -129,7 +127,6 @@ class WatchroomApp(App[None]):
             journal,
             lambda model, progress: self._from_feed(ModelChanged(model, progress)),
             until=until,
-            control=control,
         )
 
         self.alarm = Alarm(self, alerts)
@@ -173,8 +170,6 @@ class WatchroomApp(App[None]):
 
         # All of it at one stroke: a dashboard that is closed in between would leave something running.
         self.workspace = workspace
-        self._unsubscribe = workspace.subscribe(self.feed.wake)
-        self.feed.wake()
         self._hints = Hints(workspace)
         self._hints.start()
         self._is_open.set()
@@ -350,7 +345,6 @@ class WatchroomApp(App[None]):
             )
 
     async def _stop_threads(self) -> None:
-        self._unsubscribe()
         await asyncio.to_thread(self.feed.stop)
         if self._hints is not None:
             await asyncio.to_thread(self._hints.stop)

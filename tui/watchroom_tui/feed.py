@@ -12,9 +12,8 @@ from threading import Event, Thread
 from typing import Final
 
 from watchroom.checkout.layout import CONFIG_PATH
-from watchroom.journal import Journal
+from watchroom.journal import BACKSTOP_SECONDS, Changes, Journal, LocalChanges
 from watchroom.projections import Fold, Model
-from watchroom.wake import BACKSTOP_SECONDS, Waker, waker
 
 FRAME_SECONDS: Final = 0.05
 """At least so long between two models while rows keep coming: 20 a second."""
@@ -30,8 +29,7 @@ _PROGRESS_ROWS: Final = 10_000
 class Feed:
     """Calls ``show`` with each new model, on the feed's thread, and the share of the journal that is read.
 
-    ``until`` makes it a source as of that row. ``control`` is the workspace's control folder: what other
-    processes commit is noticed there.
+    ``until`` makes it a source as of that row of ``journal``.
     """
 
     def __init__(
@@ -40,14 +38,12 @@ class Feed:
         show: Callable[[Model, float], None],
         *,
         until: int | None = None,
-        control: str | None = None,
     ) -> None:
         self._journal = journal
         self._show = show
         self._until = until
         self._fold = Fold(journal.content)
-        self._control = control if until is None else None
-        self._waker: Waker = waker(None)
+        self._changes: Changes = LocalChanges()
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="watchroom-feed", daemon=True)
 
@@ -68,21 +64,17 @@ class Feed:
         return look.model(), 1.0 if len(rows) >= last else 0.0
 
     def start(self) -> None:
-        if self._control is not None:
-            self._waker = waker(self._control)
+        if self.is_live:
+            self._changes = self._journal.changes()
         self._thread.start()
-
-    def wake(self) -> None:
-        """Say that there may be new rows. May be called from any thread."""
-        self._waker.wake()
 
     def stop(self) -> None:
         """Stop, and wait until the thread has ended."""
         self._stopping.set()
-        self._waker.wake()
+        self._changes.wake()
         if self._thread.ident is not None:
             self._thread.join()
-        self._waker.close()
+        self._changes.close()
 
     def _run(self) -> None:
         self._read_what_is_there()
@@ -91,7 +83,7 @@ class Feed:
                 self._show(self._fold.model(), 1.0)
                 self._stopping.wait(FRAME_SECONDS)
             else:
-                self._waker.wait(BACKSTOP_SECONDS)
+                self._changes.wait(BACKSTOP_SECONDS)
 
     def _read_what_is_there(self) -> None:
         last = self._journal.last_seq() if self._until is None else self._until

@@ -1,6 +1,16 @@
 """The journal: rows that are appended and never change, and everything that can be asked of them."""
 
-from watchroom.journal.protocol import Damage, Journal, RowFilter
+from watchroom.journal.changes import LocalChanges
+from watchroom.journal.protocol import BACKSTOP_SECONDS, Changes, Damage, Journal, RowFilter
 from watchroom.journal.sqlite import SqliteJournal, open_to_read
 
-__all__ = ["Damage", "Journal", "RowFilter", "SqliteJournal", "open_to_read"]
+__all__ = [
+    "BACKSTOP_SECONDS",
+    "Changes",
+    "Damage",
+    "Journal",
+    "LocalChanges",
+    "RowFilter",
+    "SqliteJournal",
+    "open_to_read",
+]

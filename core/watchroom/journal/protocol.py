@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple, Protocol
 
 from watchroom.model import Appended, Draft, Outcome, Row, Zone, is_step
 
@@ -63,6 +64,34 @@ class Damage(NamedTuple):
     version: int | None = None
 
 
+BACKSTOP_SECONDS: Final = 5.0
+"""Whoever waits for rows looks anyway after so long: not every medium tells of all that happens to it."""
+
+
+class Changes(Protocol):
+    """Waits for new rows of a journal. One thread waits; any may wake or close it. Made by `Journal.changes`.
+
+    changes = journal.changes(after=seq)
+    while True:
+        for row in journal.rows(seq):
+            seq = row.seq
+        changes.wait(BACKSTOP_SECONDS)
+    """
+
+    def wait(self, seconds: float) -> None:
+        """Return when there may be rows that were not there when the last wait ended, when `wake` is called,
+        or after ``seconds``."""
+        ...
+
+    def wake(self) -> None:
+        """End the wait, or the next one if nobody waits now."""
+        ...
+
+    def close(self) -> None:
+        """End the wait, and let go of what it needs. May be called again."""
+        ...
+
+
 class Journal(Protocol):
     """Rows in an order that all readers agree on.
 
@@ -79,12 +108,35 @@ class Journal(Protocol):
         """
         ...
 
+    def changes(self, after: int | None = None) -> Changes:
+        """What waits for rows from now on, whichever process makes them. If there are rows after ``after``
+        already, its first wait ends at once. It is to be closed."""
+        ...
+
+    def exclusive(self, key: str) -> AbstractContextManager[None]:
+        """Hold off every thread and process that asks for the same ``key``; appends go on meanwhile.
+
+        For what reads, decides, and appends, for milliseconds, and never around a caller's code. Not
+        re-entrant; keys are independent of each other. A holder that dies lets go of it. Raises
+        `WorkspaceLocked` after some 10 seconds.
+        """
+        ...
+
+    def now(self) -> int:
+        """The time by the journal's clock, in nanoseconds since the epoch: the same for all who use the
+        journal, and never before the newest row's."""
+        ...
+
     def last_seq(self) -> int:
         """The newest row's number, 0 in an empty journal."""
         ...
 
     def seq_at(self, time_ns: int) -> int:
         """The number of the last row that is not younger than ``time_ns``, 0 if there is none."""
+        ...
+
+    def row(self, seq: int) -> Row | None:
+        """The row with this number, None if there is none."""
         ...
 
     def rows(self, after: int = 0, *, until: int | None = None, limit: int = 1000) -> list[Row]:
@@ -99,7 +151,18 @@ class Journal(Protocol):
         """The row of the path's current version, or of the one that was current at row ``as_of``."""
         ...
 
-    def version(self, zone: Zone, path: str, version: int) -> Row | None: ...
+    def heads_of(self, paths: Sequence[tuple[Zone, str]]) -> list[Row | None]:
+        """The heads of ``paths`` (zone and path), in their order, as they stand at one moment; None where a
+        path has none. One question."""
+        ...
+
+    def heads_with_content(self, paths: Sequence[tuple[Zone, str]]) -> list[tuple[Row, str | None] | None]:
+        """As `heads_of`, each with its content, None of which was deleted. Raises `JournalDamaged`."""
+        ...
+
+    def version(self, zone: Zone, path: str, version: int) -> Row | None:
+        """The row that made this ``version`` of ``path`` in ``zone``, None if there is none."""
+        ...
 
     def heads(self, zone: Zone, prefix: str = "", *, as_of: int | None = None) -> Iterator[Row]:
         """The head of every path that starts with ``prefix`` (deleted ones too), in order of path."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable
-from threading import Event, Lock
+from threading import Event
 from typing import Final, NamedTuple
 
 from watchroom.model import ANSWER, WITHDRAW, Row
@@ -33,22 +32,17 @@ class Stop(NamedTuple):
 
 
 class Approvals:
-    """May be used from any thread. ``control`` is the workspace's control folder."""
+    """May be used from any thread. An answer may take ``seconds``."""
 
-    def __init__(self, store: Store, requests: RequestZone, control: str, seconds: float = SECONDS) -> None:
+    def __init__(self, store: Store, requests: RequestZone, seconds: float = SECONDS) -> None:
         self._store = store
         self._requests = requests
         self._seconds = seconds
-        self._dispatcher = RowDispatcher(store.journal, control, _address)
-        self._lock = Lock()
-        self._end_waking: Callable[[], None] | None = None
+        self._dispatcher = RowDispatcher(store.journal, _address)
 
     def ask(self, actor: str, tool: str, command: str, folder: str, stop: Stop) -> str:
         """Wait until a person approves of ``command``; returns what may be run, which that person may have
         changed. Raises `CommandRejected`, `CommandUnanswered`, `CommandStopped`."""
-        with self._lock:
-            if self._end_waking is None:
-                self._end_waking = self._store.committer.subscribe(self._dispatcher.wake)
         path = f"{actor}/commands/{uuid.uuid4().hex[:12]}"
         end = self._dispatcher.subscribe((path,), lambda _: stop.woken.set())
         try:
@@ -62,8 +56,6 @@ class Approvals:
         return _approved(command, ended.answer)
 
     def close(self) -> None:
-        if self._end_waking is not None:
-            self._end_waking()
         self._dispatcher.close()
 
     def _request(self, tool: str, command: str, folder: str) -> Request:

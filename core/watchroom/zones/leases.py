@@ -12,14 +12,13 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final, NamedTuple, Self
 
 from watchroom import validation
 from watchroom.checkout.layout import place
 from watchroom.errors import BoardLeased, JournalError
 from watchroom.model import SYSTEM, UNCHECKED, Appended, Draft, Json, Row, Write
-from watchroom.wake import waker
 from watchroom.zones.store import Store
 
 SECONDS: Final = 5.0
@@ -85,9 +84,8 @@ def _whole(value: object) -> int:
 class Leases:
     """Takes, extends and releases leases, and lets writers through. May be used from any thread."""
 
-    def __init__(self, store: Store, control: str, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, store: Store, clock: Callable[[], int] = time.time_ns) -> None:
         self._store = store
-        self._control = control
         self._clock = clock
 
     def current(self, board: str) -> Lease | None:
@@ -171,12 +169,9 @@ class Leases:
         ends_in = max(0.0, (lease.until * 1_000_000 - self._clock()) / 1e9)
         if left <= 0:
             raise BoardLeased(board=lease.board, holder=lease.holder, seconds=round(ends_in, 1))
-        waiter = waker(self._control)
-        try:
+        with closing(self._store.journal.changes()) as changes:
             if self._told(lease.board) == lease:
-                waiter.wait(min(left, ends_in + 0.001))
-        finally:
-            waiter.close()
+                changes.wait(min(left, ends_in + 0.001))
 
     def _take(
         self,

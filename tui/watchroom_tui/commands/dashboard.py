@@ -146,7 +146,6 @@ def run_dashboard(
         place=os.path.basename(os.path.abspath(root)) + "/",
         language=given.language,
         until=until,
-        control=os.path.join(root, CONTROL),
         person=given.person or name_of_this_person(),
         open_workspace=open_workspace,
         end_after=getattr(given, "seconds", None),

@@ -10,14 +10,12 @@ from contextlib import closing
 from time import time_ns
 from typing import Final, get_args
 
-from watchroom.checkout.layout import CONTROL
 from watchroom.errors import UnknownAgent
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
 from watchroom.projections import Fold, Model
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue
-from watchroom.wake import waker
 from watchroom.workspace import Workspace
 
 from watchroom_tui import describe
@@ -67,9 +65,7 @@ def run_log(given: Namespace, words: Catalogue) -> int:
             _check_known(journal, given.agent)
         _print_rows(reversed(rows), given.json, words)
         if given.follow:
-            _print_rows(
-                (row for row in _coming(journal, last, given.dir) if only.admits(row)), given.json, words
-            )
+            _print_rows((row for row in _coming(journal, last) if only.admits(row)), given.json, words)
     finally:
         journal.close()
     return 0
@@ -85,9 +81,9 @@ def _check_known(journal: Journal, actor: str) -> None:
         raise UnknownAgent(agent=safe(actor), known=known or "-")
 
 
-def _coming(journal: Journal, last: int, root: str) -> Iterator[Row]:
+def _coming(journal: Journal, last: int) -> Iterator[Row]:
     """Rows after ``last``, as they are committed, until nobody reads them any more."""
-    with closing(waker(os.path.join(root, CONTROL))) as commits:
+    with closing(journal.changes(last)) as commits:
         while not is_hung_up(sys.stdout):
             while rows := journal.rows(last):
                 last = rows[-1].seq

@@ -6,24 +6,34 @@ version. One commit is one transaction and one sync. Contents over 64 KB are sto
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from queue import Empty, SimpleQueue
+from threading import Lock
 from typing import Final
+from weakref import WeakSet
 
 from watchroom.errors import JournalBusy, JournalDamaged, JournalError
-from watchroom.journal.protocol import Damage, RowFilter
+from watchroom.journal.changes import LocalChanges
+from watchroom.journal.protocol import Changes, Damage, RowFilter
+from watchroom.journal.sqlite.changes import changes_of_file
 from watchroom.journal.sqlite.damage import decode_content, decode_damaged, despite_damage
+from watchroom.journal.sqlite.exclusion import KeyedProcessLock
 from watchroom.journal.sqlite.queries import (
     CONTENT,
+    HEADS_OF,
+    HEADS_WITH_CONTENT,
     LARGE_CONTENT,
+    LAST_UNTIL,
     NOTES,
     OPEN_ITEMS,
+    ROW,
     SELECT,
     SETTLED,
     VERSION,
@@ -33,7 +43,7 @@ from watchroom.journal.sqlite.queries import (
     find_heads,
 )
 from watchroom.journal.sqlite.schema import migrate
-from watchroom.journal.sqlite.writer import INLINE_BYTES, MOST_HEADS, Writer
+from watchroom.journal.sqlite.writer import INLINE_BYTES, MOST_HEADS, Writer, last_announced_time
 from watchroom.model import Appended, Draft, Row, Zone
 
 _BUSY_SECONDS: Final = 10
@@ -51,10 +61,14 @@ class SqliteJournal:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
+        self._lock_path = os.path.splitext(self._path)[0] + ".lock"
+        self._exclusion = KeyedProcessLock(os.path.join(os.path.dirname(self._path), "exclusive"))
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        self._waiting: WeakSet[LocalChanges] = WeakSet()
+        self._waiting_lock = Lock()
         self._text_factory: Callable[[bytes], str] = str
         with _translated():
-            self._writer = Writer(self._prepared(), os.path.splitext(self._path)[0] + ".lock")
+            self._writer = Writer(self._prepared(), self._lock_path)
 
     def _prepared(self) -> sqlite3.Connection:
         """A connection to write with, to a journal of the newest schema."""
@@ -76,7 +90,27 @@ class SqliteJournal:
     @despite_damage
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
         with _translated():
-            return self._writer.append(drafts, self._text_factory)
+            appended = self._writer.append(drafts, self._text_factory)
+        with self._waiting_lock:
+            for changes in self._waiting:
+                changes.wake()
+        return appended
+
+    def changes(self, after: int | None = None) -> Changes:
+        changes = changes_of_file(self._lock_path)
+        if isinstance(changes, LocalChanges):
+            # The kernel does not tell it at once of what this process does.
+            with self._waiting_lock:
+                self._waiting.add(changes)
+        if after is not None and self.last_seq() > after:
+            changes.wake()
+        return changes
+
+    def exclusive(self, key: str) -> AbstractContextManager[None]:
+        return self._exclusion.hold(key)
+
+    def now(self) -> int:
+        return max(time.time_ns(), last_announced_time(self._lock_path))
 
     def last_seq(self) -> int:
         with self._reader() as reader:
@@ -88,9 +122,13 @@ class SqliteJournal:
         with self._reader() as reader:
             while low < high:
                 middle = (low + high + 1) // 2
-                (found,) = reader.execute("SELECT time FROM rows WHERE seq=?", (middle,)).fetchone()
-                low, high = (middle, high) if found <= time_ns else (low, middle - 1)
-        return low
+                # There may be no row of this number: the one before it stands for it.
+                seq, found = reader.execute(LAST_UNTIL, (middle,)).fetchone() or (0, 0)
+                low, high = (middle, high) if found <= time_ns else (low, seq - 1)
+            return int((reader.execute(LAST_UNTIL, (low,)).fetchone() or (0,))[0])
+
+    def row(self, seq: int) -> Row | None:
+        return self._one(ROW, seq)
 
     @despite_damage
     def rows(self, after: int = 0, *, until: int | None = None, limit: int = 1000) -> list[Row]:
@@ -111,6 +149,22 @@ class SqliteJournal:
     def head(self, zone: Zone, path: str, *, as_of: int | None = None) -> Row | None:
         with self._reader() as reader:
             return find_head(reader, zone, path, as_of)
+
+    @despite_damage
+    def heads_of(self, paths: Sequence[tuple[Zone, str]]) -> list[Row | None]:
+        heads: list[Row | None] = [None] * len(paths)
+        with self._reader() as reader:
+            for index, *fields in reader.execute(HEADS_OF, (json.dumps(paths),)):
+                heads[index] = Row._make(fields)
+        return heads
+
+    @despite_damage
+    def heads_with_content(self, paths: Sequence[tuple[Zone, str]]) -> list[tuple[Row, str | None] | None]:
+        heads: list[tuple[Row, str | None] | None] = [None] * len(paths)
+        with self._reader() as reader:
+            for index, *fields, content in reader.execute(HEADS_WITH_CONTENT, (json.dumps(paths),)):
+                heads[index] = Row._make(fields), decode_content(content)
+        return heads
 
     def version(self, zone: Zone, path: str, version: int) -> Row | None:
         return self._one(VERSION, zone, path, version)

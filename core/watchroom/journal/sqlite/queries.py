@@ -29,6 +29,19 @@ OPEN_ITEMS: Final = (
 )
 INSERT: Final = f"INSERT INTO rows ({COLUMNS},content) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _OF_HEAD: Final = ",".join(f"head.{name}" for name in COLUMNS.split(","))
+ROW: Final = SELECT + "WHERE seq=?"
+LAST_UNTIL: Final = "SELECT seq,time FROM rows WHERE seq<=? ORDER BY seq DESC LIMIT 1"
+HEADS_OF: Final = f"""
+SELECT asked.key,{_OF_HEAD} FROM json_each(?) AS asked CROSS JOIN rows AS head ON head.seq=(
+    SELECT seq FROM rows WHERE zone=json_extract(asked.value,'$[0]') AND path=json_extract(asked.value,'$[1]')
+    AND version IS NOT NULL ORDER BY version DESC LIMIT 1)
+"""
+"""For a JSON array of paths (zone, path) the heads, each with its place in the array."""
+HEADS_WITH_CONTENT: Final = HEADS_OF.replace(
+    " FROM json_each",
+    ", CAST(ifnull(head.content, (SELECT contents.content FROM contents WHERE contents.sha256=head.sha256))"
+    " AS BLOB) FROM json_each",
+)
 LAST: Final = "SELECT seq,time FROM rows ORDER BY seq DESC LIMIT 1"
 LOOK_UP: Final = f"""
 SELECT 'last',seq,time,'','','','',NULL,NULL,'','','',NULL,NULL,'' FROM rows

@@ -50,9 +50,9 @@ class Writer:
             self._connection.text_factory = text_factory
             durable = any(isinstance(draft, Write) or draft.durable for draft in drafts)
             self.synchronise("FULL" if durable else "NORMAL")
-            appended = self._append(drafts)
-            if appended:
-                _announce(lock, appended[-1].row.seq)
+            appended, newest = self._append(drafts)
+            if newest is not None:
+                _announce(lock, newest)
         return appended
 
     def synchronise(self, mode: str) -> None:
@@ -83,7 +83,8 @@ class Writer:
             finally:
                 self._lock.release()
 
-    def _append(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def _append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
+        """What became of the drafts, and the newest row among that which is new."""
         if len(drafts) == 1 and not _is_large(drafts[0]):
             try:
                 return self._append_one(drafts)
@@ -92,14 +93,14 @@ class Writer:
                 return self._append_all(drafts)
         return self._append_all(drafts)
 
-    def _append_one(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def _append_one(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
         """Without a transaction around it: that the row's number is still free is all that has to hold."""
         appended, new = self._decide(drafts)
         for row, content in new:
             self._connection.execute(INSERT, (*row, content))
-        return appended
+        return appended, new[-1][0] if new else None
 
-    def _append_all(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def _append_all(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             appended, new = self._decide(drafts)
@@ -109,7 +110,7 @@ class Writer:
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-        return appended
+        return appended, new[-1][0] if new else None
 
     def _decide(self, drafts: Sequence[Draft]) -> tuple[list[Appended], list[tuple[Row, str | None]]]:
         """What becomes of the drafts, and the new rows among that with their contents."""
@@ -197,9 +198,20 @@ def _is_large(draft: Draft) -> bool:
     return draft.content is not None and len(draft.content) * 4 > INLINE_BYTES
 
 
-def _announce(lock: ProcessLock, seq: int) -> None:
+def _announce(lock: ProcessLock, newest: Row) -> None:
     try:
-        lock.set_text(str(seq))
+        lock.set_text(f"{newest.seq} {newest.time}")
     except OSError:
         # The rows stand. Whoever waits for them looks now and then.
-        _log.exception("nobody could be told of row %d", seq)
+        _log.exception("nobody could be told of row %d", newest.seq)
+
+
+def last_announced_time(path: str) -> int:
+    """The time of the newest row, in nanoseconds since the epoch, by the lock file at ``path``; 0 where it
+    does not say."""
+    try:
+        with open(path, "rb") as file:
+            fields = file.readline(100).split()
+    except OSError:
+        return 0
+    return int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0
