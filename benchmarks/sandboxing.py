@@ -9,7 +9,7 @@ from collections.abc import Callable
 from measure import Measure, interleaved, middle, ratio, scratch, table
 from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import run
+from watchroom.sandbox.runner import run_command
 
 _ROUNDS = 9
 _BURST = 15
@@ -30,7 +30,7 @@ def measure() -> list[Measure]:
 
         def sandboxed(backend: SandboxBackend) -> Callable[[int], None]:
             def running(_: int) -> None:
-                run("true", real, backend=backend)
+                run_command("true", real, backend=backend)
 
             return running
 

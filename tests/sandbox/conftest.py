@@ -12,7 +12,7 @@ from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.landlock import LandlockBackend
 from watchroom.sandbox.limits import ResourceLimits
 from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import CommandResult, run
+from watchroom.sandbox.runner import CommandResult, run_command
 
 Run = Callable[..., CommandResult]
 
@@ -38,7 +38,9 @@ def _backend(probe: SandboxProbe, name: str) -> SandboxBackend:
     if not result.installed:
         pytest.skip(f"{result.name} is not installed: its isolation is not tested")
     if result.backend is None:
-        pytest.skip(f"{result.name} does not work here: its isolation is not tested ({result.why.strip()})")
+        pytest.skip(
+            f"{result.name} does not work here: its isolation is not tested ({result.reason.strip()})"
+        )
     return result.backend
 
 
@@ -73,6 +75,6 @@ def inside(backend: SandboxBackend, folder: Path) -> Run:
 
     def running(command: str, **options: object) -> CommandResult:
         given = {"backend": backend, "limits": ResourceLimits(seconds=20), **options}
-        return run(command, str(folder), **given)  # type: ignore[arg-type]
+        return run_command(command, str(folder), **given)  # type: ignore[arg-type]
 
     return running

@@ -13,7 +13,7 @@ from sandbox.processes import groups_left, marked_processes, token
 from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.limits import ResourceLimits
 from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import run
+from watchroom.sandbox.runner import run_command
 
 MIB = 1024 * 1024
 FORKING = """
@@ -60,7 +60,7 @@ def test_a_fork_bomb_ends_at_the_timeout(inside: Run) -> None:
 def test_too_many_processes_are_ended_without_control_groups(ungrouped: SandboxBackend, folder: Path) -> None:
     """Started one after the other, and not without end: where we are root, nothing else would hold them."""
     marked = token()
-    finished = run(
+    finished = run_command(
         f"n=0; while [ $n -lt 90 ]; do sleep {marked} & n=$((n + 1)); done; wait",
         str(folder),
         backend=ungrouped,
@@ -88,7 +88,7 @@ def test_memory_is_bounded(inside: Run, way: str) -> None:
 @pytest.mark.parametrize("way", GREEDY)
 def test_memory_is_bounded_without_control_groups(ungrouped: SandboxBackend, folder: Path, way: str) -> None:
     limits = ResourceLimits(seconds=20, memory_bytes=256 * MIB)
-    finished = run(GREEDY[way], str(folder), backend=ungrouped, limits=limits)
+    finished = run_command(GREEDY[way], str(folder), backend=ungrouped, limits=limits)
     assert (finished.exit_code, finished.stdout) == (1, "")
     assert "MemoryError" in finished.stderr
 
@@ -135,19 +135,19 @@ def test_a_gigabyte_of_output_costs_no_memory(inside: Run) -> None:
     )
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert finished.stdout == "a" * MIB
-    assert (finished.stderr, finished.exit_code, finished.cut) == ("done\n", 0, True)
+    assert (finished.stderr, finished.exit_code, finished.truncated) == ("done\n", 0, True)
     assert sum(told) == MIB + len("done\n")
     assert (after - before) * 1024 < 64 * MIB
 
 
 def test_a_character_at_the_cap_is_kept_whole_or_not_at_all(inside: Run) -> None:
     finished = inside("printf 'aaä%s' b", limits=ResourceLimits(seconds=20, output_bytes=3))
-    assert (finished.stdout, finished.cut) == ("aa", True)
+    assert (finished.stdout, finished.truncated) == ("aa", True)
 
 
 def test_output_that_just_fits_is_not_cut(inside: Run) -> None:
     finished = inside("printf abc", limits=ResourceLimits(seconds=20, output_bytes=3))
-    assert (finished.stdout, finished.cut) == ("abc", False)
+    assert (finished.stdout, finished.truncated) == ("abc", False)
 
 
 def test_many_open_files_are_bounded(inside: Run) -> None:

@@ -332,10 +332,10 @@ def supervisor(command: str, folder: Path, backend: SandboxBackend) -> str:
     """A program that runs a command, and tells when it starts and what it hears."""
     return f"""
 from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import run
+from watchroom.sandbox.runner import run_command
 backend = next(result.backend for result in SandboxProbe.run().results if result.name == {backend.name!r})
 print("starting", flush=True)
-run({command!r}, {str(folder)!r}, backend=backend, on_output=lambda _, text: print(text, flush=True))
+run_command({command!r}, {str(folder)!r}, backend=backend, on_output=lambda _, text: print(text, flush=True))
 """
 
 

@@ -17,19 +17,19 @@ from sandbox.processes import token
 from watchroom.sandbox.backend import SandboxBackend, python_prefix
 from watchroom.sandbox.limits import ResourceLimits
 from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import CommandResult, run
+from watchroom.sandbox.runner import CommandResult, run_command
 
 
 @pytest.fixture(scope="module")
 def landlocked(probe: SandboxProbe) -> SandboxBackend:
     result = next(result for result in probe.results if result.name == "landlock")
     if result.backend is None:
-        pytest.skip(f"Landlock does not work here: its isolation is not tested ({result.why.strip()})")
+        pytest.skip(f"Landlock does not work here: its isolation is not tested ({result.reason.strip()})")
     return result.backend
 
 
 def closed(backend: SandboxBackend, folder: Path, command: str) -> CommandResult:
-    return run(command, str(folder), backend=backend, limits=ResourceLimits(seconds=20))
+    return run_command(command, str(folder), backend=backend, limits=ResourceLimits(seconds=20))
 
 
 def python(program: str) -> str:
@@ -162,8 +162,8 @@ def test_its_temporary_folder_goes_with_a_supervisor_that_is_killed(
     program = f"""
 from watchroom.sandbox.landlock import LandlockBackend
 from watchroom.sandbox.cgroups import CgroupFactory
-from watchroom.sandbox.runner import run
-run('echo "$TMPDIR"; sleep {token()}', {str(folder)!r}, backend=LandlockBackend.detect(CgroupFactory()), on_output=lambda _, text: print(text, flush=True))
+from watchroom.sandbox.runner import run_command
+run_command('echo "$TMPDIR"; sleep {token()}', {str(folder)!r}, backend=LandlockBackend.detect(CgroupFactory()), on_output=lambda _, text: print(text, flush=True))
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

@@ -14,7 +14,7 @@ from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import CommandNotStarted
 from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.runner import run
+from watchroom.sandbox.runner import run_command
 
 
 def fake_bwrap(tmp_path: Path, script: str) -> None:
@@ -39,9 +39,9 @@ def test_one_that_does_not_work_is_not_used(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     result = SandboxProbe.run().results[0]
     assert (result.installed, result.works, result.backend) == (True, False, None)
-    assert result.why
+    assert result.reason
     if "permissions" in script:
-        assert "No permissions to create a namespace" in result.why
+        assert "No permissions to create a namespace" in result.reason
 
 
 def test_an_older_one_is_given_only_what_it_knows(
@@ -60,7 +60,9 @@ def test_an_older_one_is_given_only_what_it_knows(
     older = SandboxProbe.run().results[0].backend
     assert older
     (folder / ".git").mkdir()
-    finished = run("ls /proc/self/fd; echo x > file; echo x > .git/config", str(folder), backend=older)
+    finished = run_command(
+        "ls /proc/self/fd; echo x > file; echo x > .git/config", str(folder), backend=older
+    )
     assert finished.stdout.split() == ["0", "1", "2", "3"]
     assert (folder / "file").read_text() == "x\n"
     assert not (folder / ".git" / "config").exists()
@@ -76,7 +78,7 @@ def test_a_fence_that_is_gone_meanwhile_says_so(
     assert gone
     (tmp_path / "bwrap").unlink()
     with pytest.raises(CommandNotStarted):
-        run("true", str(folder), backend=gone)
+        run_command("true", str(folder), backend=gone)
 
 
 def test_as_root_nothing_runs_where_nothing_bounds_processes(probe: SandboxProbe) -> None:
@@ -85,7 +87,7 @@ def test_as_root_nothing_runs_where_nothing_bounds_processes(probe: SandboxProbe
     assert not ungrouped.limits_processes_together
     for result, bounded in zip(ungrouped.results, probe.results, strict=True):
         assert result.works == (bounded.works and os.getuid() != 0)
-        assert not (bounded.works and os.getuid() == 0) or "control groups" in result.why
+        assert not (bounded.works and os.getuid() == 0) or "control groups" in result.reason
 
 
 def test_what_a_killed_program_left_running_is_ended(probe: SandboxProbe) -> None:
@@ -93,12 +95,12 @@ def test_what_a_killed_program_left_running_is_ended(probe: SandboxProbe) -> Non
         pytest.skip("no control groups can be made here: what needs them is not tested")
     with subprocess.Popen(["true"]) as gone:
         gone.wait()
-    left = [Path(place.path) / f"watchroom-{gone.pid}-0" for place in CgroupFactory.detect().places]
+    left = [Path(place.path) / f"watchroom-{gone.pid}-0" for place in CgroupFactory.detect().parents]
     with subprocess.Popen(["sleep", "600"]) as process:
         for folder in left:
             folder.mkdir()
             (folder / "cgroup.procs").write_text(str(process.pid))
-        assert CgroupFactory.detect().places
+        assert CgroupFactory.detect().parents
         assert process.wait(30) == -9
     assert [folder for folder in left if folder.exists()] == []
 
@@ -116,7 +118,7 @@ def test_without_a_file_to_open_nothing_starts_and_nothing_leaks(
     for most in range(lowest + 1, lowest + 1_000):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
         try:
-            outcomes.append(run("echo done", str(folder), backend=backend).stdout)
+            outcomes.append(run_command("echo done", str(folder), backend=backend).stdout)
         except CommandNotStarted:
             outcomes.append("not started")
         finally:

@@ -14,8 +14,8 @@ import pytest
 from sandbox.processes import Held
 from watchroom.sandbox.backend import ProxySocket, SandboxBackend
 from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.proxy import Proxy, Streams, reached
-from watchroom.sandbox.runner import CommandResult, run
+from watchroom.sandbox.proxy import Proxy, Streams, connect_public
+from watchroom.sandbox.runner import CommandResult, run_command
 from watchroom.texts import catalogue
 
 HOSTS = ("example.org", "*.example.com")
@@ -81,7 +81,7 @@ def told(proxy: Proxy, request: str) -> str:
 
 
 def inside(backend: SandboxBackend, folder: Path, proxy: Proxy, command: str) -> CommandResult:
-    return run(
+    return run_command(
         command,
         str(folder),
         backend=backend,
@@ -188,7 +188,7 @@ def test_a_request_is_made_in_no_other_name(proxy: Proxy, upstream: Upstream) ->
     "host", ["127.0.0.1", "localhost", "10.0.0.1", "169.254.169.254", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "fd00::1", "0.0.0.0"]
 )  # fmt: skip
 def test_an_allowed_name_that_stands_for_a_private_address_is_refused(host: str) -> None:
-    with Proxy(("a.b",), SAID, lambda _, port: reached(host, port)) as proxy:
+    with Proxy(("a.b",), SAID, lambda _, port: connect_public(host, port)) as proxy:
         answer = told(proxy, "CONNECT a.b:443 HTTP/1.1\r\n\r\n")
     assert answer.startswith("HTTP/1.1 403 ")
     assert "no public address" in answer

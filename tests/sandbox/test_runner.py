@@ -1,4 +1,4 @@
-"""A command's result: what it prints, how it descriptors, and that nothing of it stays (spec 2, properties 6 and 7)."""
+"""A command's result: what it prints, how it ends, and that nothing of it stays (spec 2, properties 6 and 7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sandbox.processes import Held, groups_left, marked_processes, token
 from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.errors import CommandNotStarted, FolderNotFound, FolderTooWide, InvalidCommand
 from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.runner import run
+from watchroom.sandbox.runner import run_command
 
 PRINTABLE = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=50)
 
@@ -38,10 +38,10 @@ def test_a_result_is_whole(backend: SandboxBackend, shared: str, examples: setti
     @given(stdout=PRINTABLE, stderr=PRINTABLE, exit_code=st.integers(0, 125))
     def holds(stdout: str, stderr: str, exit_code: int) -> None:
         command = f"printf %s {shlex.quote(stdout)}; printf %s {shlex.quote(stderr)} >&2; exit {exit_code}"
-        finished = run(command, shared, backend=backend)
+        finished = run_command(command, shared, backend=backend)
         assert (finished.stdout, finished.stderr, finished.exit_code) == (stdout, stderr, exit_code)
         assert not finished.timed_out
-        assert not finished.cut
+        assert not finished.truncated
 
     holds()
 
@@ -54,7 +54,7 @@ def test_what_takes_longer_than_it_may_is_ended(
     @examples
     @given(seconds=st.floats(0, 0.04))
     def holds(seconds: float) -> None:
-        finished = run(
+        finished = run_command(
             "echo begun; sleep 60; echo done", shared, backend=backend, limits=ResourceLimits(seconds=seconds)
         )
         assert finished.timed_out
@@ -153,7 +153,9 @@ def test_several_run_at_once_and_leave_nothing_behind(
     with ThreadPoolExecutor(4) as threads:
         finished = list(
             threads.map(
-                lambda each: run(f"echo {each.name} > name; cat name; ls ..", str(each), backend=backend),
+                lambda each: run_command(
+                    f"echo {each.name} > name; cat name; ls ..", str(each), backend=backend
+                ),
                 folders,
             )
         )
@@ -184,10 +186,10 @@ def test_a_folder_that_is_none_is_refused(backend: SandboxBackend, tmp_path: Pat
     (tmp_path / "file").touch()
     for each in ("none", "file"):
         with pytest.raises(FolderNotFound):
-            run("true", str(tmp_path / each), backend=backend)
+            run_command("true", str(tmp_path / each), backend=backend)
 
 
 @pytest.mark.parametrize("folder", ["/", "/usr", "/etc", "/proc", "/proc/self", "~", "~/.."])
 def test_a_folder_that_holds_too_much_is_refused(backend: SandboxBackend, folder: str) -> None:
     with pytest.raises(FolderTooWide):
-        run("true", os.path.expanduser(folder), backend=backend)
+        run_command("true", os.path.expanduser(folder), backend=backend)

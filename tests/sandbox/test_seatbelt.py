@@ -9,11 +9,18 @@ from pathlib import Path
 
 import pytest
 from sandbox.processes import marked_processes, token
-from watchroom.sandbox.backend import Launch, LaunchDescriptors, NetworkAccess, shell
+from watchroom.sandbox.backend import (
+    LaunchDescriptors,
+    LaunchRequest,
+    LaunchSpec,
+    NetworkAccess,
+    SandboxBackend,
+    shell_command,
+)
 from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.runner import CommandResult, run
-from watchroom.sandbox.seatbelt import SeatbeltBackend, profile
+from watchroom.sandbox.runner import CommandResult, run_command
+from watchroom.sandbox.seatbelt import SeatbeltBackend, build_profile
 
 HOSTILE = ['a"b', "a)b", '"))(allow default)(x "', "a\\b", "a\nb", "(param FOLDER)", "-D", "a;b", "=", "你"]
 
@@ -33,11 +40,8 @@ def parsed(text: str) -> int:
 def launched(folder: Path, network: NetworkAccess = False) -> tuple[str, ...]:
     descriptors = LaunchDescriptors()
     try:
-        return (
-            SeatbeltBackend("/usr/bin/sandbox-exec", CgroupFactory())
-            .launch("true", str(folder), ResourceLimits(), network, descriptors)
-            .argv
-        )
+        request = LaunchRequest("true", str(folder), ResourceLimits(), network, descriptors)
+        return SeatbeltBackend("/usr/bin/sandbox-exec", CgroupFactory()).prepare(request).argv
     finally:
         descriptors.close()
 
@@ -47,24 +51,24 @@ def test_no_name_of_a_folder_stands_in_the_profile(tmp_path: Path, name: str) ->
     folder = tmp_path / name
     (folder / name / ".git").mkdir(parents=True)
     argv = launched(folder)
-    assert argv[:3] == ("/usr/bin/sandbox-exec", "-p", profile(1, network=False))
+    assert argv[:3] == ("/usr/bin/sandbox-exec", "-p", build_profile(1, network=False))
     given = [argv[n + 1] for n, each in enumerate(argv) if each == "-D" and n < argv.index("/usr/bin/env")]
     assert f"FOLDER={os.path.realpath(folder)}" in given
     assert f"KEPT0={os.path.realpath(folder)}/{name}/.git" in given
 
 
 def test_all_is_denied_that_is_not_allowed() -> None:
-    text = profile(2, network=False)
+    text = build_profile(2, network=False)
     assert text.startswith("(version 1)\n(deny default)\n")
     assert parsed(text) == len(text.splitlines())
     assert "network" not in text
-    assert "(allow network*)" in profile(0, network=True)
+    assert "(allow network*)" in build_profile(0, network=True)
     assert "(allow default)" not in text
 
 
 def test_what_is_kept_is_denied_after_its_folder_was_allowed() -> None:
     """Of two rules the later counts."""
-    lines = profile(2, network=False).splitlines()
+    lines = build_profile(2, network=False).splitlines()
     allowed = max(n for n, line in enumerate(lines) if line.startswith("(allow file-"))
     for what in (
         '(deny file-write* (subpath (param "KEPT0")))',
@@ -82,33 +86,25 @@ def test_a_command_has_no_environment_but_its_own(folder: Path) -> None:
     assert {each.partition("=")[0] for each in variables} == {"PATH", "HOME", "TMPDIR", "LANG", "TERM", "PWD"}
 
 
-class Bare:
-    """Like macOS' backend, without it: the process that is started is the command's first."""
+class Bare(SandboxBackend):
+    """Like macOS' sandbox, without it: the process that is started is the command's first."""
 
     name = "bare"
-    counts_own_processes = False
     protects_git = True
-    supports_proxy = False
-    groups = CgroupFactory()
 
-    def launch(
-        self,
-        command: str,
-        folder: str,
-        limits: ResourceLimits,
-        network: NetworkAccess,
-        descriptors: LaunchDescriptors,
-    ) -> Launch:
-        return Launch(shell(command))
+    def prepare(self, request: LaunchRequest) -> LaunchSpec:
+        return LaunchSpec(shell_command(request.command))
 
-    def start_failure(self, told: bytes, exit_code: int, stderr: str) -> str | None:
+    def start_failure(self, status: bytes, exit_code: int, stderr: str) -> str | None:
         return None
 
 
 def bare(
     command: str, folder: Path, seconds: float = 20, stop: threading.Event | None = None
 ) -> CommandResult:
-    return run(command, str(folder), backend=Bare(), limits=ResourceLimits(seconds=seconds), stop=stop)
+    return run_command(
+        command, str(folder), backend=Bare(CgroupFactory()), limits=ResourceLimits(seconds=seconds), stop=stop
+    )
 
 
 def test_its_result_is_whole(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, program
+from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, build_filter
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 X86_64, AARCH64 = 0xC000003E, 0xC00000B7
@@ -41,7 +41,7 @@ NUMBERS = {
 
 
 def test_calls_are_let_through_or_refused(machine: str) -> None:
-    code = program(INTERNET | UNIX_ONLY, machine)
+    code = build_filter(INTERNET | UNIX_ONLY, machine)
     assert code
     architecture = X86_64 if machine == "x86_64" else AARCH64
     calls = NUMBERS[machine]
@@ -65,7 +65,7 @@ def test_calls_are_let_through_or_refused(machine: str) -> None:
 
 
 def test_families_are_those_that_were_asked_for(machine: str) -> None:
-    code = program(UNIX_ONLY, machine)
+    code = build_filter(UNIX_ONLY, machine)
     assert code
     architecture = X86_64 if machine == "x86_64" else AARCH64
     families = [verdict(code, architecture, NUMBERS[machine]["socket"], family) for family in (1, 2)]
@@ -73,13 +73,13 @@ def test_families_are_those_that_were_asked_for(machine: str) -> None:
 
 
 def test_calls_of_another_architecture_end_the_process(machine: str) -> None:
-    code = program(UNIX_ONLY, machine)
+    code = build_filter(UNIX_ONLY, machine)
     assert code
     assert verdict(code, AARCH64 if machine == "x86_64" else X86_64, 0) == KILL
 
 
 def test_second_numbers_of_calls_are_refused() -> None:
-    code = program(UNIX_ONLY, "x86_64")
+    code = build_filter(UNIX_ONLY, "x86_64")
     assert code
     assert verdict(code, X86_64, 0x40000000 | 59) == REFUSE | ENOSYS
 
@@ -91,7 +91,7 @@ SHARED = {
 
 
 def test_without_namespaces_more_is_refused_and_the_supervisor_asked(machine: str) -> None:
-    alone, shared = program((), machine), program((), machine, shared=True)
+    alone, shared = build_filter((), machine), build_filter((), machine, shared=True)
     assert alone
     assert shared
     architecture = X86_64 if machine == "x86_64" else AARCH64
@@ -115,4 +115,4 @@ def test_without_namespaces_more_is_refused_and_the_supervisor_asked(machine: st
 
 
 def test_there_is_none_for_a_machine_that_is_not_known() -> None:
-    assert program(UNIX_ONLY, "vax") is None
+    assert build_filter(UNIX_ONLY, "vax") is None

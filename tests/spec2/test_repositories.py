@@ -18,7 +18,7 @@ from spec2.test_commands import rows_of, wait_for
 from tasking import Team
 from watchroom import Agent, Workspace
 from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.repositories import repositories_at
+from watchroom.sandbox.repositories import find_repositories_at
 
 _RUNGS: Final = {result.name: result for result in SandboxProbe.run().results}
 
@@ -28,7 +28,7 @@ def sandboxed(tmp_path: Path, name: str) -> Iterator[Team]:
     """A task whose commands run behind that backend."""
     result = _RUNGS[name]
     if not result.works:
-        pytest.skip(f"{name} does not work here: {result.why.strip()}")
+        pytest.skip(f"{name} does not work here: {result.reason.strip()}")
     with Workspace.open(tmp_path / "team", sandbox=SandboxProbe([result], False)) as workspace:
         folder = tmp_path / "one"
         task = workspace.tasks.submit("human:dana", "Build something.", folder)
@@ -96,7 +96,7 @@ def test_whoever_uses_git_in_the_folder_runs_nothing_of_a_commands(
     if shutil.which("git") and (team.folder / where).exists():
         subprocess.run(["git", "status"], cwd=team.folder / where, capture_output=True, check=False)
     assert not marker.exists()
-    assert [each.parts for each in repositories_at(str(team.folder))] == []
+    assert [each.parts for each in find_repositories_at(str(team.folder))] == []
 
 
 def test_what_is_moved_away_is_told_and_kept(team: Team, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_what_is_moved_away_is_told_and_kept(team: Team, tmp_path: Path) -> None
     (moved,) = Path(str(row.detail["moved_to"])).iterdir()
     assert "fsmonitor" in (moved / "config").read_text()
     assert (moved / "HEAD.quarantined").exists()
-    assert repositories_at(str(moved)) == []
+    assert find_repositories_at(str(moved)) == []
     again: dict[str, Any] = team.one.dispatch_tool_call(
         "run_command", {"command": f"cp -r {moved} x; (cd sub; {made})"}
     )
@@ -126,7 +126,7 @@ def test_on_another_file_system_it_stays_there_and_is_none_any_more(
     monkeypatch.setattr(team.workspace.commands, "_quarantine", str(elsewhere / f"quarantine-{os.getpid()}"))
     result = refused(team.one, "run_command", command=f"mkdir s; cd s; {repository('.git', tmp_path / 'm')}")
     assert result["quarantined"] == ["s/.git"]
-    assert repositories_at(str(team.folder)) == []
+    assert find_repositories_at(str(team.folder)) == []
     (moved,) = (team.folder / "s").iterdir()
     assert "fsmonitor" in (moved / "config").read_text()
 
@@ -140,7 +140,7 @@ def test_a_copy_in_the_place_of_a_persons_repository_is_moved_away(team: Team, t
     (git / "config").write_text("[core]\n")
     command = "mv vendored old; mkdir -p vendored/lib; cp -r old/lib/.git vendored/lib/; echo evil >> vendored/lib/.git/config"
     team.one.dispatch_tool_call("run_command", {"command": command})
-    (left,) = repositories_at(str(team.folder))
+    (left,) = find_repositories_at(str(team.folder))
     assert team.folder.joinpath(*left.parts, "config").read_text() == "[core]\n"
 
 
@@ -207,8 +207,8 @@ with Workspace.open({str(tmp_path / "team")!r}, scan=False, sandbox=SandboxProbe
     with subprocess.Popen([sys.executable, "-c", program]) as process:
         (team.folder / "made").read_text()
         process.kill()
-    assert [each.parts for each in repositories_at(str(team.folder))][-1:] == [("sub", ".git")]
+    assert [each.parts for each in find_repositories_at(str(team.folder))][-1:] == [("sub", ".git")]
     ok(team.one, "run_command", command="true")
-    assert repositories_at(str(team.folder)) == []
+    assert find_repositories_at(str(team.folder)) == []
     (row,) = [row for row in rows_of(team, "run_command") if row.error == "repository_refused"]
     assert row.actor == "alice"

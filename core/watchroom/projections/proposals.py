@@ -12,7 +12,7 @@ from watchroom.errors import InvalidName, JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.registry import Registry
-from watchroom.sandbox.task_folder import task_path
+from watchroom.sandbox.task_folder import normalize_task_path
 from watchroom.zones.buffers.record import ZONE, record_of, text_of
 
 _FLUSH: Final = "_flush"
@@ -107,7 +107,7 @@ def _in_task(journal: Journal, agent: str, arguments: Mapping[str, Json]) -> Pro
     if not isinstance(path, str) or not isinstance(content, str) or known is None or not known.task:
         return None
     try:
-        return _against_head(journal, "file", f"{known.task}/{task_path(path)}", content)
+        return _against_head(journal, "file", f"{known.task}/{normalize_task_path(path)}", content)
     except InvalidName:
         return None
 

@@ -1,1 +1,1 @@
-"""Task workspaces and what runs in them (spec 2): files beneath one folder, and nothing outside it."""
+"""The folders of tasks, and the sandboxes that commands run in there (spec 2)."""

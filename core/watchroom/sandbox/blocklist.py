@@ -1,7 +1,7 @@
-"""The words that are refused before anything runs.
+"""Commands that are refused before anything runs, by keyword.
 
-This is the first backend, and anyone can walk around it: a quote, a variable or base64 is enough. It tells an
-honest agent early what is not done here; what holds the others is the sandbox.
+This is a first check, and easy to get around: a quote, a variable or base64 is enough. It tells an honest
+agent early what is not done here. The sandbox is what isolates commands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _BEFORE: Final = r"(?<![\w.-])"
 _AFTER: Final = r"(?![\w.(=-])"
 """What would make a command's name a part of another word: pseudocode, server.shutdown(), sort -su."""
 
-_RULES: Final = tuple(
+_PATTERNS: Final = tuple(
     (keyword, re.compile(pattern))
     for keyword, pattern in (
         ("rm -rf /", rf"{_BEFORE}rm\s+-rf\s+/"),
@@ -30,14 +30,14 @@ _RULES: Final = tuple(
     )
 )
 
-KEYWORDS: Final = tuple(keyword for keyword, _ in _RULES)
+KEYWORDS: Final = tuple(keyword for keyword, _ in _PATTERNS)
 
 
 def find_blocked_keyword(command: str) -> str | None:
     """The keyword for which ``command`` is refused, None where it holds none.
 
     A keyword counts where a shell could take it for a command's name: ``issue``, ``sudoku`` and
-    ``server.shutdown()`` are fine. Any space between its words counts as one. ``> /dev/null``,
-    ``> /dev/stdout`` and ``> /dev/stderr`` harm nothing and stand in every other script, so they pass.
+    ``server.shutdown()`` are allowed. Any white space between its words counts as one blank. ``> /dev/null``,
+    ``> /dev/stdout`` and ``> /dev/stderr`` do no harm and are in every other script, so they are allowed.
     """
-    return next((keyword for keyword, pattern in _RULES if pattern.search(command)), None)
+    return next((keyword for keyword, pattern in _PATTERNS if pattern.search(command)), None)

@@ -1,7 +1,7 @@
-"""Control groups: how the kernel holds all processes of a command together, and bounds them as one.
+"""Control groups: the kernel holds all processes of a command together, and limits them as one.
 
-A group is a folder beneath one that is ours already, of both hierarchies that there are (v1, v2). Where none
-can be made, there are none, and `watching` looks after the processes instead.
+A group is a folder beneath one that this process may write, in both kinds of hierarchy (v1, v2). Where none
+can be created, `limits.exceeds_limits` looks after the processes instead.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from typing import Final, Literal, NamedTuple
 from watchroom.sandbox.limits import ResourceLimits
 
 _PREFIX: Final = "watchroom-"
-_GOING: Final = 2.0
+_REMOVAL_SECONDS: Final = 2.0
 _numbers: Final = itertools.count()
 
 
-class Place(NamedTuple):
-    """A folder of control groups in which new ones can be made. ``kind`` is the controller of a v1 hierarchy,
-    or "unified"."""
+class CgroupParent(NamedTuple):
+    """A folder in which control groups can be created. ``kind`` is the controller of a v1 hierarchy, or
+    "unified"."""
 
     path: str
     kind: Literal["pids", "memory", "unified"]
 
 
 class Cgroup:
-    """The group of one command: a folder in each hierarchy."""
+    """The control group of one command: ``paths`` are its folders, one in each hierarchy."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = list(paths)
 
     @classmethod
-    def create(cls, places: tuple[Place, ...], limits: ResourceLimits) -> Cgroup:
-        """A new one, that holds its processes to ``limits``."""
+    def create(cls, parents: tuple[CgroupParent, ...], limits: ResourceLimits) -> Cgroup:
+        """A new group beneath ``parents`` that holds its processes to ``limits``. Raises OSError."""
         group = cls(())
         name = f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
         try:
-            for place in places:
-                path = os.path.join(place.path, name)
+            for parent in parents:
+                path = os.path.join(parent.path, name)
                 os.mkdir(path)
                 group._paths.append(path)
-                _bound(path, place.kind, limits)
+                _set_limits(path, parent.kind, limits)
         except OSError:
             group.close()
             raise
         return group
 
     def add(self, pid: int) -> None:
-        """Take in a process; all that it starts from now on belongs to the group."""
+        """Move process ``pid`` into the group; all that it starts from now on belongs to it."""
         for path in self._paths:
             _write(path, "cgroup.procs", str(pid))
 
     def kill(self) -> None:
-        """End every process in it, those too that are just being started."""
+        """Kill every process of the group, those too that are just being started."""
         for path in self._paths:
             if os.path.exists(os.path.join(path, "cgroup.kill")):
                 _write(path, "cgroup.kill", "1")
@@ -69,8 +69,8 @@ class Cgroup:
                     os.kill(pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Remove it, after what is still in it."""
-        until = time.monotonic() + _GOING
+        """Kill what is still in the group, and remove it. Raises OSError if that takes too long."""
+        until = time.monotonic() + _REMOVAL_SECONDS
         while self._paths:
             try:
                 os.rmdir(self._paths[-1])
@@ -84,29 +84,30 @@ class Cgroup:
 
 
 class CgroupFactory(NamedTuple):
-    """Where groups can be made; nowhere, if ``places`` is empty."""
+    """Creates control groups beneath ``parents``; none where those are empty."""
 
-    places: tuple[Place, ...] = ()
+    parents: tuple[CgroupParent, ...] = ()
 
     @classmethod
     def detect(cls) -> CgroupFactory:
         """What this process may use: of v1 the controllers for processes and memory, else v2 with both."""
         if not os.path.exists("/proc/self/cgroup"):
             return cls()
-        for places in _candidates():
+        for parents in _candidates():
             try:
-                _sweep(places)
-                Cgroup.create(places, ResourceLimits()).close()
+                _remove_stale(parents)
+                Cgroup.create(parents, ResourceLimits()).close()
             except OSError:
                 continue
-            return cls(places)
+            return cls(parents)
         return cls()
 
     def create(self, limits: ResourceLimits) -> Cgroup | None:
-        return Cgroup.create(self.places, limits) if self.places else None
+        """A new group with these ``limits``, None where groups cannot be created. Raises OSError."""
+        return Cgroup.create(self.parents, limits) if self.parents else None
 
 
-def _candidates() -> Iterator[tuple[Place, ...]]:
+def _candidates() -> Iterator[tuple[CgroupParent, ...]]:
     mounts = _mounts()
     own = {}
     with open("/proc/self/cgroup", encoding="utf-8") as file:
@@ -115,13 +116,13 @@ def _candidates() -> Iterator[tuple[Place, ...]]:
             for controller in controllers.split(","):
                 own[controller] = path
     if {"pids", "memory"} <= mounts.keys() & own.keys():
-        pids, memory = (mounts[kind].beneath(own[kind]) for kind in ("pids", "memory"))
-        yield Place(pids, "pids"), Place(memory, "memory")
+        pids, memory = (mounts[kind].resolve(own[kind]) for kind in ("pids", "memory"))
+        yield CgroupParent(pids, "pids"), CgroupParent(memory, "memory")
     if "" in mounts and "" in own:
-        # Where processes are, no controllers can be given on: the nearest folder above that gives them on.
-        top, path = mounts[""].path, mounts[""].beneath(own[""])
+        # A group with processes in it cannot delegate controllers: take the nearest one above that does.
+        top, path = mounts[""].path, mounts[""].resolve(own[""])
         while path.startswith(top):
-            yield (Place(path, "unified"),)
+            yield (CgroupParent(path, "unified"),)
             path = os.path.dirname(path)
 
 
@@ -129,7 +130,7 @@ class _Mount(NamedTuple):
     root: str
     path: str
 
-    def beneath(self, group: str) -> str:
+    def resolve(self, group: str) -> str:
         """The folder of ``group``, of which the mount may show only what is beneath its root."""
         return os.path.join(self.path, group.removeprefix(self.root).strip("/")).rstrip("/")
 
@@ -149,7 +150,7 @@ def _mounts() -> dict[str, _Mount]:
     return mounts
 
 
-def _bound(path: str, kind: str, limits: ResourceLimits) -> None:
+def _set_limits(path: str, kind: str, limits: ResourceLimits) -> None:
     if kind in ("pids", "unified"):
         _write(path, "pids.max", str(limits.processes))
     if kind == "unified":
@@ -162,14 +163,14 @@ def _bound(path: str, kind: str, limits: ResourceLimits) -> None:
             _write(path, "memory.memsw.limit_in_bytes", str(limits.memory_bytes))
 
 
-def _sweep(places: tuple[Place, ...]) -> None:
+def _remove_stale(parents: tuple[CgroupParent, ...]) -> None:
     """Remove the groups of programs that ended before they could, with what they left running."""
-    for place in places:
-        for name in os.listdir(place.path):
+    for parent in parents:
+        for name in os.listdir(parent.path):
             owner = name.removeprefix(_PREFIX).split("-")[0]
             if name.startswith(_PREFIX) and owner.isdecimal() and not os.path.exists(f"/proc/{owner}"):
                 with contextlib.suppress(FileNotFoundError):
-                    Cgroup([os.path.join(place.path, name)]).close()
+                    Cgroup([os.path.join(parent.path, name)]).close()
 
 
 def _members(path: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""What can be refused about a task's files, and about a command (spec 2, error handling)."""
+"""Why a task's files or a command are refused (spec 2, error handling)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class FolderDenied(PermissionDenied):
     texts = "folder_denied"
 
 
-class LeftOut(WatchroomError):
-    """Files of a task that no path can name: they lie too deep, or their names are too long. Never raised: a
-    row says so. Values: count."""
+class FilesSkipped(WatchroomError):
+    """Files of a task that no path can name: they lie too deep, or their names are too long. Never raised,
+    only recorded in a row. Values: count."""
 
     code = "left_out"
 
 
 class TaskQuotaExceeded(WatchroomError):
     """A task's folder holds more than it may. Values: files, most_files, megabytes, most_megabytes; where
-    a command was run, exit_code and what is told of it."""
+    a command was run, exit_code and its output."""
 
     code = "task_quota_exceeded"
     outcome: ClassVar[Outcome] = "denied"
@@ -39,7 +39,7 @@ class TaskQuotaExceeded(WatchroomError):
     def more(self, language: Language = "en") -> Mapping[str, Json]:
         if "exit_code" not in self.values:
             return {}
-        return {"exitCode": cast("int", self.values["exit_code"]), **_told(self.values)}
+        return {"exitCode": cast("int", self.values["exit_code"]), **_output_fields(self.values)}
 
 
 class WorkspaceNotBound(WatchroomError):
@@ -73,14 +73,14 @@ class CommandBlocked(WatchroomError):
 
 
 class CommandTimeout(WatchroomError):
-    """The command was ended because it took too long. Values: seconds, and what is told of a command
+    """The command was ended because it took too long. Values: seconds, and the output of a command
     that was run."""
 
     code = "command_timeout"
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
         seconds = cast("float", self.values["seconds"])
-        return {"timedOut": True, "timeoutMs": round(seconds * 1000), **_told(self.values)}
+        return {"timedOut": True, "timeoutMs": round(seconds * 1000), **_output_fields(self.values)}
 
 
 class CommandInterrupted(WatchroomError):
@@ -90,30 +90,29 @@ class CommandInterrupted(WatchroomError):
 
 
 class CommandStopped(WatchroomError):
-    """The command was ended because its agent was. Values: what is told of a command that was
-    run."""
+    """The command was ended because its agent was. Values: the output of a command that was run."""
 
     code = "command_stopped"
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
-        return _told(self.values)
+        return _output_fields(self.values)
 
 
 class CommandFailed(WatchroomError):
-    """The command ended with another exit code than 0. Values: exit_code, and what is told of a
-    command that was run."""
+    """The command ended with another exit code than 0. Values: exit_code, and the output of a command that
+    was run."""
 
     code = "command_failed"
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
         if "exit_code" not in self.values:
             return {}
-        return {"exitCode": cast("int", self.values["exit_code"]), **_told(self.values)}
+        return {"exitCode": cast("int", self.values["exit_code"]), **_output_fields(self.values)}
 
 
 class RepositoryRefused(CommandFailed):
-    """A command made git repositories, which were moved out of its folder. Values: paths, exit_code, and what
-    is told of a command that was run."""
+    """A command made git repositories, which were moved out of its folder. Values: paths, exit_code, and
+    the output of a command that was run."""
 
     code = "repository_refused"
     outcome: ClassVar[Outcome] = "denied"
@@ -127,7 +126,7 @@ class CommandNotStarted(CommandFailed):
 
 class ProcessesUnbounded(CommandNotStarted):
     """As root, whose processes the kernel does not count, and without control groups: a command that starts
-    processes without end could only be looked after, and would be faster."""
+    processes without end could not be stopped in time."""
 
     texts = "processes_unbounded"
 
@@ -146,21 +145,21 @@ class FolderNotFound(CommandFailed):
 
 
 class NoSandbox(WatchroomError):
-    """This machine offers no backend behind which to run a command."""
+    """No sandbox works on this machine."""
 
     code = "no_sandbox"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class CommandRejected(WatchroomError):
-    """A person was asked whether the command may run without a backend, and rejected it. Values: reason."""
+    """A person was asked whether the command may run without a sandbox, and rejected it. Values: reason."""
 
     code = "command_rejected"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class CommandUnanswered(CommandRejected):
-    """Nobody said in time whether it may."""
+    """No person answered in time whether it may."""
 
     texts = "command_unanswered"
 
@@ -172,7 +171,7 @@ class FolderTooWide(WatchroomError):
     outcome: ClassVar[Outcome] = "denied"
 
 
-_NAMES: Final = {
+_OUTPUT_FIELDS: Final = {
     "stdout": "stdout",
     "stderr": "stderr",
     "changed": "changed",
@@ -182,8 +181,10 @@ _NAMES: Final = {
     "quarantined": "quarantined",
     "notice": "notice",
 }
-"""What is told of a command that was run, whatever became of it: as values of an error, and in a result."""
+"""The fields of a result about a command that was run, however it ended, by their names in `values`."""
 
 
-def _told(values: Mapping[str, object]) -> Mapping[str, Json]:
-    return {name: cast("Json", values[key]) for key, name in _NAMES.items() if values.get(key) is not None}
+def _output_fields(values: Mapping[str, object]) -> Mapping[str, Json]:
+    return {
+        name: cast("Json", values[key]) for key, name in _OUTPUT_FIELDS.items() if values.get(key) is not None
+    }

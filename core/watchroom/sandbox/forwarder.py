@@ -1,7 +1,7 @@
-"""The program between a command and our proxy, in the sandbox: ``forwarder.py SOCKET PORT ARGV…``.
+"""The program that connects a command to the proxy, in the sandbox: ``forwarder.py SOCKET PORT ARGV…``.
 
-It listens on this port of the sandbox's own network, passes on what comes to the socket, and becomes the
-command. It imports nothing of ours.
+It listens on PORT of the sandbox's own network, forwards what comes to SOCKET, and becomes the command. It
+imports nothing else of this package.
 """
 
 from __future__ import annotations
@@ -14,35 +14,36 @@ import threading
 
 
 def main(path: str, port: int, argv: list[str]) -> None:
-    listening = socket.create_server(("127.0.0.1", port), backlog=64)
+    """Forward connections on ``port`` to the socket at ``path``, and become ``argv``."""
+    listener = socket.create_server(("127.0.0.1", port), backlog=64)
     if not os.fork():
         # Twice, so that it is no child of the command's, which might wait for its children.
         if not os.fork():
-            _serve(listening, path)
+            _serve(listener, path)
         os._exit(0)
     os.wait()
-    listening.close()
+    listener.close()
     os.execv(argv[0], argv)  # noqa: S606  # a shell, with the command
 
 
-def _serve(listening: socket.socket, path: str) -> None:
+def _serve(listener: socket.socket, path: str) -> None:
     os.setsid()
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for fd in range(3):
-        os.dup2(nothing, fd)
+        os.dup2(null, fd)
     while True:
-        here, _ = listening.accept()
-        there = socket.socket(socket.AF_UNIX)
+        client, _ = listener.accept()
+        upstream = socket.socket(socket.AF_UNIX)
         try:
-            there.connect(path)
+            upstream.connect(path)
         except OSError:
-            here.close()
+            client.close()
             continue
-        for source, target in ((here, there), (there, here)):
-            threading.Thread(target=_pass, args=(source, target), daemon=True).start()
+        for source, target in ((client, upstream), (upstream, client)):
+            threading.Thread(target=_copy, args=(source, target), daemon=True).start()
 
 
-def _pass(source: socket.socket, target: socket.socket) -> None:
+def _copy(source: socket.socket, target: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while piece := source.recv(65536):
             target.sendall(piece)

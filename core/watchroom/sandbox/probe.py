@@ -1,4 +1,4 @@
-"""Which backends this machine offers, best first, each really tried."""
+"""Which sandboxes work on this machine, best first: each one is tested."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import ProcessesUnbounded
 from watchroom.sandbox.landlock import LandlockBackend
 from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.runner import run
+from watchroom.sandbox.runner import run_command
 from watchroom.sandbox.seatbelt import SeatbeltBackend
 
-_PROBE: Final = ResourceLimits(seconds=10.0)
-_SOUGHT: Final[tuple[tuple[str, Callable[[CgroupFactory], SandboxBackend | None]], ...]] = (
+_LIMITS: Final = ResourceLimits(seconds=10.0)
+_BACKENDS: Final[tuple[tuple[str, Callable[[CgroupFactory], SandboxBackend | None]], ...]] = (
     ("bubblewrap", BubblewrapBackend.detect),
     ("landlock", LandlockBackend.detect),
     ("sandbox-exec", SeatbeltBackend.detect),
@@ -27,47 +27,50 @@ _SOUGHT: Final[tuple[tuple[str, Callable[[CgroupFactory], SandboxBackend | None]
 
 
 class ProbeResult(NamedTuple):
-    """One kind of backend. ``why`` an installed one does not work is told in the machine's own words."""
+    """What was found out about one kind of sandbox. ``reason`` says why an installed one does not work, in
+    the machine's own words; ``backend`` is None unless it works."""
 
     name: str
     installed: bool
     works: bool
-    why: str
+    reason: str
     backend: SandboxBackend | None
 
 
 class SandboxProbe(NamedTuple):
-    """All kinds of sandbox, best first. ``limits_processes_together``: whether the kernel limits a command's
-    processes as one group."""
+    """The ``results`` for all kinds of sandbox, best first. ``limits_processes_together``: whether the kernel
+    limits a command's processes as one group."""
 
     results: Sequence[ProbeResult]
     limits_processes_together: bool
 
     @classmethod
-    def run(cls, groups: CgroupFactory | None = None) -> SandboxProbe:
-        """Try every backend by running a command behind it, bounded by ``groups`` (default: those that can be
-        made here). This takes a moment: keep the answer."""
-        groups = CgroupFactory.detect() if groups is None else groups
-        return cls(tuple(_rung(name, found, groups) for name, found in _SOUGHT), bool(groups.places))
+    def run(cls, cgroups: CgroupFactory | None = None) -> SandboxProbe:
+        """Test every kind by running a command in it, with control groups of ``cgroups`` (default: those that
+        this machine allows). This takes a moment: keep the answer."""
+        cgroups = CgroupFactory.detect() if cgroups is None else cgroups
+        results = tuple(_test(name, detect, cgroups) for name, detect in _BACKENDS)
+        return cls(results, bool(cgroups.parents))
 
     @property
     def best(self) -> SandboxBackend | None:
+        """The best backend that works, None where none does."""
         return next((result.backend for result in self.results if result.works), None)
 
 
-def _rung(
-    name: str, found: Callable[[CgroupFactory], SandboxBackend | None], groups: CgroupFactory
+def _test(
+    name: str, detect: Callable[[CgroupFactory], SandboxBackend | None], cgroups: CgroupFactory
 ) -> ProbeResult:
     try:
-        backend = found(groups)
+        backend = detect(cgroups)
         if backend is None:
             return ProbeResult(name, False, False, "", None)
-        if not groups.places and os.getuid() == 0 and sys.platform == "linux":
+        if not cgroups.parents and os.getuid() == 0 and sys.platform == "linux":
             raise ProcessesUnbounded
         with tempfile.TemporaryDirectory(prefix="watchroom-") as folder:
-            finished = run("true", os.path.realpath(folder), backend=backend, limits=_PROBE)
+            result = run_command("true", os.path.realpath(folder), backend=backend, limits=_LIMITS)
     except (OSError, WatchroomError) as error:
         return ProbeResult(name, True, False, str(error), None)
-    if finished.exit_code:
-        return ProbeResult(name, True, False, finished.stderr or str(finished.exit_code), None)
+    if result.exit_code:
+        return ProbeResult(name, True, False, result.stderr or str(result.exit_code), None)
     return ProbeResult(name, True, True, "", backend)

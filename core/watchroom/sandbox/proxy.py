@@ -1,9 +1,8 @@
-"""The way to a few hosts, for commands that have no network: an HTTP proxy of ours, behind a socket on disk.
+"""An HTTP proxy through which commands without network reach a few hosts, on a socket on disk.
 
-It speaks to hosts on a list, on the ports of HTTP and HTTPS, by CONNECT or for a plain request, and to no
-address of this machine or of a private network, whatever a name stands for. What is said inside of an
-encrypted connection it does not see.
-"""
+It connects to hosts on a list, on the ports of HTTP and HTTPS, by CONNECT or for a plain request, and to no
+address of this machine or of a private network, whatever a name resolves to. It does not see what an
+encrypted connection carries."""
 
 from __future__ import annotations
 
@@ -20,24 +19,24 @@ from threading import Thread
 from typing import Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from watchroom.sandbox.hosts import host_name, is_allowed
+from watchroom.sandbox.hosts import is_allowed, normalize_host
 from watchroom.texts import Catalogue
 
 PORTS: Final = (80, 443)
 _HEAD_SECONDS: Final = 30.0
-_REACHING_SECONDS: Final = 30.0
-_MOST_AT_ONCE: Final = 64
-_PIECE: Final = 64 * 1024
+_CONNECT_SECONDS: Final = 30.0
+_MAX_CONNECTIONS: Final = 64
+_READ_BYTES: Final = 64 * 1024
 _TRANSLATED: Final = ipaddress.ip_network("64:ff9b::/96")
 """Addresses of IPv6 that stand for one of IPv4 each."""
 _END_OF_HEAD: Final = b"\r\n\r\n"
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Reach = Callable[[str, int], Awaitable[Streams]]
+Connect = Callable[[str, int], Awaitable[Streams]]
 
 
-class Refusal(Exception):
-    """A request that is not carried out: ``key`` names the text that says why."""
+class RequestRefused(Exception):
+    """A request for ``host`` is not carried out: ``key`` names the text that says why."""
 
     def __init__(self, key: str, host: str) -> None:
         super().__init__(key)
@@ -45,20 +44,21 @@ class Refusal(Exception):
         self.host = host
 
 
-class _Asked(NamedTuple):
+class _ProxyRequest(NamedTuple):
     host: str
     port: int
     head: bytes
-    """What goes on to the host; nothing where a tunnel is asked for."""
+    """What is sent to the host first; nothing where a tunnel is requested."""
 
 
-async def reached(host: str, port: int) -> Streams:
-    """A connection to a public address of ``host``. Raises `Refusal`, OSError."""
+async def connect_public(host: str, port: int) -> Streams:
+    """A connection to ``port`` of a public address of ``host``. Raises `RequestRefused` where it has none,
+    OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     public = [str(address[4][0]) for address in found if _is_public(str(address[4][0]))]
     if not public:
-        raise Refusal("private", host)
-    # By address: the name may stand for another one by the next time that it is asked for.
+        raise RequestRefused("private", host)
+    # By address: the name may resolve to another one the next time.
     return await asyncio.open_connection(public[0], port)
 
 
@@ -74,15 +74,16 @@ def _is_public(text: str) -> bool:
 
 
 class Proxy:
-    """Serves from `__enter__` to `__exit__`, on a thread of its own, at the socket ``path``. ``said`` are the
-    texts in which it tells commands what it refuses."""
+    """Serves from `__enter__` to `__exit__`, on a thread of its own, at the socket ``path``. ``hosts`` are
+    names and patterns of what may be reached, ``texts`` says what is refused, and ``connect`` opens
+    connections. ``reached`` and ``refused`` are the hosts that were requested so far."""
 
-    def __init__(self, hosts: Sequence[str], said: Catalogue, reach: Reach = reached) -> None:
+    def __init__(self, hosts: Sequence[str], texts: Catalogue, connect: Connect = connect_public) -> None:
         self.reached: set[str] = set()
         self.refused: set[str] = set()
         self._hosts = tuple(hosts)
-        self._said = said
-        self._reach = reach
+        self._texts = texts
+        self._connect = connect
         self._serving: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="watchroom-proxy", daemon=True)
@@ -102,7 +103,7 @@ class Proxy:
         shutil.rmtree(self._folder)
 
     async def _begin(self) -> None:
-        self._server = await asyncio.start_unix_server(self._accept, self.path, limit=_PIECE)
+        self._server = await asyncio.start_unix_server(self._accept, self.path, limit=_READ_BYTES)
 
     async def _end(self) -> None:
         self._server.close()
@@ -112,14 +113,14 @@ class Proxy:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        if task is None or len(self._serving) >= _MOST_AT_ONCE:
+        if task is None or len(self._serving) >= _MAX_CONNECTIONS:
             writer.close()
             return
         self._serving.add(task)
         try:
             await self._serve(reader, writer)
         except (OSError, EOFError):
-            # Whoever was at one of the ends is gone.
+            # One of the two ends is gone.
             return
         finally:
             self._serving.discard(task)
@@ -129,58 +130,58 @@ class Proxy:
         host = ""
         try:
             async with asyncio.timeout(_HEAD_SECONDS):
-                asked = _asked(await reader.readuntil(_END_OF_HEAD))
-            host = asked.host
-            if asked.port not in PORTS:
-                raise Refusal("port", host)
+                request = _parse_request(await reader.readuntil(_END_OF_HEAD))
+            host = request.host
+            if request.port not in PORTS:
+                raise RequestRefused("port", host)
             if not is_allowed(host, self._hosts):
-                raise Refusal("host", host)
-            async with asyncio.timeout(_REACHING_SECONDS):
-                there, forward = await self._reach(host, asked.port)
-        except Refusal as refusal:
+                raise RequestRefused("host", host)
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                there, forward = await self._connect(host, request.port)
+        except RequestRefused as refusal:
             self.refused.add(refusal.host)
-            await _answer(writer, 403, self._said(f"proxy.{refusal.key}", host=refusal.host))
+            await _answer(writer, 403, self._texts(f"proxy.{refusal.key}", host=refusal.host))
         except (ValueError, asyncio.LimitOverrunError):
-            await _answer(writer, 400, self._said("proxy.invalid"))
+            await _answer(writer, 400, self._texts("proxy.invalid"))
         except (OSError, TimeoutError):
-            await _answer(writer, 502, self._said("proxy.unreachable", host=host))
+            await _answer(writer, 502, self._texts("proxy.unreachable", host=host))
         else:
             self.reached.add(host)
             try:
-                if asked.head:
-                    forward.write(asked.head)
+                if request.head:
+                    forward.write(request.head)
                 else:
                     writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                await asyncio.gather(_passed(reader, forward), _passed(there, writer))
+                await asyncio.gather(_relay(reader, forward), _relay(there, writer))
             finally:
                 forward.close()
 
 
-def _asked(head: bytes) -> _Asked:
-    """What a request asks for. Raises ValueError for what is none."""
+def _parse_request(head: bytes) -> _ProxyRequest:
+    """The request of this head. Raises ValueError where it is none."""
     first, *fields = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     method, target, version = first.split(" ")
     if method == "CONNECT":
         name, _, number = target.rpartition(":")
-        return _Asked(host_name(name), int(number), b"")
+        return _ProxyRequest(normalize_host(name), int(number), b"")
     url = urlsplit(target)
     if url.scheme != "http" or not url.hostname:
         raise ValueError(target)
-    host, port = host_name(url.hostname), url.port or PORTS[0]
-    place = f"{url.path or '/'}{'?' + url.query if url.query else ''}"
-    # One request, and to that very host: no second one on the same line, and none in another's name.
-    kept = [each for each in fields if not _OF_THIS_LINE.match(each)]
+    host, port = normalize_host(url.hostname), url.port or PORTS[0]
+    path = f"{url.path or '/'}{'?' + url.query if url.query else ''}"
+    # One request, and to that very host: no second one on the same connection, and none for another name.
+    kept = [each for each in fields if not _HOP_BY_HOP.match(each)]
     named = host if port == PORTS[0] else f"{host}:{port}"
-    lines = [f"{method} {place} {version}", f"Host: {named}", *kept, "Connection: close", "", ""]
-    return _Asked(host, port, "\r\n".join(lines).encode("latin-1"))
+    lines = [f"{method} {path} {version}", f"Host: {named}", *kept, "Connection: close", "", ""]
+    return _ProxyRequest(host, port, "\r\n".join(lines).encode("latin-1"))
 
 
-_OF_THIS_LINE: Final = re.compile(r"(host|connection|keep-alive|proxy-[a-z-]+)\s*:", re.IGNORECASE)
+_HOP_BY_HOP: Final = re.compile(r"(host|connection|keep-alive|proxy-[a-z-]+)\s*:", re.IGNORECASE)
 
 
-async def _passed(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Pass on what comes, to its end."""
-    while piece := await source.read(_PIECE):
+async def _relay(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Forward what comes, to its end."""
+    while piece := await source.read(_READ_BYTES):
         target.write(piece)
         await target.drain()
     with contextlib.suppress(OSError):

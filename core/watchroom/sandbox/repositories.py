@@ -1,4 +1,5 @@
-"""What stands in a task's folder and is not for its commands: git's repositories, and what a workspace keeps.
+"""Git repositories in a task's folder: found, protected from commands, and moved away where a command made
+one.
 
 Git runs what a repository's settings and hooks say for whoever uses it, outside of every sandbox. So commands
 may neither change a repository nor leave one: those that are there when a command starts are read-only to it,
@@ -17,56 +18,58 @@ from typing import Final, NamedTuple
 
 from watchroom.disk import MAX_DEPTH, Parts
 
-READ_ONLY: Final = ".git"
-HIDDEN: Final = ".watchroom"
+GIT_FOLDER: Final = ".git"
+CONTROL_FOLDER: Final = ".watchroom"
+"""A workspace's own folder, or that of a task's half-written files: neither is for commands."""
 _HEAD: Final = "head"
 _COMMON: Final = "commondir"
-_MARKS: Final = frozenset({_HEAD, _COMMON, "objects", "refs"})
+_BARE_ENTRIES: Final = frozenset({_HEAD, _COMMON, "objects", "refs"})
 """What git takes a folder of any name for a repository by, their case folded."""
 _GITDIR: Final = "gitdir:"
 _LINK: Final = "link "
-_LONGEST_LINK: Final = 4096
-_STEP: Final = getattr(os, "O_PATH", os.O_RDONLY)
+_MAX_LINK_BYTES: Final = 4096
+_O_STEP: Final = getattr(os, "O_PATH", os.O_RDONLY)
 _FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 
 
 class Repository(NamedTuple):
-    """Where git finds a repository: a ``.git``, or the ``HEAD`` of a bare one, by its parts. ``identity``
-    tells it from another one at the same place."""
+    """Where git finds a repository: the ``parts`` of the path of a ``.git``, or of the ``HEAD`` of a bare
+    one. ``identity`` tells it from another one at the same path."""
 
     parts: Parts
     identity: str
 
     @property
     def is_link(self) -> bool:
+        """Whether it is a symlink."""
         return self.identity.startswith(_LINK)
 
 
 def is_git_name(name: str) -> bool:
-    """Whether git looks for a repository there, on a file system that folds case, too."""
-    return name.casefold() == READ_ONLY
+    """Whether git looks for a repository in an entry of that ``name``, also where case does not matter."""
+    return name.casefold() == GIT_FOLDER
 
 
 def find_repositories(folder: int) -> list[Repository]:
     """All repositories beneath ``folder``, a descriptor, its own among them, the nearest to the top first;
-    none that lies in another one, or 512 folders deep."""
+    none that lies in another one, or more than 512 folders deep."""
     found: list[Repository] = []
     waiting = deque[Parts]([()])
     while waiting:
         above = waiting.popleft()
         try:
-            opened = beneath(folder, above, _STEP | os.O_DIRECTORY)
+            opened = open_beneath(folder, above, _O_STEP | os.O_DIRECTORY)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue
         try:
             listing = _list(opened)
-            if is_git_folder(listing.marks):
-                found.append(Repository((*above, listing.marks[_HEAD]), _identity(opened, ".")))
-            for name in listing.git_names or [READ_ONLY]:
+            if is_git_folder(listing.bare_entries):
+                found.append(Repository((*above, listing.bare_entries[_HEAD]), _identity(opened, ".")))
+            for name in listing.git_names or [GIT_FOLDER]:
                 # What may not be listed may have one all the same.
                 with contextlib.suppress(FileNotFoundError, PermissionError):
                     found.append(Repository((*above, name), _identity(opened, name)))
-            if len(above) < MAX_DEPTH and not (above and is_git_folder(listing.marks)):
+            if len(above) < MAX_DEPTH and not (above and is_git_folder(listing.bare_entries)):
                 waiting.extend((*above, name) for name in listing.folders)
         finally:
             os.close(opened)
@@ -74,35 +77,37 @@ def find_repositories(folder: int) -> list[Repository]:
 
 
 def is_git_folder(names: Container[str]) -> bool:
-    """Whether git takes a folder in which these stand, their case folded, for a repository, whatever it is
-    called."""
+    """Whether git takes a folder with these ``names`` of entries, their case folded, for a repository,
+    whatever the folder is called."""
     return _HEAD in names and (_COMMON in names or ("objects" in names and "refs" in names))
 
 
 def protected_paths(folder: int, path: str) -> list[Parts]:
-    """What commands may not change beneath ``folder``, a descriptor, which is at ``path``: its repositories,
-    the files by which submodules and worktrees name theirs, and what those name, if it is beneath it, too."""
+    """The parts of the paths that commands may not change beneath ``folder``, a descriptor of what is at
+    ``path``: its repositories, the files by which submodules and worktrees name theirs, and what those name,
+    if it is beneath ``folder``."""
     found: dict[Parts, None] = {}
     for repository in find_repositories(folder):
         parts = repository.parts
         if not is_git_name(parts[-1]):
-            # Of the folder itself nothing can be taken back; no task is begun in such a one.
+            # The folder itself has to stay writable; no task is begun in a bare repository.
             if len(parts) > 1:
                 found[parts[:-1]] = None
             continue
-        named = _named(folder, parts)
+        target = _link_target(folder, parts)
         if not repository.is_link:
             found[parts] = None
-        target = named and os.path.relpath(os.path.join(path, *parts[:-1], named), path)
-        if target and target != os.curdir and not target.startswith(os.pardir):
-            found[tuple(target.split(os.sep))] = None
+        relative = target and os.path.relpath(os.path.join(path, *parts[:-1], target), path)
+        if relative and relative != os.curdir and not relative.startswith(os.pardir):
+            found[tuple(relative.split(os.sep))] = None
     return [parts for parts in found if not any(parts[:depth] in found for depth in range(1, len(parts)))]
 
 
-def entries(folder: int, parts: Parts) -> list[os.DirEntry[str]]:
-    """What stands in one of its folders; nothing where that is gone, or may not be looked into."""
+def list_entries(folder: int, parts: Parts) -> list[os.DirEntry[str]]:
+    """The entries of the folder at ``parts`` beneath ``folder``, a descriptor; none where that is gone, or
+    may not be read."""
     try:
-        opened = beneath(folder, parts, _FOLDER)
+        opened = open_beneath(folder, parts, _FOLDER)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
     try:
@@ -112,13 +117,15 @@ def entries(folder: int, parts: Parts) -> list[os.DirEntry[str]]:
         os.close(opened)
 
 
-def beneath(folder: int, parts: Sequence[str], flags: int) -> int:
-    """A descriptor of what stands there, by steps of which none follows a symlink: another command may put
-    one in the way at any moment. Raises NotADirectoryError there; at the last step ``flags`` say what is
-    opened, which with O_PATH may be the symlink itself."""
-    at = os.open(".", (_STEP if parts else flags) | os.O_DIRECTORY, dir_fd=folder)
+def open_beneath(folder: int, parts: Sequence[str], flags: int) -> int:
+    """A descriptor of what is at ``parts`` beneath ``folder``, a descriptor, opened with ``flags``.
+
+    No step follows a symlink: another command may put one in the way at any moment. The last one may be the
+    symlink itself with O_PATH. Raises NotADirectoryError at a symlink, and OSError.
+    """
+    at = os.open(".", (_O_STEP if parts else flags) | os.O_DIRECTORY, dir_fd=folder)
     for depth, name in enumerate(parts, 1):
-        how = flags if depth == len(parts) else _STEP | os.O_DIRECTORY
+        how = flags if depth == len(parts) else _O_STEP | os.O_DIRECTORY
         try:
             step = os.open(name, how | os.O_NOFOLLOW, dir_fd=at)
         finally:
@@ -128,16 +135,16 @@ def beneath(folder: int, parts: Sequence[str], flags: int) -> int:
 
 
 class _Listing(NamedTuple):
-    """What of a folder's entries matters: other folders, each ``.git``, and by its folded name what git takes
-    a folder for a repository by."""
+    """The entries of a folder that matter: other folders, each ``.git``, and by its folded name what a bare
+    repository has."""
 
     folders: list[str]
     git_names: list[str]
-    marks: dict[str, str]
+    bare_entries: dict[str, str]
 
 
 def _list(opened: int) -> _Listing:
-    """What matters in an open folder; nothing where that may not be listed."""
+    """The entries of an open folder that matter; none where it may not be listed."""
     found = _Listing([], [], {})
     try:
         listing = os.open(".", _FOLDER, dir_fd=opened)
@@ -147,11 +154,11 @@ def _list(opened: int) -> _Listing:
         with os.scandir(listing) as entries:
             for entry in entries:
                 folded = entry.name.casefold()
-                if folded == READ_ONLY:
+                if folded == GIT_FOLDER:
                     found.git_names.append(entry.name)
                     continue
-                if folded in _MARKS:
-                    found.marks[folded] = entry.name
+                if folded in _BARE_ENTRIES:
+                    found.bare_entries[folded] = entry.name
                 if entry.is_dir(follow_symlinks=False):
                     found.folders.append(entry.name)
     finally:
@@ -167,10 +174,11 @@ def _identity(above: int, name: str) -> str:
     return f"{known.st_dev}:{known.st_ino}"
 
 
-def _named(folder: int, parts: Parts) -> str | None:
-    """The path by which a ``.git`` that is a link or a file names the repository; None where it is one."""
+def _link_target(folder: int, parts: Parts) -> str | None:
+    """The path by which a ``.git`` that is a link or a file names the repository; None where it is a
+    folder."""
     try:
-        above = beneath(folder, parts[:-1], _STEP | os.O_DIRECTORY)
+        above = open_beneath(folder, parts[:-1], _O_STEP | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
@@ -181,20 +189,20 @@ def _named(folder: int, parts: Parts) -> str | None:
             return None
         file = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=above)
         try:
-            said = os.fsdecode(os.read(file, _LONGEST_LINK))
+            text = os.fsdecode(os.read(file, _MAX_LINK_BYTES))
         finally:
             os.close(file)
-        return said.removeprefix(_GITDIR).strip() if said.startswith(_GITDIR) and "\0" not in said else None
+        return text.removeprefix(_GITDIR).strip() if text.startswith(_GITDIR) and "\0" not in text else None
     except (FileNotFoundError, PermissionError):
         return None
     finally:
         os.close(above)
 
 
-def quarantine(folder: int, repositories: Sequence[Repository], to: str) -> list[str]:
-    """Move repositories that were found beneath ``folder`` into the folder ``to``, where none of them is one
-    any more; on another file system, beside where they were. Returns their paths beneath ``folder``, in that
-    order, of those that were still there. Raises OSError."""
+def quarantine_repositories(folder: int, repositories: Sequence[Repository], to: str) -> list[str]:
+    """Move ``repositories`` that were found beneath ``folder``, a descriptor, into the folder ``to``, where
+    none of them is a repository any more; on another file system they stay in place under another name.
+    Returns the paths beneath ``folder`` of those that were still there, in order. Raises OSError."""
     os.makedirs(to, mode=0o700, exist_ok=True)
     target = os.open(to, _FOLDER | os.O_NOFOLLOW)
     moved = []
@@ -202,7 +210,7 @@ def quarantine(folder: int, repositories: Sequence[Repository], to: str) -> list
         for number, (parts, _) in enumerate(repositories, 1):
             above = -1
             try:
-                above = beneath(folder, parts[:-1], _STEP | os.O_DIRECTORY)
+                above = open_beneath(folder, parts[:-1], _O_STEP | os.O_DIRECTORY)
                 if not _is_removed_empty(above, parts[-1]):
                     _move(above, parts[-1], target, f"quarantined-{number}-{parts[-1].strip('.')}")
                     moved.append("/".join(parts))
@@ -231,34 +239,34 @@ def _is_removed_empty(above: int, name: str) -> bool:
     return True
 
 
-def _move(above: int, name: str, target: int, called: str) -> None:
+def _move(above: int, name: str, target: int, new_name: str) -> None:
     try:
-        folder = os.open(name, _STEP | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+        folder = os.open(name, _O_STEP | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
     except NotADirectoryError:
         # A file or a link is no repository by another name.
-        _rename(above, name, target, called)
+        _rename(above, name, target, new_name)
         return
     try:
         _open_up(folder)
-        _rename(above, name, target, called)
+        _rename(above, name, target, new_name)
         with contextlib.suppress(FileNotFoundError):
             os.rename("HEAD", "HEAD.quarantined", src_dir_fd=folder, dst_dir_fd=folder)
     finally:
         os.close(folder)
 
 
-def _rename(above: int, name: str, target: int, called: str) -> None:
+def _rename(above: int, name: str, target: int, new_name: str) -> None:
     """Move it from one open folder to another; where that is on another file system, it gets another name."""
     try:
-        os.rename(name, called, src_dir_fd=above, dst_dir_fd=target)
+        os.rename(name, new_name, src_dir_fd=above, dst_dir_fd=target)
     except PermissionError:
         # A command has closed its folder, which is ours all the same.
         _open_up(above)
-        os.rename(name, called, src_dir_fd=above, dst_dir_fd=target)
+        os.rename(name, new_name, src_dir_fd=above, dst_dir_fd=target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        other = f"{called}-{os.urandom(4).hex()}"
+        other = f"{new_name}-{os.urandom(4).hex()}"
         os.rename(name, other, src_dir_fd=above, dst_dir_fd=above)
 
 
@@ -267,7 +275,7 @@ def _open_up(folder: int) -> None:
     os.chmod(f"/proc/self/fd/{folder}" if hasattr(os, "O_PATH") else folder, 0o700)
 
 
-def repositories_at(path: str) -> list[Repository]:
+def find_repositories_at(path: str) -> list[Repository]:
     """All repositories beneath the folder ``path``; none where it is gone."""
     with open_folder(path) as folder:
         return find_repositories(folder) if folder is not None else []
@@ -275,9 +283,9 @@ def repositories_at(path: str) -> list[Repository]:
 
 @contextlib.contextmanager
 def open_folder(path: str) -> Iterator[int | None]:
-    """A descriptor of the folder, None where it is gone."""
+    """A context with a descriptor of the folder ``path``, None where it is gone. Raises OSError."""
     try:
-        folder = os.open(path, _STEP | os.O_DIRECTORY | os.O_NOFOLLOW)
+        folder = os.open(path, _O_STEP | os.O_DIRECTORY | os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):
         yield None
         return

@@ -1,4 +1,4 @@
-"""Runs one command behind a backend, to its end or to the end of its time, with all that it starts."""
+"""Runs one command in a sandbox, to its end or to the end of its time, with all that it starts."""
 
 from __future__ import annotations
 
@@ -16,29 +16,33 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final, NamedTuple
 
-from watchroom.sandbox import resources
-from watchroom.sandbox.backend import Launch, LaunchDescriptors, NetworkAccess, SandboxBackend
+from watchroom.sandbox.backend import (
+    LaunchDescriptors,
+    LaunchRequest,
+    LaunchSpec,
+    NetworkAccess,
+    SandboxBackend,
+)
 from watchroom.sandbox.cgroups import Cgroup
 from watchroom.sandbox.errors import CommandNotStarted, InvalidCommand
-from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.output import Line, OnOutput, Output, Source, drained
-from watchroom.sandbox.watching import beyond
+from watchroom.sandbox.limits import ResourceLimits, exceeds_limits, limit_process
+from watchroom.sandbox.output import CapturedStream, OnOutput, StartSignal, StreamReader, read_available
 
 _CHILD_PID: Final = re.compile(rb'"child-pid": *(\d+)\D')
-_STARTING: Final = 10.0
-"""Seconds in which a backend must be up."""
-_GOING: Final = 5.0
-"""Seconds in which what was killed must be gone: it is the kernel that ends it."""
+_START_SECONDS: Final = 10.0
+"""Time for a sandbox to be set up."""
+_END_SECONDS: Final = 5.0
+"""Time for killed processes to be gone: it is the kernel that ends them."""
 _KILLED: Final = 137
 """128 and the number of SIGKILL, which not every system has."""
-_LOOKING: Final = 0.05
-"""Seconds between two looks at ``stop``, and at what a command uses that no group holds."""
+_POLL_SECONDS: Final = 0.05
+"""Between two looks at ``stop``, and at what a command uses that has no control group."""
 
 
 class CommandResult(NamedTuple):
-    """What a command did. ``exit_code`` is 128 and the signal's number where a signal ended it, as in a
-    shell; ``stopped`` says that it was ended because somebody wanted it so, ``cut`` that it printed more than
-    was kept."""
+    """What a command did, in ``seconds`` of wall-clock time. ``exit_code`` is 128 and the signal's number
+    where a signal ended it, as in a shell; ``stopped`` says that the caller had it ended, ``truncated`` that
+    it printed more than was kept."""
 
     stdout: str
     stderr: str
@@ -46,10 +50,10 @@ class CommandResult(NamedTuple):
     timed_out: bool
     stopped: bool
     seconds: float
-    cut: bool
+    truncated: bool
 
 
-def run(
+def run_command(
     command: str,
     folder: str,
     *,
@@ -59,10 +63,13 @@ def run(
     on_output: OnOutput | None = None,
     stop: threading.Event | None = None,
 ) -> CommandResult:
-    """Run ``command`` as a shell would, in ``folder``, behind ``backend``.
+    """Run ``command``, a line for ``/bin/sh``, in ``folder`` with a sandbox of ``backend``.
 
-    It returns when the command is over, when its time is, or when ``stop`` is set: in each case nothing that
-    the command started is left. ``on_output`` is given what is printed as it comes, up to the cap.
+    It returns when the command is over, when its time of ``limits`` is, or when ``stop`` is set: in each case
+    nothing that the command started is left. ``network`` is what it can reach. ``on_output`` is given what is
+    printed as it comes, up to the limit; what it raises ends the command and is raised here.
+
+    Raises `InvalidCommand`, `CommandNotStarted`, `FolderNotFound`, `FolderTooWide`.
     """
     begin = time.monotonic()
     if "\0" in command or not _is_encodable(command):
@@ -71,46 +78,48 @@ def run(
         descriptors = LaunchDescriptors()
         closing.callback(descriptors.close)
         try:
-            out, printing = descriptors.output_pipe()
-            err, complaining = descriptors.output_pipe()
-            line, listening = descriptors.socket_pair()
-            launch = backend.launch(command, folder, limits, network, descriptors)
+            stdout_fd, stdout = descriptors.output_pipe()
+            stderr_fd, stderr = descriptors.output_pipe()
+            signal_fd, stdin = descriptors.socket_pair()
+            spec = backend.prepare(LaunchRequest(command, folder, limits, network, descriptors))
             process = subprocess.Popen(
-                launch.argv,
-                stdin=listening,
-                stdout=printing,
-                stderr=complaining,
+                spec.argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
                 env={},
                 cwd="/",
-                pass_fds=tuple(set(descriptors.inherited()) - {listening, printing, complaining}),
+                pass_fds=tuple(set(descriptors.inherited()) - {stdin, stdout, stderr}),
                 start_new_session=True,
             )
-            running = _Running(process, closing)
+            processes = _ProcessTree(process, closing)
         except OSError as error:
             raise CommandNotStarted(reason=error.strerror or str(error)) from error
         descriptors.close_inherited()
-        outputs = [
-            Output("stdout", out, limits.output_bytes, on_output),
-            Output("stderr", err, limits.output_bytes, on_output),
+        streams = [
+            CapturedStream("stdout", stdout_fd, limits.output_bytes, on_output),
+            CapturedStream("stderr", stderr_fd, limits.output_bytes, on_output),
         ]
-        told = running.begin(backend, launch, limits)
-        running.watch([*outputs, Line(line)], begin + limits.seconds, limits, stop)
-        exit_code = running.exit_code()
-        stdout, stderr = (each.finish() for each in outputs)
-        told += drained(launch.told) if launch.told >= 0 else b""
-        reason = backend.start_failure(told, exit_code, stderr)
-        if running.ended:
-            # A backend that is ended while it starts complains of that with its own exit code.
-            exit_code, stderr = _KILLED, stderr if reason is None else ""
+        status = processes.begin(backend, spec, limits)
+        processes.watch([*streams, StartSignal(signal_fd)], begin + limits.seconds, limits, stop)
+        exit_code = processes.exit_code()
+        output, errors = (each.finish() for each in streams)
+        status += read_available(spec.status_fd) if spec.status_fd >= 0 else b""
+        reason = backend.start_failure(status, exit_code, errors)
+        if processes.killed:
+            # A sandbox that is killed while it starts reports that failure with its own exit code.
+            exit_code, errors = _KILLED, errors if reason is None else ""
         elif reason is not None:
             raise CommandNotStarted(reason=reason)
-    cut = any(each.cut for each in outputs)
+    truncated = any(each.is_cut for each in streams)
     seconds = time.monotonic() - begin
-    return CommandResult(stdout, stderr, exit_code, running.timed_out, running.stopped, seconds, cut)
+    return CommandResult(
+        output, errors, exit_code, processes.timed_out, processes.stopped, seconds, truncated
+    )
 
 
-class _Running:
-    """The processes of one command: the backend's own, which is our child, and all in it, of which we know
+class _ProcessTree:
+    """The processes of one command: the sandbox's own, which is our child, and all in it, of which we know
     the first. When ``closing`` closes they are gone, whatever happened."""
 
     def __init__(self, process: subprocess.Popen[bytes], closing: ExitStack) -> None:
@@ -118,92 +127,99 @@ class _Running:
         self._process_fd: int | None = None
         self._first: int | None = None
         self._first_fd: int | None = None
-        self._group: Cgroup | None = None
-        self._gate: int | None = None
-        self._leads = False
-        self._looked = 0.0
-        self.ended = self.timed_out = self.stopped = False
-        closing.callback(self._leave)
-        self._process_fd = _watched(process.pid)
+        self._cgroup: Cgroup | None = None
+        self._start_fd: int | None = None
+        self._is_group_leader = False
+        self._last_check = 0.0
+        self.killed = self.timed_out = self.stopped = False
+        closing.callback(self._close)
+        self._process_fd = os.pidfd_open(process.pid) if sys.platform == "linux" else None
 
-    def begin(self, backend: SandboxBackend, launch: Launch, limits: ResourceLimits) -> bytes:
-        """Bound the first process, then let it begin. Returns what the backend said up to then; nothing
-        begins where it named no process, for which it has its reasons."""
-        if launch.told < 0:
-            self._leads = True
+    def begin(self, backend: SandboxBackend, spec: LaunchSpec, limits: ResourceLimits) -> bytes:
+        """Limit the first process, then let it begin. Returns the status up to then; nothing begins where
+        that names no process: the sandbox says why later."""
+        if spec.status_fd < 0:
+            self._is_group_leader = True
             return b""
-        heard = _heard(launch.told)
-        found = _CHILD_PID.search(heard)
+        status = _read_status(spec.status_fd)
+        found = _CHILD_PID.search(status)
         if found is None:
-            return heard
+            return status
         first = int(found[1])
         try:
             self._first_fd = os.pidfd_open(first)
             self._first = first
-            self._group = backend.groups.create(limits)
-            if self._group:
-                self._group.add(first)
-            apart = backend.counts_own_processes
-            resources.bound(first, limits, together=self._group is not None, counts_own_processes=apart)
-            os.write(launch.gate, b"\n")
-            self._gate = launch.gate if launch.supervised else None
+            self._cgroup = backend.cgroups.create(limits)
+            if self._cgroup:
+                self._cgroup.add(first)
+            counted = backend.counts_own_processes
+            limit_process(first, limits, in_cgroup=self._cgroup is not None, counts_own_processes=counted)
+            os.write(spec.start_fd, b"\n")
+            self._start_fd = spec.start_fd if spec.is_supervised else None
         except (ProcessLookupError, BrokenPipeError):
-            # It is over already; the backend will say why.
-            return heard
+            # It is over already; the sandbox will say why.
+            return status
         except OSError as error:
             raise CommandNotStarted(reason=error.strerror or str(error)) from error
-        return heard
+        return status
 
     def watch(
-        self, sources: Sequence[Source], until: float, limits: ResourceLimits, stop: threading.Event | None
+        self,
+        readers: Sequence[StreamReader],
+        until: float,
+        limits: ResourceLimits,
+        stop: threading.Event | None,
     ) -> None:
-        """Read what comes from ``sources`` until all is over, and end it where that comes too late."""
-        last: float | None = None
-        looks = stop is not None or self._group is None
+        """Read what comes from ``readers`` until all is over, and kill it where that comes too late."""
+        deadline: float | None = None
+        polls = stop is not None or self._cgroup is None
         with selectors.DefaultSelector() as selector:
-            for source in sources:
-                selector.register(source.fd, selectors.EVENT_READ, source)
+            for reader in readers:
+                selector.register(reader.fd, selectors.EVENT_READ, reader)
             if self._process_fd is not None:
                 selector.register(self._process_fd, selectors.EVENT_READ)
-            while (selector.get_map() or not self._is_over()) and (last is None or time.monotonic() < last):
-                left = (until if last is None else last) - time.monotonic()
-                for key, _ in selector.select(max(0.0, min(left, _LOOKING) if looks else left)):
+            while (selector.get_map() or not self._is_over()) and (
+                deadline is None or time.monotonic() < deadline
+            ):
+                left = (until if deadline is None else deadline) - time.monotonic()
+                for key, _ in selector.select(max(0.0, min(left, _POLL_SECONDS) if polls else left)):
                     if key.data is None or not key.data.read():
                         selector.unregister(key.fileobj)
-                if last is None and self._is_over():
-                    last = time.monotonic() + _GOING
-                    self._end_group()
-                if last is None:
+                if deadline is None and self._is_over():
+                    deadline = time.monotonic() + _END_SECONDS
+                    self._kill_group()
+                if deadline is None:
                     self.timed_out = time.monotonic() >= until
                     self.stopped = not self.timed_out and stop is not None and stop.is_set()
-                    if self.timed_out or self.stopped or self._is_beyond(limits):
-                        self._end()
-                        last = time.monotonic() + _GOING
+                    if self.timed_out or self.stopped or self._uses_too_much(limits):
+                        self._kill()
+                        deadline = time.monotonic() + _END_SECONDS
 
     def exit_code(self) -> int:
-        """How it ended, as a shell says it."""
+        """How it ended, as a shell reports it."""
         self._wait()
         code = self._process.returncode
         return 128 - code if code < 0 else code
 
-    def _is_beyond(self, limits: ResourceLimits) -> bool:
-        """Whether it uses more than it may, where no group holds it; not looked at more often than useful."""
+    def _uses_too_much(self, limits: ResourceLimits) -> bool:
+        """Whether it uses more than it may, where it has no control group; not looked at more often than
+        useful."""
         now = time.monotonic()
-        if self._group or self._first is None or now < self._looked + _LOOKING:
+        if self._cgroup or self._first is None or now < self._last_check + _POLL_SECONDS:
             return False
-        self._looked = now
-        return beyond(self._first, limits)
+        self._last_check = now
+        return exceeds_limits(self._first, limits)
 
-    def _end(self) -> None:
-        """Kill all of it. The backend's own process sees its first one go, and goes too."""
-        self.ended = True
-        if self._group:
-            self._group.kill()
-        if self._leads:
-            self._end_group()
-        elif self._gate is not None:
+    def _kill(self) -> None:
+        """Kill all of it. The sandbox's own process sees its first one go, and goes too."""
+        self.killed = True
+        if self._cgroup:
+            self._cgroup.kill()
+        if self._is_group_leader:
+            self._kill_group()
+        elif self._start_fd is not None:
             with contextlib.suppress(BrokenPipeError):
-                os.write(self._gate, b"\n")
+                os.write(self._start_fd, b"\n")
         elif self._first_fd is None:
             self._process.kill()
         else:
@@ -213,49 +229,44 @@ class _Running:
     def _is_over(self) -> bool:
         return self._process.poll() is not None
 
-    def _end_group(self) -> None:
-        """Kill what is left of a command that nothing but its group holds together."""
-        if self._leads:
+    def _kill_group(self) -> None:
+        """Kill what is left of a command that nothing but its process group holds together."""
+        if self._is_group_leader:
             # Where its first process is not waited for yet, the system may refuse.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def _wait(self) -> None:
         try:
-            self._process.wait(_GOING)
+            self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         if self._process.poll() is None:
-            self._end()
+            self._kill()
             self._wait()
         if self._process_fd is not None:
             os.close(self._process_fd)
         if self._first_fd is not None:
             # The first process of a namespace is gone only when all others are.
-            _is_readable(self._first_fd, _GOING)
+            _is_readable(self._first_fd, _END_SECONDS)
             os.close(self._first_fd)
-        if self._group:
-            self._group.close()
+        if self._cgroup:
+            self._cgroup.close()
 
 
-def _watched(pid: int) -> int | None:
-    """What becomes readable when that process descriptors, where the system has such a thing."""
-    return os.pidfd_open(pid) if sys.platform == "linux" else None
-
-
-def _heard(told: int) -> bytes:
-    """What a backend says until it has named its first process, or has no more to say."""
-    heard = b""
-    until = time.monotonic() + _STARTING
-    while not _CHILD_PID.search(heard) and _is_readable(told, until - time.monotonic()):
-        piece = os.read(told, 4096)
+def _read_status(fd: int) -> bytes:
+    """What a sandbox reports until it has named its first process, or has no more to report."""
+    status = b""
+    until = time.monotonic() + _START_SECONDS
+    while not _CHILD_PID.search(status) and _is_readable(fd, until - time.monotonic()):
+        piece = os.read(fd, 4096)
         if not piece:
             break
-        heard += piece
-    return heard
+        status += piece
+    return status
 
 
 def _is_readable(fd: int, seconds: float) -> bool:

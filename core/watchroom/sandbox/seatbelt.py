@@ -1,12 +1,13 @@
-"""The third backend: sandbox-exec of macOS, which holds a command to a profile of what it may touch.
+"""sandbox-exec of macOS: a command is held to a profile of what it may touch.
 
-Names of folders never stand in the profile's text, whatever is in them: they are given beside it. As with
-Landlock, what is kept from a command is still there, and is only closed. What it has less than the others:
+Names of folders are never part of the profile's text, whatever is in them: they are passed as parameters. As
+with Landlock, what is hidden from a command is still there, and only cannot be read. What it has less than
+the others:
 
-- Memory and the number of processes are not bounded: macOS does not hold processes to such limits.
-- A process that leaves the command's group (`setsid`) is not ended with it. It stays behind the profile.
-- Its temporary folder is one on disk, of which a single file is bounded, not all of them together.
-- No host is reached, allowed or not.
+- Memory and the number of processes are not limited: macOS does not hold processes to such limits.
+- A process that leaves the command's group (`setsid`) is not ended with it. It stays in the sandbox.
+- Its temporary folder is on disk: the size of a single file in it is limited, not of all of them together.
+- It reaches no host, allowed or not.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from typing import Final
 
 from watchroom.disk import Parts
 from watchroom.sandbox.backend import (
-    Launch,
-    LaunchDescriptors,
-    NetworkAccess,
-    environment,
+    LaunchRequest,
+    LaunchSpec,
+    SandboxBackend,
+    command_environment,
     python_prefix,
     resolve_command_folder,
-    shell,
+    shell_command,
 )
 from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.limits import ResourceLimits
-from watchroom.sandbox.repositories import HIDDEN, protected_paths
-from watchroom.sandbox.supervised_launch import temporary_folder
+from watchroom.sandbox.repositories import CONTROL_FOLDER, protected_paths
+from watchroom.sandbox.supervised import create_temporary_folder
 
-_SHOWN: Final = (
+_READABLE: Final = (
     "/Library/Apple",
     "/Library/Developer/CommandLineTools",
     "/System",
@@ -46,64 +47,60 @@ _SHOWN: Final = (
     "/usr",
 )
 _DEVICES: Final = ("/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
-_COMPLAINT: Final = "sandbox-exec: "
-_BLOCK: Final = 512
-"""Bytes, by which a shell counts the length of files."""
+_ERROR_PREFIX: Final = "sandbox-exec: "
+_BLOCK_BYTES: Final = 512
+"""The unit in which a shell limits the size of files."""
 
 
-class SeatbeltBackend:
-    """Runs commands through ``sandbox-exec``."""
+class SeatbeltBackend(SandboxBackend):
+    """Runs commands through ``program``, the path of ``sandbox-exec``. ``cgroups`` creates none on macOS."""
 
     name = "sandbox-exec"
-    counts_own_processes = False
     protects_git = True
-    supports_proxy = False
 
-    def __init__(self, program: str, groups: CgroupFactory) -> None:
-        self.groups = groups
+    def __init__(self, program: str, cgroups: CgroupFactory) -> None:
+        super().__init__(cgroups)
         self._program = program
 
     @classmethod
-    def detect(cls, groups: CgroupFactory) -> SeatbeltBackend | None:
+    def detect(cls, cgroups: CgroupFactory) -> SeatbeltBackend | None:
+        """The backend, with control groups of ``cgroups``; None unless this is macOS."""
         program = shutil.which("sandbox-exec") if sys.platform == "darwin" else None
-        return cls(program, groups) if program else None
+        return cls(program, cgroups) if program else None
 
-    def launch(
-        self,
-        command: str,
-        folder: str,
-        limits: ResourceLimits,
-        network: NetworkAccess,
-        descriptors: LaunchDescriptors,
-    ) -> Launch:
-        path = resolve_command_folder(folder)
-        temporary = temporary_folder(descriptors)
+    def prepare(self, request: LaunchRequest) -> LaunchSpec:
+        """How to start the command of ``request``. Raises as every backend does."""
+        descriptors = request.descriptors
+        path = resolve_command_folder(request.folder)
+        temporary = create_temporary_folder(descriptors)
         fd = descriptors.add_own(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
-        kept = protected_paths(fd, path)
-        variables = (f"{name}={value}" for name, value in environment(path, temporary).items())
+        protected = protected_paths(fd, path)
+        variables = (f"{name}={value}" for name, value in command_environment(path, temporary).items())
         argv = (
-            *(self._program, "-p", profile(len(kept), network=network is True)),
-            *_parameters(path, temporary, kept),
+            *(self._program, "-p", build_profile(len(protected), network=request.network is True)),
+            *_parameters(path, temporary, protected),
             *("/usr/bin/env", "-i", *variables),
-            *("/bin/sh", "-c", _IN_BOUNDS, "sh", path, *_bounds(limits), *shell(command)),
+            *("/bin/sh", "-c", _LIMITED, "sh", path, *_limit_values(request.limits)),
+            *shell_command(request.command),
         )
-        return Launch(argv)
+        return LaunchSpec(argv)
 
-    def start_failure(self, told: bytes, exit_code: int, stderr: str) -> str | None:
-        if not exit_code or not stderr.startswith(_COMPLAINT):
+    def start_failure(self, status: bytes, exit_code: int, stderr: str) -> str | None:
+        """What sandbox-exec printed to ``stderr`` where ``exit_code`` is not 0; it reports no ``status``."""
+        if not exit_code or not stderr.startswith(_ERROR_PREFIX):
             return None
-        return stderr.removeprefix(_COMPLAINT).strip()
+        return stderr.removeprefix(_ERROR_PREFIX).strip()
 
 
-_IN_BOUNDS: Final = (
+_LIMITED: Final = (
     'cd "$1" && ulimit -c 0 && ulimit -t "$2" && ulimit -n "$3" && ulimit -f "$4" || exit 126; '
     'shift 4; exec "$@"'
 )
 
 
-def _bounds(limits: ResourceLimits) -> tuple[str, ...]:
+def _limit_values(limits: ResourceLimits) -> tuple[str, ...]:
     seconds = math.ceil(limits.seconds) * (os.cpu_count() or 1)
-    return str(seconds), str(limits.open_files), str(limits.file_bytes // _BLOCK)
+    return str(seconds), str(limits.open_files), str(limits.file_bytes // _BLOCK_BYTES)
 
 
 _NO_REPOSITORIES: Final = (
@@ -111,8 +108,10 @@ _NO_REPOSITORIES: Final = (
 )
 
 
-def profile(histories: int, *, network: bool) -> str:
-    """What a command may touch; all else is denied. The later of two rules counts."""
+def build_profile(protected: int, *, network: bool) -> str:
+    """The text of a profile for a command; what it does not allow is denied, and the later of two rules
+    counts. ``protected`` is the number of paths that stay read-only, ``network`` whether the machine's
+    network is allowed."""
     lines = [
         "(version 1)",
         "(deny default)",
@@ -122,7 +121,7 @@ def profile(histories: int, *, network: bool) -> str:
         "(allow sysctl-read)",
         "(allow file-read-metadata)",
         '(allow file-read* (literal "/"))',
-        *(f'(allow file-read* process-exec file-map-executable (subpath "{path}"))' for path in _SHOWN),
+        *(f'(allow file-read* process-exec file-map-executable (subpath "{path}"))' for path in _READABLE),
         *(f'(allow file-read* file-write-data (literal "{path}"))' for path in _DEVICES),
         *(
             f'(allow file-read* file-write* process-exec file-map-executable (subpath (param "{name}")))'
@@ -131,21 +130,21 @@ def profile(histories: int, *, network: bool) -> str:
         '(allow file-read* process-exec file-map-executable (subpath (param "PYTHON")))',
         "(deny file-write-setugid)",
         *_NO_REPOSITORIES,
-        *(f'(deny file-write* (subpath (param "KEPT{n}")))' for n in range(histories)),
+        *(f'(deny file-write* (subpath (param "KEPT{n}")))' for n in range(protected)),
         '(deny file-read* file-write* (subpath (param "HIDDEN")))',
         *(("(allow network*)", "(allow system-socket)") if network else ()),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _parameters(path: str, temporary: str, kept: Sequence[Parts]) -> Iterator[str]:
-    """The names that the profile leaves out."""
-    given = {
+def _parameters(path: str, temporary: str, protected: Sequence[Parts]) -> Iterator[str]:
+    """The options that give the profile its paths."""
+    values = {
         "FOLDER": path,
         "TEMPORARY": temporary,
         "PYTHON": python_prefix() or "/usr",
-        "HIDDEN": os.path.join(path, HIDDEN),
-        **{f"KEPT{n}": os.path.join(path, *parts) for n, parts in enumerate(kept)},
+        "HIDDEN": os.path.join(path, CONTROL_FOLDER),
+        **{f"KEPT{n}": os.path.join(path, *parts) for n, parts in enumerate(protected)},
     }
-    for name, value in given.items():
+    for name, value in values.items():
         yield from ("-D", f"{name}={value}")

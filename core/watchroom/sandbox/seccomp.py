@@ -1,9 +1,9 @@
-"""The system calls that no command needs, refused: a filter in the form that the kernel loads.
+"""A seccomp filter that refuses the system calls which no command needs, in the form that the kernel loads.
 
-What is left out by bubblewrap's namespaces is refused here once more, so that a mistake in one of them is
-not enough. For a command that has no namespaces the filter does more: it refuses what the command would share
-with its user's other processes, and hands over to its supervisor what Landlock does not bound. Numbers are
-those of linux/arch/x86/entry/syscalls/syscall_64.tbl and asm-generic/unistd.h.
+What bubblewrap's namespaces exclude is refused here once more, so that a mistake in one of them is not
+enough. For a command without namespaces the filter does more: it refuses what the command would share with
+its user's other processes, and passes on to its supervisor what Landlock does not limit. Numbers are those of
+linux/arch/x86/entry/syscalls/syscall_64.tbl and asm-generic/unistd.h.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import struct
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from watchroom.sandbox.supervisor import NO_LINKS, Call
+from watchroom.sandbox.supervisor import NO_LINKS, CallArguments
 
 
-class _Shared(NamedTuple):
-    """What a command without namespaces would share."""
+class _SharedCalls(NamedTuple):
+    """Calls for what a command without namespaces shares with other processes."""
 
     refused: Sequence[int]
     attributes: Sequence[int]
     """Those for extended attributes, which many file systems do not have."""
-    missing: Sequence[int]
+    obsolete: Sequence[int]
     """Older calls for what newer ones do, which are asked for instead."""
-    others: Sequence[tuple[int, int]]
+    process_calls: Sequence[tuple[int, int]]
     """Calls that may change another process, and in which argument that stands; 0 is the caller itself."""
-    users: Sequence[tuple[int, int]]
+    user_calls: Sequence[tuple[int, int]]
     """Those that may change all processes of a user, and the first argument by which they do."""
-    calls: Mapping[int, Call]
+    notified: Mapping[int, CallArguments]
     socketpair: int
-    numbers: tuple[int, int]
+    call_numbers: tuple[int, int]
     """seccomp and capset."""
 
 
-class _Machine(NamedTuple):
-    architecture: int
+class _Architecture(NamedTuple):
+    audit_number: int
     refused: Mapping[str, int]
     modes: Sequence[tuple[int, int]]
     """The calls that give a file its mode, and in which argument."""
@@ -47,8 +47,8 @@ class _Machine(NamedTuple):
     unshare: int
     ioctl: int
     socket: int
-    shared: _Shared
-    other_numbers: int | None = None
+    shared: _SharedCalls
+    second_numbers: int | None = None
     """From here on, the same calls have a second number each (x32)."""
 
 
@@ -158,9 +158,9 @@ _AARCH64: Final = _SAME_EVERYWHERE | {
     "userfaultfd": 282,
     "kexec_file_load": 294,
 }
-_MACHINES: Final = {
-    "x86_64": _Machine(
-        architecture=0xC000003E,
+_ARCHITECTURES: Final = {
+    "x86_64": _Architecture(
+        audit_number=0xC000003E,
         refused=_X86_64,
         # creat, chmod, fchmod, mknod, mknodat, fchmodat, fchmodat2
         modes=((85, 1), (90, 1), (91, 1), (133, 1), (259, 2), (268, 2), (452, 2)),
@@ -170,19 +170,19 @@ _MACHINES: Final = {
         unshare=272,
         ioctl=16,
         socket=41,
-        shared=_Shared(
+        shared=_SharedCalls(
             # shmget to shmctl, semget to semctl, shmdt, msgget to msgctl, semtimedop, mq_open, mq_unlink,
             # inotify_init, inotify_add_watch, inotify_init1
             refused=(29, 30, 31, 64, 65, 66, 67, 68, 69, 70, 71, 220, 240, 241, 253, 254, 294),
             attributes=(188, 189, 190, 197, 198, 199),
             # utime, utimes, futimesat
-            missing=(132, 235, 261),
+            obsolete=(132, 235, 261),
             # setpriority, sched_setparam, sched_setscheduler, sched_setaffinity, ioprio_set, prlimit64,
             # sched_setattr
-            others=((141, 1), (142, 0), (144, 0), (203, 0), (251, 1), (302, 0), (314, 0)),
+            process_calls=((141, 1), (142, 0), (144, 0), (203, 0), (251, 1), (302, 0), (314, 0)),
             # setpriority, ioprio_set
-            users=((141, 2), (251, 3)),
-            calls={
+            user_calls=((141, 2), (251, 3)),
+            notified={
                 90: ("mode", -1, 0, 1, -1),
                 91: ("mode", 0, -1, 1, -1),
                 268: ("mode", 0, 1, 2, -1),
@@ -194,12 +194,12 @@ _MACHINES: Final = {
                 280: ("times", 0, 1, 2, 3),
             },
             socketpair=53,
-            numbers=(317, 126),
+            call_numbers=(317, 126),
         ),
-        other_numbers=0x40000000,
+        second_numbers=0x40000000,
     ),
-    "aarch64": _Machine(
-        architecture=0xC00000B7,
+    "aarch64": _Architecture(
+        audit_number=0xC00000B7,
         refused=_AARCH64,
         # mknodat, fchmod, fchmodat, fchmodat2
         modes=((33, 2), (52, 1), (53, 2), (452, 2)),
@@ -209,15 +209,15 @@ _MACHINES: Final = {
         unshare=97,
         ioctl=29,
         socket=198,
-        shared=_Shared(
+        shared=_SharedCalls(
             # inotify_init1, inotify_add_watch, mq_open, mq_unlink, and all of System V
             refused=(26, 27, 180, 181, *range(186, 198)),
             attributes=(5, 6, 7, 14, 15, 16),
-            missing=(),
+            obsolete=(),
             # The same as above, in their order.
-            others=((140, 1), (118, 0), (119, 0), (122, 0), (30, 1), (261, 0), (274, 0)),
-            users=((140, 2), (30, 3)),
-            calls={
+            process_calls=((140, 1), (118, 0), (119, 0), (122, 0), (30, 1), (261, 0), (274, 0)),
+            user_calls=((140, 2), (30, 3)),
+            notified={
                 52: ("mode", 0, -1, 1, -1),
                 53: ("mode", 0, 1, 2, -1),
                 452: ("mode", 0, 1, 2, 3),
@@ -226,16 +226,16 @@ _MACHINES: Final = {
                 88: ("times", 0, 1, 2, 3),
             },
             socketpair=199,
-            numbers=(277, 91),
+            call_numbers=(277, 91),
         ),
     ),
 }
 
 _CLONE3: Final = 435
 _OPENAT2: Final = 437
-_AS_ITS_OWNER: Final = 0o6000
+_SET_ID_BITS: Final = 0o6000
 """Set-user-id and set-group-id: a program that a command leaves behind must not run as who owns it."""
-_MAKING: Final = 0x400040
+_CREATE_FLAGS: Final = 0x400040
 """O_CREAT and O_TMPFILE, which no two machines here number differently."""
 _NEW_NAMESPACES: Final = 0x7E020000
 _NEW_TIME_NAMESPACE: Final = 0x80
@@ -249,7 +249,7 @@ _DATAGRAMS: Final = 2
 """A bit of the types of sockets that reach others although they are one of a pair."""
 
 _KILL: Final = 0x80000000
-_ASK: Final = 0x7FC00000
+_NOTIFY: Final = 0x7FC00000
 _ERRNO: Final = 0x00050000
 _ALLOW: Final = 0x7FFF0000
 _NUMBER: Final = 0
@@ -262,39 +262,48 @@ INTERNET: Final = frozenset({2, 10, 16})
 _Instruction = tuple[int, int, int, int]
 
 
-def asking(machine: str | None = None) -> tuple[Mapping[int, Call], tuple[int, int]] | None:
-    """The calls that a filter for a command without namespaces hands over, by number, and the numbers of
-    seccomp and capset; None for a ``machine`` whose numbers are not known here."""
-    known = _MACHINES.get(machine or platform.machine())
-    return (known.shared.calls, known.shared.numbers) if known else None
+class NotifiedCalls(NamedTuple):
+    """The calls that a filter for a command without namespaces passes on, by number, and the numbers of
+    seccomp and capset."""
+
+    arguments: Mapping[int, CallArguments]
+    call_numbers: tuple[int, int]
 
 
-def program(families: Collection[int], machine: str | None = None, *, shared: bool = False) -> bytes | None:
-    """The filter, None for a ``machine`` (default: this one) whose numbers are not known here.
+def notified_calls(machine: str | None = None) -> NotifiedCalls | None:
+    """The calls that a filter passes on, None for a ``machine`` (default: this one) whose numbers are not
+    known here."""
+    known = _ARCHITECTURES.get(machine or platform.machine())
+    return NotifiedCalls(known.shared.notified, known.shared.call_numbers) if known else None
 
-    Sockets can be made of ``families`` only. ``shared``: for a command that has no namespaces of its own.
-    """
-    known = _MACHINES.get(machine or platform.machine())
+
+def build_filter(
+    families: Collection[int], machine: str | None = None, *, shared: bool = False
+) -> bytes | None:
+    """The code of a filter by which sockets can be made of these address ``families`` only; None for a
+    ``machine`` (default: this one) whose numbers are not known here. ``shared``: for a command that has no
+    namespaces of its own."""
+    known = _ARCHITECTURES.get(machine or platform.machine())
     if known is None:
         return None
     code: list[_Instruction] = [
         _load(_ARCHITECTURE),
-        (0x15, 1, 0, known.architecture),
+        (0x15, 1, 0, known.audit_number),
         _return(_KILL),
         _load(_NUMBER),
     ]
-    if known.other_numbers is not None:
-        code += [(0x35, 0, 1, known.other_numbers), _refuse(errno.ENOSYS)]
+    if known.second_numbers is not None:
+        code += [(0x35, 0, 1, known.second_numbers), _refuse(errno.ENOSYS)]
     for number in sorted(known.refused.values()):
         code += [_if_equal(number, skip=1), _refuse(errno.EPERM)]
     # Where these do not exist, programs fall back on older ones, whose arguments can be looked at.
     for number in (_CLONE3, _OPENAT2):
         code += [_if_equal(number, skip=1), _refuse(errno.ENOSYS)]
-    owner = [(0x45, 0, 1, _AS_ITS_OWNER), _refuse(errno.EPERM)]
+    owner = [(0x45, 0, 1, _SET_ID_BITS), _refuse(errno.EPERM)]
     for number, mode in known.modes:
         code += _with_argument(number, mode, owner)
     for number, flags, mode in known.opening:
-        code += _with_argument(number, flags, [(0x45, 0, 3, _MAKING), _load(16 + 8 * mode), *owner])
+        code += _with_argument(number, flags, [(0x45, 0, 3, _CREATE_FLAGS), _load(16 + 8 * mode), *owner])
     code += _with_argument(known.clone, 0, [(0x45, 0, 1, _NEW_NAMESPACES), _refuse(errno.EPERM)])
     new = _NEW_NAMESPACES | _NEW_TIME_NAMESPACE
     code += _with_argument(known.unshare, 0, [(0x45, 0, 1, new), _refuse(errno.EPERM)])
@@ -303,26 +312,26 @@ def program(families: Collection[int], machine: str | None = None, *, shared: bo
     allowed = [each for family in sorted(families) for each in (_if_equal(family, skip=1), _return(_ALLOW))]
     code += _with_argument(known.socket, 0, [*allowed, _refuse(errno.EAFNOSUPPORT)])
     if shared:
-        code += _apart(known.shared)
+        code += _shared_rules(known.shared)
     code.append(_return(_ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
-def _apart(shared: _Shared) -> list[_Instruction]:
+def _shared_rules(shared: _SharedCalls) -> list[_Instruction]:
     code: list[_Instruction] = []
     for number in shared.refused:
         code += [_if_equal(number, skip=1), _refuse(errno.EPERM)]
     for number in (*shared.attributes, *_ATTRIBUTES_EVERYWHERE):
         code += [_if_equal(number, skip=1), _refuse(errno.EOPNOTSUPP)]
-    for number in shared.missing:
+    for number in shared.obsolete:
         code += [_if_equal(number, skip=1), _refuse(errno.ENOSYS)]
-    for number, process in shared.others:
+    for number, process in shared.process_calls:
         code += _with_argument(number, process, [(0x15, 1, 0, 0), _refuse(errno.EPERM)])
-    for number, which in shared.users:
+    for number, which in shared.user_calls:
         code += _with_argument(number, 0, [_if_equal(which, skip=1), _refuse(errno.EPERM)])
     code += _with_argument(shared.socketpair, 1, [(0x45, 0, 1, _DATAGRAMS), _refuse(errno.EPERM)])
-    for number in shared.calls:
-        code += [_if_equal(number, skip=1), _return(_ASK)]
+    for number in shared.notified:
+        code += [_if_equal(number, skip=1), _return(_NOTIFY)]
     return code
 
 

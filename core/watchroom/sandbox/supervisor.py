@@ -1,10 +1,10 @@
-"""The program between us and a command that has no namespaces of its own.
+"""The program that supervises a command which has no namespaces of its own.
 
-It is loaded by a Python of its own, and given a `Job` in an open file. It imports nothing of ours, and of the
-rest only what is quick to load: it is started for each command. It bounds the command, starts it, and stays
-its ancestor whatever the command does: all that it left behind ends with it, and ends when we do. And it does
-for the command what the kernel does not bound to a folder: changes of modes, owners and times, of files that
-are the command's to write.
+It runs in a Python process of its own, and reads a `Job` from an open file. It imports nothing else of this
+package, and of the rest only what is quick to load: it is started for each command. It restricts the command,
+starts it, and stays its ancestor whatever the command does: all that the command leaves behind is killed when
+it ends, or when Watchroom does. It also makes for the command the changes that the kernel cannot limit to a
+folder: modes, owners and times of files that the command may write.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 if sys.platform != "win32":
     import fcntl
 
-Call = tuple[str, int, int, int, int]
+CallArguments = tuple[str, int, int, int, int]
 """What a call changes (mode, owner, times), and which of its arguments are the folder, the path, the new
 value, and the flags; -1: it has none, `NO_LINKS`: none, and it follows no symlink."""
 
@@ -37,9 +37,14 @@ NO_LINKS: Final = -2
 
 
 class Job:
-    """What there is to do: plain values only. ``kept`` stands in what is writable, and is not; ``calls`` are
-    those that the filter, ``code``, hands over, by their numbers; ``numbers`` are those of seccomp and capset
-    on this machine. The rest are descriptors; where ``rules`` is -1 the command is held behind nothing."""
+    """What to run, and how: plain values only.
+
+    ``argv`` and ``environment`` are the command's. ``temporary`` is its temporary folder, ``writable`` are
+    the paths that it may change, ``protected`` those in them that it may not. ``notified`` are the calls that
+    the filter, ``filter_code``, passes on, by number; ``call_numbers`` are those of seccomp and capset on
+    this machine. The rest are descriptors: ``status_fd`` to report on, ``start_fd`` to be told to start and
+    to end by, ``rules`` of Landlock (-1: the command is not restricted), and ``folder`` to run in.
+    """
 
     def __init__(
         self,
@@ -48,12 +53,12 @@ class Job:
         environment: dict[str, str],
         temporary: str,
         writable: tuple[str, ...],
-        kept: tuple[str, ...],
-        calls: dict[int, Call],
-        code: bytes,
-        numbers: tuple[int, int],
-        told: int,
-        gate: int,
+        protected: tuple[str, ...],
+        notified: dict[int, CallArguments],
+        filter_code: bytes,
+        call_numbers: tuple[int, int],
+        status_fd: int,
+        start_fd: int,
         rules: int,
         folder: int,
     ) -> None:
@@ -61,12 +66,12 @@ class Job:
         self.environment = environment
         self.temporary = temporary
         self.writable = writable
-        self.kept = kept
-        self.calls = calls
-        self.code = code
-        self.numbers = numbers
-        self.told = told
-        self.gate = gate
+        self.protected = protected
+        self.notified = notified
+        self.filter_code = filter_code
+        self.call_numbers = call_numbers
+        self.status_fd = status_fd
+        self.start_fd = start_fd
         self.rules = rules
         self.folder = folder
 
@@ -82,133 +87,133 @@ _CAPABILITY_VERSION: Final = 0x20080522
 _RECEIVE: Final = 0xC0502100
 _SEND: Final = 0xC0182101
 _IS_VALID: Final = 0x40082102
-_ASKED: Final = struct.Struct("=QIIiIQ6Q")
-_ANSWER: Final = struct.Struct("=QqiI")
-_HERE: Final = -100
+_NOTIFICATION: Final = struct.Struct("=QIIiIQ6Q")
+_RESPONSE: Final = struct.Struct("=QqiI")
+_AT_FDCWD: Final = -100
 _NOFOLLOW: Final = 0x100
 _EMPTY_PATH: Final = 0x1000
-_LONGEST_PATH: Final = 4096
+_MAX_PATH_BYTES: Final = 4096
 _NOT_STARTED: Final = 125
 
 
 def supervise(job: Job) -> int:
-    """Start the command as soon as ``gate`` says so, and see that all of it ends. Returns its exit code."""
-    for fd in (job.told, job.gate, job.rules, job.folder):
+    """Start the command of ``job`` when it is told to, and see that all of it ends. Returns the exit code."""
+    for fd in (job.status_fd, job.start_fd, job.rules, job.folder):
         if fd >= 0:
             os.set_inheritable(fd, False)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    _give_up_rights(job)
-    if not _is_wanted(job):
-        _clear(job.temporary)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    _drop_rights(job)
+    if not _wait_for_start(job):
+        _remove_quietly(job.temporary)
         return _NOT_STARTED
-    woken, waking = os.pipe()
-    for fd in (woken, waking):
+    wakeup, wakeup_write = os.pipe()
+    for fd in (wakeup, wakeup_write):
         os.set_blocking(fd, False)
-    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     ours, theirs = _socket.socketpair()
     child = os.fork()
     if not child:
-        _become(job, theirs)
+        _exec_command(job, theirs)
     theirs.close()
-    listener = _received(ours)
+    listener = _receive_listener(ours)
     ours.close()
     try:
-        code = _watch(job, child, woken, listener)
+        code = _watch(job, child, wakeup, listener)
     finally:
-        _end_all()
+        _kill_all()
     if code is None:
-        if not os.read(job.gate, 1):
-            _clear(job.temporary)
+        if not os.read(job.start_fd, 1):
+            _remove_quietly(job.temporary)
         return 128 + signal.SIGKILL
     try:
-        os.write(job.told, b'"exit-code": %d ' % code)
+        os.write(job.status_fd, b'"exit-code": %d ' % code)
     except BrokenPipeError:
-        _clear(job.temporary)
+        _remove_quietly(job.temporary)
     return code
 
 
-def _is_wanted(job: Job) -> bool:
-    """Wait to be told to begin; False where nobody is there any more."""
+def _wait_for_start(job: Job) -> bool:
+    """Wait to be told to start; False where nobody is there any more."""
     try:
-        os.write(job.told, b'"child-pid": %d ' % os.getpid())
-        return bool(os.read(job.gate, 1))
+        os.write(job.status_fd, b'"child-pid": %d ' % os.getpid())
+        return bool(os.read(job.start_fd, 1))
     except BrokenPipeError:
         return False
 
 
-def _give_up_rights(job: Job) -> None:
-    _checked(_libc().prctl(_SUBREAPER, 1, 0, 0, 0))
-    _checked(_libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+def _drop_rights(job: Job) -> None:
+    _check_result(_libc().prctl(_SUBREAPER, 1, 0, 0, 0))
+    _check_result(_libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     for capability in range(_LAST_CAPABILITY + 1):
         # It fails for those that this kernel does not have, and for all where we have none.
         _libc().prctl(_DROP, capability, 0, 0, 0)
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION, 0), 8)
     none = ctypes.create_string_buffer(24)
-    _checked(_libc().syscall(job.numbers[1], header, none))
+    _check_result(_libc().syscall(job.call_numbers[1], header, none))
 
 
-def _become(job: Job, theirs: _socket.socket) -> NoReturn:
-    """Be the command, behind its backend, or say why that cannot be."""
+def _exec_command(job: Job, theirs: _socket.socket) -> NoReturn:
+    """Become the command with its restrictions, or report why that failed."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         os.fchdir(job.folder)
-        if job.code:
-            _close_in(job, theirs)
+        if job.filter_code:
+            _restrict(job, theirs)
         os.execve(job.argv[0], job.argv, job.environment)  # noqa: S606  # a shell, with the command
     except OSError as error:
-        os.write(job.told, b'"why": "%s" ' % os.strerror(error.errno or 0).encode())
+        os.write(job.status_fd, b'"why": "%s" ' % os.strerror(error.errno or 0).encode())
     finally:
         os._exit(_NOT_STARTED)
 
 
-def _close_in(job: Job, theirs: _socket.socket) -> None:
-    """Give up what the rules do not allow and the filter refuses, and send the filter's listener."""
-    _checked(_libc().syscall(_RESTRICT, job.rules, 0))
-    code = ctypes.create_string_buffer(job.code, len(job.code))
-    program = struct.pack("@HP", len(job.code) // 8, ctypes.addressof(code))
+def _restrict(job: Job, theirs: _socket.socket) -> None:
+    """Apply Landlock's rules and the filter, and send the filter's listener."""
+    _check_result(_libc().syscall(_RESTRICT, job.rules, 0))
+    code = ctypes.create_string_buffer(job.filter_code, len(job.filter_code))
+    program = struct.pack("@HP", len(job.filter_code) // 8, ctypes.addressof(code))
     buffer = ctypes.create_string_buffer(program, len(program))
-    listener = _checked(_libc().syscall(job.numbers[0], _SET_FILTER, _WITH_LISTENER, buffer))
+    listener = _check_result(_libc().syscall(job.call_numbers[0], _SET_FILTER, _WITH_LISTENER, buffer))
     theirs.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("@i", listener))])
 
 
-def _received(ours: _socket.socket) -> int:
+def _receive_listener(ours: _socket.socket) -> int:
     """The listener that the child sends, -1 if it does not get so far."""
     _, sent, _, _ = ours.recvmsg(1, _socket.CMSG_SPACE(4))
     listener: int = struct.unpack("@i", sent[0][2])[0] if sent else -1
     return listener
 
 
-def _watch(job: Job, child: int, woken: int, listener: int) -> int | None:
-    """Serve the command until it is over; None if it is to be ended, or nobody is there any more."""
+def _watch(job: Job, child: int, wakeup: int, listener: int) -> int | None:
+    """Make the command's changes until it is over; None if it is to be killed, or nobody is there any
+    more."""
     poll = select.poll()
-    for fd in (job.gate, woken, listener):
+    for fd in (job.start_fd, wakeup, listener):
         if fd >= 0:
             poll.register(fd, select.POLLIN)
     while True:
         for fd, event in poll.poll():
-            if fd == job.gate:
+            if fd == job.start_fd:
                 return None
-            if fd == woken:
+            if fd == wakeup:
                 try:
-                    os.read(woken, 4096)
+                    os.read(wakeup, 4096)
                 except BlockingIOError:
                     pass
-                code = _reaped(child)
+                code = _reap(child)
                 if code is not None:
                     return code
             elif event & select.POLLIN:
-                _serve(job, listener)
+                _handle_call(job, listener)
             else:
                 poll.unregister(listener)
 
 
-def _reaped(child: int) -> int | None:
-    """Take leave of those that ended; the exit code of ``child`` if it was among them."""
+def _reap(child: int) -> int | None:
+    """Wait for the processes that have ended; the exit code of ``child`` if it was among them."""
     code = None
     try:
         while True:
@@ -223,8 +228,8 @@ def _reaped(child: int) -> int | None:
     return code
 
 
-def _end_all() -> None:
-    """Kill all that came from the command, until nothing is left: orphans become ours."""
+def _kill_all() -> None:
+    """Kill all that the command started, until nothing is left: orphans become our children."""
     while True:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -252,7 +257,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _kill(pid: int, parents: tuple[int, int]) -> None:
-    """Kill it if it still is who it was: its number may be another's by now."""
+    """Kill the process if it still has one of these parents: its number may be another's by now."""
     try:
         process = os.pidfd_open(pid)
         try:
@@ -266,52 +271,54 @@ def _kill(pid: int, parents: tuple[int, int]) -> None:
         pass
 
 
-def _serve(job: Job, listener: int) -> None:
-    """Do one call for the command, or refuse it."""
-    asked = bytearray(_ASKED.size)
+def _handle_call(job: Job, listener: int) -> None:
+    """Make one call for the command, or refuse it."""
+    notification = bytearray(_NOTIFICATION.size)
     try:
-        # Who asked may be gone at any moment.
-        fcntl.ioctl(listener, _RECEIVE, asked)
-        number, pid, _, call, _, _, *arguments = _ASKED.unpack(asked)
+        # The process that called may be gone at any moment.
+        fcntl.ioctl(listener, _RECEIVE, notification)
+        number, pid, _, call, _, _, *arguments = _NOTIFICATION.unpack(notification)
         try:
-            _change(job, listener, number, pid, job.calls[call], arguments)
+            _make_change(job, listener, number, pid, job.notified[call], arguments)
             error = 0
         except OSError as refused:
             error = refused.errno or errno.EPERM
-        fcntl.ioctl(listener, _SEND, _ANSWER.pack(number, 0, -error, 0))
+        fcntl.ioctl(listener, _SEND, _RESPONSE.pack(number, 0, -error, 0))
     except OSError:
         pass
 
 
-def _change(job: Job, listener: int, number: int, pid: int, call: Call, arguments: list[int]) -> None:
+def _make_change(
+    job: Job, listener: int, number: int, pid: int, call: CallArguments, arguments: list[int]
+) -> None:
     what, _, _, value, _ = call
-    target = _target(pid, call, arguments)
+    target = _open_target(pid, call, arguments)
     try:
-        # Only now is it certain that all this was of the process that asked.
+        # Only now is it certain that all this came from the process that called.
         fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", number))
         path = f"/proc/self/fd/{target}"
         _check_is_writable(job, os.readlink(path))
         if what == "mode":
             os.chmod(path, arguments[value] & 0o1777)
         elif what == "owner":
-            _check_is_ours(_signed(arguments[value]), _signed(arguments[value + 1]))
+            _check_owner(_signed(arguments[value]), _signed(arguments[value + 1]))
             os.chown(path, _signed(arguments[value]), _signed(arguments[value + 1]))
         else:
-            times = _memory(pid, arguments[value], 32) if arguments[value] else None
+            times = _read_memory(pid, arguments[value], 32) if arguments[value] else None
             if times is not None and len(times) < 32:
                 raise OSError(errno.EFAULT, "")
-            _checked(_libc().utimensat(_HERE, path.encode(), times, 0))
+            _check_result(_libc().utimensat(_AT_FDCWD, path.encode(), times, 0))
     finally:
         os.close(target)
 
 
-def _target(pid: int, call: Call, arguments: list[int]) -> int:
-    """A descriptor of what the call means."""
+def _open_target(pid: int, call: CallArguments, arguments: list[int]) -> int:
+    """A descriptor of what the call changes."""
     _, folder, path, _, flags = call
     given = arguments[flags] if flags >= 0 else 0
-    base = _signed(arguments[folder]) if folder >= 0 else _HERE
-    name = _text(pid, arguments[path]) if path >= 0 and arguments[path] else b""
-    start = b"/proc/%d/cwd" % pid if base == _HERE else b"/proc/%d/fd/%d" % (pid, base)
+    base = _signed(arguments[folder]) if folder >= 0 else _AT_FDCWD
+    name = _read_path(pid, arguments[path]) if path >= 0 and arguments[path] else b""
+    start = b"/proc/%d/cwd" % pid if base == _AT_FDCWD else b"/proc/%d/fd/%d" % (pid, base)
     if name:
         no_links = os.O_NOFOLLOW if given & _NOFOLLOW or flags == NO_LINKS else 0
         return os.open(os.path.join(start, name), os.O_PATH | no_links)
@@ -321,7 +328,7 @@ def _target(pid: int, call: Call, arguments: list[int]) -> int:
 
 
 def _check_is_writable(job: Job, path: str) -> None:
-    if not _is_within(path, job.writable) or _is_within(path, job.kept):
+    if not _is_within(path, job.writable) or _is_within(path, job.protected):
         raise PermissionError(errno.EPERM, "")
 
 
@@ -329,25 +336,25 @@ def _is_within(path: str, folders: tuple[str, ...]) -> bool:
     return any(path == folder or path.startswith(folder + "/") for folder in folders)
 
 
-def _check_is_ours(user: int, group: int) -> None:
+def _check_owner(user: int, group: int) -> None:
     if user not in (-1, os.getuid()) or group not in (-1, os.getgid(), *os.getgroups()):
         raise PermissionError(errno.EPERM, "")
 
 
-def _text(pid: int, address: int) -> bytes:
-    """The path at that place in its memory."""
+def _read_path(pid: int, address: int) -> bytes:
+    """The path at ``address`` in the memory of process ``pid``."""
     text = b""
-    while b"\0" not in text and len(text) < _LONGEST_PATH:
+    while b"\0" not in text and len(text) < _MAX_PATH_BYTES:
         # A page at a time: the next one may not be there.
         here = address + len(text)
-        text += _memory(pid, here, _LONGEST_PATH - here % _LONGEST_PATH)
+        text += _read_memory(pid, here, _MAX_PATH_BYTES - here % _MAX_PATH_BYTES)
     name, ended, _ = text.partition(b"\0")
-    if not ended or len(name) >= _LONGEST_PATH:
+    if not ended or len(name) >= _MAX_PATH_BYTES:
         raise OSError(errno.ENAMETOOLONG, "")
     return name
 
 
-def _memory(pid: int, address: int, size: int) -> bytes:
+def _read_memory(pid: int, address: int, size: int) -> bytes:
     memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
     try:
         found = os.pread(memory, size, address)
@@ -369,26 +376,25 @@ def _signed(value: int) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return result
 
 
-def _clear(folder: str) -> None:
-    """Take away what nobody else will."""
+def _remove_quietly(folder: str) -> None:
+    """Remove a folder that nobody else will; an error has nobody to be reported to."""
     try:
         remove_tree(folder)
     except OSError:
-        # Nobody is there any more who could be told.
         pass
 
 
 def remove_tree(path: str) -> None:
-    """Remove a folder and all in it, however deep that is and whatever its modes forbid. Nobody else may be
-    at work there. A folder in a folder is moved to the top before it is emptied, so that no path gets long
-    and nothing recurses. Raises OSError."""
+    """Remove the folder ``path`` and all in it, however deep that is and whatever its modes forbid. No other
+    process may be at work there. A nested folder is moved to the top before it is emptied, so that no path
+    gets long and nothing recurses. Raises OSError."""
     os.chmod(path, 0o700)
     top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -415,15 +421,15 @@ def remove_tree(path: str) -> None:
 
 
 def _is_folder(above: int, name: str) -> bool:
-    """Whether that is a folder, which then can be opened, emptied and moved."""
+    """Whether that is a folder, which is then made accessible."""
     if not stat.S_ISDIR(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
         return False
     os.chmod(name, 0o700, dir_fd=above)
     return True
 
 
-def main(given: int) -> int:
-    """The exit code of the command whose `Job` stands in that file."""
-    with open(given, "rb") as file:
+def main(job_fd: int) -> int:
+    """Run the `Job` that is in the open file ``job_fd``. Returns the exit code of its command."""
+    with open(job_fd, "rb") as file:
         job = Job(**marshal.load(file))  # noqa: S302  # what we wrote ourselves
     return supervise(job)

@@ -17,26 +17,30 @@ SYSTEM_FOLDERS: Final = (
 )
 _MEDIA: Final = ("/run/media",)
 """Where people's own disks are."""
-_HOMES: Final = ("/var", "/run", "/private/var")
+_SERVICE_HOMES: Final = ("/var", "/run", "/private/var")
 """Where the homes of services may be."""
 
 
 def is_system_folder(path: str) -> bool:
-    """Whether ``path``, without symlinks, is one of the system's folders, lies in one or holds one. What is
-    beneath the home of whoever runs this is none, if that is where services have theirs."""
-    if any(_lies_in(path, each) and path != each for each in _MEDIA):
+    """Whether ``path``, without symlinks, is one of the system's folders, lies in one or holds one. A user's
+    home among those of services, and what is beneath it, is none."""
+    if any(_is_within(path, each) and path != each for each in _MEDIA):
         return False
     home = os.path.realpath(os.path.expanduser("~"))
-    if any(_lies_in(home, each) for each in _HOMES) and _lies_in(path, home) and home not in _found():
+    if (
+        any(_is_within(home, each) for each in _SERVICE_HOMES)
+        and _is_within(path, home)
+        and home not in _all_names()
+    ):
         return False
-    return any(_lies_in(path, each) or _lies_in(each, path) for each in _found())
+    return any(_is_within(path, each) or _is_within(each, path) for each in _all_names())
 
 
 @cache
-def _found() -> frozenset[str]:
+def _all_names() -> frozenset[str]:
     """The system's folders under all of their names: /bin may be a link to /usr/bin."""
     return frozenset({*SYSTEM_FOLDERS, *map(os.path.realpath, SYSTEM_FOLDERS)})
 
 
-def _lies_in(path: str, folder: str) -> bool:
+def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -60,7 +60,7 @@ def info(caller: Caller, args: take.NoArguments) -> give.WorkspaceInfo:
         dir_count=found.folders,
         total_size=found.size,
         last_modified=timestamp(found.changed) if found.changed else None,
-        truncated=None if found.is_whole else True,
+        truncated=None if found.is_complete else True,
     )
 
 
@@ -96,7 +96,7 @@ def _told(outcome: Ran, args: take.RunCommand, texts: Catalogue) -> give.Command
         raise TaskQuotaExceeded(**left.over_quota, **values)
     if finished.exit_code:
         raise CommandFailed(**values)
-    return give.CommandRan.model_validate({**values, "cut": finished.cut or None})
+    return give.CommandRan.model_validate({**values, "cut": finished.truncated or None})
 
 
 def _notice(left: CommandChanges, texts: Catalogue) -> str:

@@ -33,13 +33,13 @@ from watchroom.sandbox.limits import ResourceLimits
 from watchroom.sandbox.output import Stream
 from watchroom.sandbox.probe import SandboxProbe
 from watchroom.sandbox.repositories import (
-    READ_ONLY,
+    GIT_FOLDER,
     find_repositories,
+    find_repositories_at,
     open_folder,
-    quarantine,
-    repositories_at,
+    quarantine_repositories,
 )
-from watchroom.sandbox.runner import CommandResult, run
+from watchroom.sandbox.runner import CommandResult, run_command
 from watchroom.sandbox.unsandboxed import UnsandboxedBackend
 from watchroom.texts import catalogue
 from watchroom.zones.approvals import Approvals, Stop
@@ -185,7 +185,7 @@ class Commands:
             timed_out=told["timedOut"],
             stopped=told["stopped"],
             seconds=told["seconds"],
-            cut=told["cut"],
+            truncated=told["cut"],
         )
         return Ran(finished, end, CommandChanges(**told.get("left", {})))
 
@@ -231,7 +231,7 @@ class Commands:
         before = self._files.take_in(actor, until=time.monotonic() + limits.seconds)
         limits = self._within_quota(before, limits)
         message = validation.escape_unstorable(command.strip().replace("\n", " "), 200)
-        known = [each.identity for each in repositories_at(folder)]
+        known = [each.identity for each in find_repositories_at(folder)]
         begun: dict[str, Json] = {"process": this_process()}
         if len(known) <= _MOST_KNOWN:
             begun["repositories"] = known
@@ -240,11 +240,11 @@ class Commands:
         hosts = self._store.registry.current().allowed_hosts
         reached: dict[str, Json] = {}
         # Nothing can be mounted over a link.
-        protects_git = backend.protects_git and not os.path.islink(os.path.join(folder, READ_ONLY))
+        protects_git = backend.protects_git and not os.path.islink(os.path.join(folder, GIT_FOLDER))
         until = time.monotonic() + limits.seconds
         try:
             with self._running(path) as beside, self._network(hosts, backend, reached) as network:
-                finished = run(
+                finished = run_command(
                     command,
                     folder,
                     backend=backend,
@@ -284,7 +284,7 @@ class Commands:
             "timedOut": finished.timed_out,
             "stopped": finished.stopped,
             "seconds": round(finished.seconds, 3),
-            "cut": finished.cut,
+            "cut": finished.truncated,
             "left": {name: value for name, value in left._asdict().items() if value},
         }
         detail: dict[str, Json] = {
@@ -317,8 +317,8 @@ class Commands:
                 return []
             new = [each for each in find_repositories(opened) if each.identity not in known]
             if protects_git:
-                new = [each for each in new if each.parts != (READ_ONLY,) or each.is_link]
-            moved = quarantine(opened, new, to) if new else []
+                new = [each for each in new if each.parts != (GIT_FOLDER,) or each.is_link]
+            moved = quarantine_repositories(opened, new, to) if new else []
         if not moved:
             return []
         shown = [

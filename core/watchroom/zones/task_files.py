@@ -16,7 +16,7 @@ from watchroom.errors import Conflict, NotFound
 from watchroom.model import UNCHECKED, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskQuotaExceeded, WorkspaceNotBound
 from watchroom.sandbox.system_folders import is_system_folder
-from watchroom.sandbox.task_folder import DiskUsage, Info, TaskFolder, task_path
+from watchroom.sandbox.task_folder import DiskUsage, FolderSummary, TaskFolder, normalize_task_path
 from watchroom.zones.store import Store
 from watchroom.zones.task_recording import OUTSIDERS, ZONE, ChangeAuthor, RecordedChanges, TaskRecorder
 from watchroom.zones.tasks import Tasks
@@ -81,7 +81,7 @@ class TaskFiles:
         """The file as it is on disk, and the row of that version. Raises `WorkspaceNotBound`,
         `PathTraversalBlocked`, `InvalidPath`, `NotFound`, `NotText`, `FolderDenied`."""
         recorder = self._of(actor)
-        path = task_path(path)
+        path = normalize_task_path(path)
         with self._store.committer.exclusively() as commit:
             row = recorder.record_file(tuple(path.split("/")), OUTSIDERS, commit)
             content = recorder.folder.read(path)
@@ -93,13 +93,13 @@ class TaskFiles:
     def place(self, actor: str, path: str) -> str:
         """Where a file has its rows (``TASK/PATH``). Raises `WorkspaceNotBound`, `PathTraversalBlocked`,
         `InvalidPath`."""
-        return self._of(actor).path(tuple(task_path(path).split("/")))
+        return self._of(actor).path(tuple(normalize_task_path(path).split("/")))
 
     def current(self, actor: str, path: str) -> Row | None:
         """The row of a file as it is on disk, None where there never was one. No reading. Raises what
         `place` raises, and `FolderDenied`."""
         recorder = self._of(actor)
-        parts = tuple(task_path(path).split("/"))
+        parts = tuple(normalize_task_path(path).split("/"))
         with self._store.committer.exclusively() as commit:
             return recorder.record_file(parts, OUTSIDERS, commit)
 
@@ -117,7 +117,7 @@ class TaskFiles:
         if a version is ``expected`` that is not the current one; `TaskQuotaExceeded` if the task has no room
         for it."""
         recorder = self._of(actor)
-        path = task_path(path)
+        path = normalize_task_path(path)
         parts = tuple(path.split("/"))
         data = validation.encode_text(content)
         added = self._check_room(recorder, path, len(data))
@@ -164,11 +164,11 @@ class TaskFiles:
         self._store.note_reading(actor, tool, ZONE, recorder.path(()), None)
         return found
 
-    def info(self, actor: str, *, tool: str) -> Info:
+    def info(self, actor: str, *, tool: str) -> FolderSummary:
         """How much there is in all, counted up to twice as many files as a task may have. Raises
         `WorkspaceNotBound`, `FolderDenied`."""
         recorder = self._of(actor)
-        found = recorder.folder.info(self.quota.most_files)
+        found = recorder.folder.summary(self.quota.most_files)
         self._store.note_reading(actor, tool, ZONE, recorder.path(()), None)
         return found
 

@@ -14,7 +14,7 @@ from watchroom import validation
 from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import OUTSIDE, Appended, Draft, Json, Note, Row, Write, timestamp
-from watchroom.sandbox.errors import FolderDenied, LeftOut
+from watchroom.sandbox.errors import FilesSkipped, FolderDenied
 from watchroom.sandbox.task_folder import DiskUsage, FolderScan, TaskFolder
 from watchroom.zones.outside import EDIT_TOOL
 from watchroom.zones.store import Store
@@ -126,7 +126,7 @@ class TaskRecorder:
         once. At most ``most`` files are looked at. ``until`` is when to end, by `time.monotonic`: None is
         never."""
         scan = self.folder.scan(most)
-        closed = list(scan.closed)
+        closed = list(scan.unreadable)
         left: list[_Suspect] = []
         changes = self._changes(self._suspects(scan), author, _Budget(until), closed, left)
         rows: list[Row] = []
@@ -136,8 +136,8 @@ class TaskRecorder:
             rows += made
             stale += len(batch) - len(made)
         self._authors = {each.parts: (each.stamp, self._author_of(each, author)) for each in left}
-        told = self._tell(closed, scan.beyond, author)
-        left_out = len(closed) + len(scan.beyond) if told else 0
+        told = self._tell(closed, scan.unnameable, author)
+        left_out = len(closed) + len(scan.unnameable) if told else 0
         return RecordedChanges([*rows, *told], len(left) + stale, left_out, scan.usage)
 
     def record_file(
@@ -171,10 +171,10 @@ class TaskRecorder:
             path = self.path(parts)
             if path in there:
                 # A name that is not Unicode, and one that looks as its row would.
-                scan.beyond.append(parts)
+                scan.unnameable.append(parts)
             else:
                 there[path] = _Suspect(path, parts, entry.stamp, heads.pop(path, None))
-        hidden = tuple(self.path(parts) + "/" for parts in scan.closed)
+        hidden = tuple(self.path(parts) + "/" for parts in scan.unreadable)
         gone = [
             _Suspect(path, tuple(path.split("/")[1:]), None, head)
             for path, head in heads.items()
@@ -278,8 +278,8 @@ class TaskRecorder:
         if beyond:
             path = self.path(beyond[0])
             last = self._store.journal.refused(ZONE, path, limit=1)
-            if not last or last[0].error != LeftOut.code:
-                notes.append(_note(author, LeftOut.code, path, {"count": len(beyond)}))
+            if not last or last[0].error != FilesSkipped.code:
+                notes.append(_note(author, FilesSkipped.code, path, {"count": len(beyond)}))
         return [each.row for each in self._store.committer.commit_all(lambda: notes)] if notes else []
 
 

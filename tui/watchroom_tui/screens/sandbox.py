@@ -49,7 +49,7 @@ def sandbox_lines(probe: SandboxProbe, words: Catalogue) -> list[Line]:
         else:
             state = Span(f"– {words('sandbox.missing')}", "dim")
         lines.append([Span(fit(f" {safe(result.name)}", 16), "strong"), state])
-        why = result.why.strip()
+        why = result.reason.strip()
         lines += [[Span(" " * 16), Span(line, "dim")] for line in safe_lines(why) if why]
     bounded = words("sandbox.bounded" if probe.limits_processes_together else "sandbox.not_bounded")
     return [*lines, [], [Span(" "), Span(bounded, "dim")]]
