@@ -14,7 +14,7 @@ from measure import Measure, scratch
 from watchroom import Json, Workspace
 from watchroom.runtime import AgentState, AssistantMessage, ChatAgent, Message, ModelPayload, ToolMessage
 from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.live import BufferTools
+from watchroom.toolbox.buffer_tools import BufferTools
 
 EDITS: Final = 20
 SECTION: Final = (

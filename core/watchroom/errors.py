@@ -18,6 +18,8 @@ class WatchroomError(Exception):
     package: ClassVar[str] = "watchroom.texts"
     """The package of their catalogue."""
     outcome: ClassVar[Outcome] = "failed"
+    has_row: ClassVar[bool] = False
+    """Whether the row of the refused call stands in the journal already where this is raised."""
 
     def __init__(self, **values: object) -> None:
         super().__init__()
@@ -123,6 +125,7 @@ class PathBlocked(WatchroomError):
     """A file stands where a folder is needed, or the other way round. Values: path, by."""
 
     code = "path_blocked"
+    has_row = True
 
 
 class InvalidArguments(WatchroomError):
@@ -152,6 +155,7 @@ class Conflict(WatchroomError):
 
     code = "version_conflict"
     outcome: ClassVar[Outcome] = "conflict"
+    has_row = True
 
     def __init__(
         self, row: Row, current: Row | None, current_content: str | None, your_content: str | None
@@ -343,6 +347,7 @@ class RequestClosed(WatchroomError):
     """A request that was answered before, or withdrawn. Values: request, by."""
 
     code = "request_closed"
+    has_row = True
 
 
 class RequestCancelled(RequestClosed):
@@ -361,6 +366,7 @@ class RequestExpired(WatchroomError):
     """An answer that came too late. Values: request."""
 
     code = "request_expired"
+    has_row = True
 
 
 class SessionNotFound(WatchroomError):

@@ -250,23 +250,23 @@ class Workspace:
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
         # The toolbox needs pydantic, slow to load: whoever only looks does not wait for it.
         from watchroom.toolbox import Toolbox
-        from watchroom.toolbox.caller import Zones
+        from watchroom.toolbox.context import Zones
 
         zones = Zones(
-            self._registry,
-            self.private,
-            self.handoff,
-            self.collab,
-            self.boards,
-            self.conflicts,
-            self.acknowledgements,
-            self.requests,
-            self.session_zone,
-            self.realtime,
-            self.task_files,
-            self.members,
-            self.buffers,
-            lambda: self.commands,
+            registry=self._registry,
+            private=self.private,
+            handoff=self.handoff,
+            collab=self.collab,
+            boards=self.boards,
+            conflicts=self.conflicts,
+            acknowledgements=self.acknowledgements,
+            requests=self.requests,
+            sessions=self.session_zone,
+            realtime=self.realtime,
+            files=self.task_files,
+            members=self.members,
+            buffers=self.buffers,
+            commands=lambda: self.commands,
         )
         return Toolbox(actor, self._store, zones, language or self.config.language)
 

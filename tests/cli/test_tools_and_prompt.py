@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from cli.running import Captured, misuse, printed, printed_json, refusal
-from watchroom.toolbox.offered import tools
+from watchroom.toolbox.tool_registry import all_tools
 
-FOR_AGENTS = [tool.name for tool in tools().values() if tool.for_agents]
+FOR_AGENTS = [tool.name for tool in all_tools().values() if tool.is_for(human=False)]
 AT_FIRST = [
-    name for name in FOR_AGENTS if tools()[name].toolset not in ("file", "agent") and name != "close_buffer"
+    name
+    for name in FOR_AGENTS
+    if all_tools()[name].toolset not in ("file", "agent") and name != "close_buffer"
 ]
 """What an agent has that works on no task and has nothing open."""
 
@@ -23,7 +25,7 @@ def test_tools_prints_every_tool_of_agents_in_each_format(capsys: Captured, form
 def test_tools_takes_a_choice_of_toolsets_and_a_language(capsys: Captured) -> None:
     definitions = printed_json(capsys, "tools", "--toolsets", "private,handoff", "--language", "zh")
     names = {each["name"] for each in definitions}
-    assert names == {tool.name for tool in tools().values() if tool.toolset in ("private", "handoff")}
+    assert names == {tool.name for tool in all_tools().values() if tool.toolset in ("private", "handoff")}
     assert definitions != printed_json(capsys, "tools", "--toolsets", "private,handoff")
 
 

@@ -12,7 +12,7 @@ from watchroom import Workspace
 from watchroom.rules.config import parse_config
 from watchroom.society import ROLES, system_prompt
 from watchroom.texts import LANGUAGES, Language
-from watchroom.toolbox.offered import tools
+from watchroom.toolbox.tool_registry import all_tools
 from watchroom.zones import Member, TaskLimits
 
 PAGE = (Path(__file__).parents[2] / "docs/tasks.md").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def test_the_example_runs_as_it_stands(tmp_path: Path) -> None:
 
 def test_every_tool_and_role_of_a_task_stands_in_a_table() -> None:
     named = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| `.*$", PAGE, flags=re.MULTILINE))))
-    of_tasks = {each.name for each in tools().values() if each.toolset in ("file", "agent")}
+    of_tasks = {each.name for each in all_tools().values() if each.toolset in ("file", "agent")}
     assert of_tasks <= named
     assert set(ROLES) <= named
 

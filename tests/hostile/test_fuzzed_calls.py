@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from watchroom import Agent, Json, Toolbox, Workspace
 from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.toolbox.buffers import buffer_tool
-from watchroom.toolbox.offered import tools
+from watchroom.toolbox.tool_registry import all_tools
 
 CALLS_IN_A_BATCH: Final = 25
 BATCHES: Final = 800 if "WATCHROOM_HUNT" in os.environ else 40
@@ -25,7 +25,7 @@ BATCHES: Final = 800 if "WATCHROOM_HUNT" in os.environ else 40
 BUFFER_TOOLS: Final = {
     tool.name: tool for name in (*EDIT_TOOLS, *SYNC_TOOLS) for tool in (buffer_tool("alice", "plan", name),)
 }
-ALL_TOOLS: Final = {**tools(), **BUFFER_TOOLS}
+ALL_TOOLS: Final = {**all_tools(), **BUFFER_TOOLS}
 
 TELLING: Final[Sequence[Json]] = (
     *("plan.md", "notes.md", "data.csv", "alice", "bob", "human:eve", "global", "top-layer", "plan", "doc"),
@@ -87,7 +87,7 @@ def calls(draw: st.DrawFn) -> FuzzedCall:
         return FuzzedCall(caller, draw(values), draw(values))
     if kind == 1:
         return FuzzedCall(caller, tool, draw(st.text() | values.map(json.dumps)))
-    names = list(ALL_TOOLS[tool].takes.model_json_schema().get("properties", {}))
+    names = list(ALL_TOOLS[tool].params.model_json_schema().get("properties", {}))
     arguments: dict[Any, Json] = {}
     for name in names:
         how = draw(st.integers(0, 9))
@@ -156,7 +156,7 @@ def test_arguments_deeper_than_the_stack_are_answered(
     deep: Json = "x"
     for _ in range(20_000):
         deep = {"a": [deep]}
-    for name in ALL_TOOLS[tool].takes.model_json_schema().get("properties", {}):
+    for name in ALL_TOOLS[tool].params.model_json_schema().get("properties", {}):
         check_answer(fuzzed[1][0], tool, {name: deep})
     check_answer(fuzzed[1][0], tool, deep)
 

@@ -23,7 +23,7 @@ from watchroom.runtime import AgentTool, CallOrigin, ChatAgent, Policies, Sessio
 from watchroom.texts import catalogue
 from watchroom.toolbox.agent_tools import agent_tools
 from watchroom.toolbox.approval import approval_guard
-from watchroom.toolbox.live import BufferTools
+from watchroom.toolbox.buffer_tools import BufferTools
 from watchroom_tui.asking import read_request, request_lines
 
 HELLO = [{"role": "user", "content": "Hello"}]

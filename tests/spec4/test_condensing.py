@@ -16,7 +16,7 @@ from runtime.working import HELLO, SAYS, results
 from watchroom import Toolbox, Workspace
 from watchroom.runtime import AgentState, AssistantMessage, ChatAgent, Message, ModelPayload, ToolMessage
 from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.live import BufferTools
+from watchroom.toolbox.buffer_tools import BufferTools
 
 EDITS = 20
 SECTION = (

@@ -14,7 +14,7 @@ from watchroom.editing import build_frames
 from watchroom.editing.markdown import MOST_SHOWN
 from watchroom.runtime import ChatAgent, ModelPayload, Policies, ToolMessage
 from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.live import BufferTools
+from watchroom.toolbox.buffer_tools import BufferTools
 
 
 def agent(toolbox: Toolbox, model: Model, policies: Policies | None = None) -> ChatAgent:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from watchroom.toolbox import arguments
-from watchroom.toolbox.offered import tools
+from watchroom.toolbox.models import ParamsModel
+from watchroom.toolbox.tool_registry import all_tools
 
 
 def models() -> Iterator[type[BaseModel]]:
-    pending: list[type[BaseModel]] = [arguments.Arguments, *(tool.takes for tool in tools().values())]
+    pending: list[type[BaseModel]] = [ParamsModel, *(tool.params for tool in all_tools().values())]
     found = set(pending)
     while pending:
         model = pending.pop()
@@ -46,8 +46,8 @@ def test_truth_values_are_no_numbers(name: str, annotation: Any) -> None:
 
 def test_the_fields_are_found() -> None:
     assert {
-        "CollabWrite.expected_version",
-        "EditCounter.amount",
+        "CollabWriteParams.expected_version",
+        "EditCounterParams.amount",
         "TextRange.position",
-        "WriteBoard.wait_seconds",
+        "BoardWriteParams.wait_seconds",
     } <= {name for name, _ in numbers()}

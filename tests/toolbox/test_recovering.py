@@ -9,7 +9,7 @@ import pytest
 from calls import ok, refused
 from projections.folding import PLAN, stale_write, write
 from watchroom import Toolbox, Workspace
-from watchroom.toolbox.missed import LONGEST
+from watchroom.toolbox.conflict_diff import MAX_DIFF_CHARACTERS
 
 
 def missed(loser: Toolbox, base: int) -> str | None:
@@ -88,7 +88,7 @@ def test_a_long_diff_is_cut_at_a_line_and_says_so(
     assert diff is not None
     *kept, last = diff.split("\n")
     assert said in last
-    assert LONGEST - 20 < len("\n".join(kept)) <= LONGEST
+    assert MAX_DIFF_CHARACTERS - 20 < len("\n".join(kept)) <= MAX_DIFF_CHARACTERS
     assert all(line.startswith(("-第", "+新")) for line in kept[3:])
 
 
@@ -96,7 +96,7 @@ def test_one_long_line_is_cut_too(alice: Toolbox, bob: Toolbox) -> None:
     overwrite(alice, "a" * 50_000, "b" * 50_000)
     diff = missed(bob, 1)
     assert diff is not None
-    assert len(diff) < LONGEST + 200
+    assert len(diff) < MAX_DIFF_CHARACTERS + 200
     assert "cut: " in diff.split("\n")[-1]
 
 

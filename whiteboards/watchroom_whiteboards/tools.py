@@ -1,4 +1,4 @@
-"""The whiteboards' tools, which the toolbox offers beside its own (see `watchroom.toolbox.offered`)."""
+"""The whiteboards' tools, which the toolbox offers beside its own (see `watchroom.toolbox.tool_registry`)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 from watchroom.model import Row
 from watchroom.texts import catalogue
-from watchroom.toolbox.arguments import Arguments, Integer, Message, Name, Number, Version
-from watchroom.toolbox.caller import Caller
-from watchroom.toolbox.collab import settled
-from watchroom.toolbox.missed import cut, unified
-from watchroom.toolbox.results import HistoryEntry, Result
-from watchroom.toolbox.tool import READS, Hints, Tool, define
+from watchroom.toolbox.collab import HistoryEntry, settlement_notices
+from watchroom.toolbox.conflict_diff import diff_hunks, truncate_diff
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import Integer, Message, Name, Number, ParamsModel, ResultModel, Version
+from watchroom.toolbox.tool import Toolset
 from watchroom.zones.boards import SECTION
 from watchroom.zones.leases import PATIENCE
 
@@ -24,53 +23,18 @@ if TYPE_CHECKING:
 Wait = Annotated[Number, Field(ge=0, le=60)]
 Expected = Annotated[Integer, Field(ge=-1, le=2**31 - 1)]
 
+TOOLS: Final = Toolset("board", texts=TEXTS)
+tool = TOOLS.tool
 
-class ReadBoard(Arguments):
+
+class BoardReadParams(ParamsModel):
     board: Name
     section: Name | None = None
     version: Version | None = None
     hold: bool | None = None
 
 
-class WriteBoard(Arguments):
-    board: Name
-    content: str
-    message: Message
-    expected_version: Expected | None = None
-    wait_seconds: Wait | None = None
-
-
-class AppendToBoard(Arguments):
-    board: Name
-    content: Annotated[str, Field(min_length=1)]
-    section: Name | None = None
-    wait_seconds: Wait | None = None
-
-
-class UpdateSection(Arguments):
-    board: Name
-    section: Name
-    content: str
-    expected_version: Expected | None = None
-    wait_seconds: Wait | None = None
-
-
-class BoardHistory(Arguments):
-    board: Name
-    limit: Annotated[Integer, Field(ge=1)] | None = None
-    diff_from: Version | None = None
-    diff_to: Version | None = None
-
-
-class RestoreBoard(Arguments):
-    board: Name
-    version: Version
-    message: Message | None = None
-    expected_version: Version | None = None
-    wait_seconds: Wait | None = None
-
-
-class BoardContent(Result):
+class BoardReadResult(ResultModel):
     board: str
     content: str
     version: int
@@ -84,47 +48,19 @@ class BoardContent(Result):
     """Told once: how a person settled a conflict of the reader's on this board."""
 
 
-class BoardWritten(Result):
-    board: str
-    version: int
-    section: str | None = None
-    overwrote_version: int | None = None
-    overwrote_author: str | None = None
-
-
-class BoardVersions(Result):
-    board: str
-    history: list[HistoryEntry]
-    count: int
-    diff: str | None = None
-    """A unified diff of the two versions that were asked for."""
-
-
-class BoardRestored(Result):
-    board: str
-    new_version: int
-    restored_version: int
-
-
-def _boards(caller: Caller) -> Whiteboards:
-    # What reads Markdown is slow to load: whoever uses other tools does without.
-    from watchroom_whiteboards.whiteboards import Whiteboards
-
-    return Whiteboards(caller.boards, caller.registry)
-
-
-def read(caller: Caller, args: ReadBoard) -> BoardContent:
-    news = caller.settling.find_unread(caller.actor, "board", args.board)
-    found = _boards(caller).read(
-        caller.actor, args.board, version=args.version, section=args.section, hold=bool(args.hold)
+@tool("whiteboard_read", path=("board",), reads_only=True)
+def whiteboard_read(context: ToolContext, params: BoardReadParams) -> BoardReadResult:
+    notice = settlement_notices(context, "board", params.board)
+    found = _boards(context).read(
+        context.actor, params.board, version=params.version, section=params.section, hold=bool(params.hold)
     )
     if found.version == found.current and not found.section:
-        caller.has_seen("board", args.board, found.version)
+        context.record_seen("board", params.board, found.version)
     seconds = None
     if found.lease is not None:
         seconds = (found.lease.until - found.lease.taken) / 1000
-    return BoardContent(
-        board=args.board,
+    return BoardReadResult(
+        board=params.board,
         content=found.content,
         version=found.version,
         current_version=found.current,
@@ -132,169 +68,186 @@ def read(caller: Caller, args: ReadBoard) -> BoardContent:
         author=found.row.actor if found.row else None,
         timestamp=found.row.timestamp if found.row else None,
         held_for_seconds=seconds,
-        notice="\n".join(settled(caller, row) for row in news) or None,
+        notice=notice,
     )
 
 
-def write(caller: Caller, args: WriteBoard) -> BoardWritten:
-    """Without an expected version, the one that the caller last saw is expected (DESIGN §4)."""
-    boards = _boards(caller)
-    expected = args.expected_version
+class BoardWriteParams(ParamsModel):
+    board: Name
+    content: str
+    message: Message
+    expected_version: Expected | None = None
+    wait_seconds: Wait | None = None
+
+
+class BoardWriteResult(ResultModel):
+    board: str
+    version: int
+    section: str | None = None
+    overwrote_version: int | None = None
+    overwrote_author: str | None = None
+
+
+@tool("whiteboard_write", path=("board",), destroys=True, may_conflict=True)
+def whiteboard_write(context: ToolContext, params: BoardWriteParams) -> BoardWriteResult:
+    """Without an expected version, the one that the caller last saw is expected."""
+    boards = _boards(context)
+    expected = params.expected_version
     if expected is None:
-        expected = caller.last_seen("board", args.board)
+        expected = context.last_seen("board", params.board)
     row = boards.write(
-        caller.actor,
-        args.board,
-        args.content,
+        context.actor,
+        params.board,
+        params.content,
         expected,
         tool="whiteboard_write",
-        message=args.message,
-        wait=_wait(args.wait_seconds),
+        message=params.message,
+        wait=_wait(params.wait_seconds),
     )
-    return written(caller, args, row)
+    return _write_result(context, params, row)
 
 
-def written(caller: Caller, args: WriteBoard, row: Row) -> BoardWritten:
-    overwrote = caller.boards.written_over(row)
-    caller.has_seen("board", args.board, row.version or 0)
-    return BoardWritten(
-        board=args.board,
+@whiteboard_write.replay
+def _write_result(context: ToolContext, params: BoardWriteParams, row: Row) -> BoardWriteResult:
+    overwrote = context.zones.boards.written_over(row)
+    context.record_seen("board", params.board, row.version or 0)
+    return BoardWriteResult(
+        board=params.board,
         version=row.version or 0,
         overwrote_version=overwrote.version if overwrote else None,
         overwrote_author=overwrote.actor if overwrote else None,
     )
 
 
-def append(caller: Caller, args: AppendToBoard) -> BoardWritten:
-    row = _boards(caller).append(
-        caller.actor,
-        args.board,
-        args.content,
+class BoardAppendParams(ParamsModel):
+    board: Name
+    content: Annotated[str, Field(min_length=1)]
+    section: Name | None = None
+    wait_seconds: Wait | None = None
+
+
+@tool("whiteboard_append", path=("board",))
+def whiteboard_append(context: ToolContext, params: BoardAppendParams) -> BoardWriteResult:
+    row = _boards(context).append(
+        context.actor,
+        params.board,
+        params.content,
         tool="whiteboard_append",
-        section=args.section,
-        wait=_wait(args.wait_seconds),
+        section=params.section,
+        wait=_wait(params.wait_seconds),
     )
-    return appended(caller, args, row)
+    return _append_result(context, params, row)
 
 
-def appended(caller: Caller, args: AppendToBoard, row: Row) -> BoardWritten:
+@whiteboard_append.replay
+def _append_result(context: ToolContext, params: BoardAppendParams, row: Row) -> BoardWriteResult:
     """Whoever appends has not seen what others wrote before."""
-    return BoardWritten(board=args.board, version=row.version or 0, section=args.section)
+    return BoardWriteResult(board=params.board, version=row.version or 0, section=params.section)
 
 
-def update_section(caller: Caller, args: UpdateSection) -> BoardWritten:
-    row = _boards(caller).update_section(
-        caller.actor,
-        args.board,
-        args.section,
-        args.content,
-        expected=args.expected_version,
-        seen=caller.last_seen("board", args.board),
+class BoardUpdateSectionParams(ParamsModel):
+    board: Name
+    section: Name
+    content: str
+    expected_version: Expected | None = None
+    wait_seconds: Wait | None = None
+
+
+@tool("whiteboard_update_section", path=("board",), destroys=True, may_conflict=True)
+def whiteboard_update_section(context: ToolContext, params: BoardUpdateSectionParams) -> BoardWriteResult:
+    row = _boards(context).update_section(
+        context.actor,
+        params.board,
+        params.section,
+        params.content,
+        expected=params.expected_version,
+        seen=context.last_seen("board", params.board),
         tool="whiteboard_update_section",
-        wait=_wait(args.wait_seconds),
+        wait=_wait(params.wait_seconds),
     )
-    return updated(caller, args, row)
+    return _update_section_result(context, params, row)
 
 
-def updated(caller: Caller, args: UpdateSection, row: Row) -> BoardWritten:
-    return BoardWritten(board=args.board, version=row.version or 0, section=str(row.detail[SECTION]))
+@whiteboard_update_section.replay
+def _update_section_result(
+    context: ToolContext, params: BoardUpdateSectionParams, row: Row
+) -> BoardWriteResult:
+    return BoardWriteResult(board=params.board, version=row.version or 0, section=str(row.detail[SECTION]))
 
 
-def history(caller: Caller, args: BoardHistory) -> BoardVersions:
-    boards = _boards(caller)
-    rows = boards.history(caller.actor, args.board, limit=args.limit)
-    entries = [
-        HistoryEntry(
-            version=row.version or 0,
-            author=row.actor,
-            message=row.message,
-            timestamp=row.timestamp,
-            checksum=row.sha256 or "",
-            size=row.size or 0,
-        )
-        for row in rows
-    ]
+class BoardHistoryParams(ParamsModel):
+    board: Name
+    limit: Annotated[Integer, Field(ge=1)] | None = None
+    diff_from: Version | None = None
+    diff_to: Version | None = None
+
+
+class BoardHistoryResult(ResultModel):
+    board: str
+    history: list[HistoryEntry]
+    count: int
+    diff: str | None = None
+    """A unified diff of the two versions that were asked for."""
+
+
+@tool("whiteboard_history", path=("board",), reads_only=True)
+def whiteboard_history(context: ToolContext, params: BoardHistoryParams) -> BoardHistoryResult:
+    boards = _boards(context)
+    rows = boards.history(context.actor, params.board, limit=params.limit)
+    entries = [HistoryEntry.of(row) for row in rows]
     diff = None
-    if args.diff_from is not None and rows:
-        newer = args.diff_to or rows[-1].version or 0
+    if params.diff_from is not None and rows:
+        newer = params.diff_to or rows[-1].version or 0
         older, newest = (
-            boards.version(caller.actor, args.board, each).content for each in (args.diff_from, newer)
+            boards.version(context.actor, params.board, each).content for each in (params.diff_from, newer)
         )
-        diff = cut(unified(older, newest), caller.texts)
-    return BoardVersions(board=args.board, history=entries, count=len(entries), diff=diff)
+        diff = truncate_diff(diff_hunks(older, newest), context.texts)
+    return BoardHistoryResult(board=params.board, history=entries, count=len(entries), diff=diff)
 
 
-def restore(caller: Caller, args: RestoreBoard) -> BoardRestored:
-    texts = catalogue(caller.language, TEXTS)
-    row = _boards(caller).restore(
-        caller.actor,
-        args.board,
-        args.version,
+class BoardRestoreParams(ParamsModel):
+    board: Name
+    version: Version
+    message: Message | None = None
+    expected_version: Version | None = None
+    wait_seconds: Wait | None = None
+
+
+class BoardRestoreResult(ResultModel):
+    board: str
+    new_version: int
+    restored_version: int
+
+
+@tool("whiteboard_restore", path=("board",), may_conflict=True)
+def whiteboard_restore(context: ToolContext, params: BoardRestoreParams) -> BoardRestoreResult:
+    texts = catalogue(context.language, TEXTS)
+    row = _boards(context).restore(
+        context.actor,
+        params.board,
+        params.version,
         tool="whiteboard_restore",
-        message=args.message or texts("restore.message", version=args.version),
-        expected=args.expected_version,
-        wait=_wait(args.wait_seconds),
+        message=params.message or texts("restore.message", version=params.version),
+        expected=params.expected_version,
+        wait=_wait(params.wait_seconds),
     )
-    return restored(caller, args, row)
+    return _restore_result(context, params, row)
 
 
-def restored(caller: Caller, args: RestoreBoard, row: Row) -> BoardRestored:
-    caller.has_seen("board", args.board, row.version or 0)
-    return BoardRestored(board=args.board, new_version=row.version or 0, restored_version=args.version)
+@whiteboard_restore.replay
+def _restore_result(context: ToolContext, params: BoardRestoreParams, row: Row) -> BoardRestoreResult:
+    context.record_seen("board", params.board, row.version or 0)
+    return BoardRestoreResult(
+        board=params.board, new_version=row.version or 0, restored_version=params.version
+    )
+
+
+def _boards(context: ToolContext) -> Whiteboards:
+    # What reads Markdown is slow to load: whoever uses other tools does without.
+    from watchroom_whiteboards.whiteboards import Whiteboards
+
+    return Whiteboards(context.zones.boards, context.zones.registry)
 
 
 def _wait(seconds: float | None) -> float:
     return PATIENCE if seconds is None else seconds
-
-
-_WRITES: Final = Hints(destroys=True, may_conflict=True)
-TOOLS: Final[tuple[Tool, ...]] = (
-    define("whiteboard_read", "board", ReadBoard, BoardContent, READS, read, ("board",), texts=TEXTS),
-    define(
-        "whiteboard_write",
-        "board",
-        WriteBoard,
-        BoardWritten,
-        _WRITES,
-        write,
-        ("board",),
-        retell=written,
-        texts=TEXTS,
-    ),
-    define(
-        "whiteboard_append",
-        "board",
-        AppendToBoard,
-        BoardWritten,
-        Hints(),
-        append,
-        ("board",),
-        retell=appended,
-        texts=TEXTS,
-    ),
-    define(
-        "whiteboard_update_section",
-        "board",
-        UpdateSection,
-        BoardWritten,
-        _WRITES,
-        update_section,
-        ("board",),
-        retell=updated,
-        texts=TEXTS,
-    ),
-    define(
-        "whiteboard_history", "board", BoardHistory, BoardVersions, READS, history, ("board",), texts=TEXTS
-    ),
-    define(
-        "whiteboard_restore",
-        "board",
-        RestoreBoard,
-        BoardRestored,
-        Hints(may_conflict=True),
-        restore,
-        ("board",),
-        retell=restored,
-        texts=TEXTS,
-    ),
-)

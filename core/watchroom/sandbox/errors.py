@@ -77,6 +77,7 @@ class CommandTimeout(WatchroomError):
     that was run."""
 
     code = "command_timeout"
+    has_row = True
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
         seconds = cast("float", self.values["seconds"])
@@ -87,12 +88,14 @@ class CommandInterrupted(WatchroomError):
     """The command was cut off with the process that ran it, or that process still runs it."""
 
     code = "command_interrupted"
+    has_row = True
 
 
 class CommandStopped(WatchroomError):
     """The command was ended because its agent was. Values: the output of a command that was run."""
 
     code = "command_stopped"
+    has_row = True
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
         return _output_fields(self.values)
@@ -103,6 +106,7 @@ class CommandFailed(WatchroomError):
     was run."""
 
     code = "command_failed"
+    has_row = True
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
         if "exit_code" not in self.values:

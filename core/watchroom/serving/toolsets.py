@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, get_args
 
-from watchroom.toolbox.tool import Toolset
+from watchroom.toolbox.tool import ToolsetName
 
-TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
-DEFAULT: Final[tuple[Toolset, ...]] = ("private", "handoff", "collab")
+TOOLSETS: Final[tuple[ToolsetName, ...]] = get_args(ToolsetName)
+DEFAULT: Final[tuple[ToolsetName, ...]] = ("private", "handoff", "collab")
 """At most 4,000 tokens of GPT-3's byte pairs, with all that the protocol tells of a tool."""

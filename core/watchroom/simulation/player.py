@@ -38,7 +38,7 @@ from watchroom.simulation.voice import Voice
 from watchroom.simulation.work import life
 from watchroom.toolbox import Toolbox
 from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.live import BufferTools
+from watchroom.toolbox.buffer_tools import BufferTools
 
 _ASKS: Final = "asks"
 """Under this name a session remembers which of its tools a person has to approve."""

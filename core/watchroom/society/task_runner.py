@@ -26,7 +26,7 @@ from watchroom.society.prompt import system_prompt
 from watchroom.society.workplace import Workplace
 from watchroom.texts import Language, catalogue
 from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.live import BufferTools
+from watchroom.toolbox.buffer_tools import BufferTools
 from watchroom.zones import Member, Task
 from watchroom.zones.addresses import task_address
 from watchroom.zones.task_errors import AgentEnded

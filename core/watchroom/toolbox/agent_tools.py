@@ -29,12 +29,12 @@ def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> l
             tool.name,
             partial(call_of, toolbox, tool.name),
             definition(tool, "openai", toolbox.language),
-            repeatable=tool.hints.reads_only,
+            repeatable=tool.annotations.reads_only,
             recovers=True,
             writes_as=writes_as(toolbox, tool.name),
             checksum=partial(toolbox.approval_checksum, tool.name),
         )
-        for tool in toolbox.offered(toolsets)
+        for tool in toolbox.registry.available(toolsets)
     ]
 
 

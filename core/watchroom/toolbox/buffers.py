@@ -4,13 +4,14 @@ allows, under its name (spec 4 §5.4)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from watchroom.call_context import OPERATION
 from watchroom.editing import (
     BufferTool,
+    TextEditCandidate,
     TextEditFlag,
     TextEditMetrics,
     TextEditResponse,
@@ -20,11 +21,10 @@ from watchroom.editing import (
 )
 from watchroom.editing.buffer_messages import BufferMessages
 from watchroom.model import Json, Row
-from watchroom.toolbox import arguments as take
-from watchroom.toolbox import results as give
-from watchroom.toolbox.caller import Caller
-from watchroom.toolbox.missed import cut
-from watchroom.toolbox.tool import ADDS, Hints, Tool, define
+from watchroom.toolbox.conflict_diff import truncate_diff
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import Integer, Message, Name, NoParams, ParamsModel, ResultModel
+from watchroom.toolbox.tool import AnyTool, Tool, ToolAnnotations, Toolset
 from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of
 from watchroom.zones.buffers.tracing import SCHEMA
 from watchroom.zones.buffers.zone import Operation
@@ -34,26 +34,44 @@ _ERRORS: Final = {TextEditStatus.MULTI_MATCH: "multi_match"}
 _MERGED: Final = "merged_with_conflicts"
 """Done as well, though there is something left to decide."""
 
+TOOLS: Final = Toolset("buffer", audience="agents")
+tool = TOOLS.tool
 
-def open_buffer(caller: Caller, args: take.OpenBuffer) -> give.BufferOpened:
-    # What there is to offer is known only once all tools are defined.
-    from watchroom.toolbox.offered import tools
 
-    row = caller.buffers.open(
-        caller.actor,
-        args.source,
-        args.path,
-        args.name or "",
+class OpenBufferParams(ParamsModel):
+    source: Literal["private", "collab", "board", "file"]
+    path: Name
+    name: Name | None = None
+
+
+class OpenBufferResult(ResultModel):
+    """``source`` is ZONE:PATH; ``tools`` are those that the buffer has as it stands; ``markdown`` shows
+    it."""
+
+    buffer: str
+    source: str
+    tools: list[str]
+    markdown: str
+
+
+@tool("open_buffer", path=("path",))
+def open_buffer(context: ToolContext, params: OpenBufferParams) -> OpenBufferResult:
+    row = context.zones.buffers.open(
+        context.actor,
+        params.source,
+        params.path,
+        params.name or "",
         tool=OPEN,
-        reserved=tools().keys(),
+        reserved=context.tool_names(),
     )
-    return opened(caller, args, row)
+    return _open_result(context, params, row)
 
 
-def opened(caller: Caller, args: take.OpenBuffer, row: Row) -> give.BufferOpened:
+@open_buffer.replay
+def _open_result(context: ToolContext, params: OpenBufferParams, row: Row) -> OpenBufferResult:
     """With the text: not everyone who edits is shown it before each question."""
-    (frame,) = caller.buffers.frames(caller.actor, only=name_of(row), language=caller.language)
-    return give.BufferOpened(
+    (frame,) = context.zones.buffers.frames(context.actor, only=name_of(row), language=context.language)
+    return OpenBufferResult(
         buffer=frame.name,
         source=row.message,
         tools=list(frame.tools),
@@ -61,122 +79,168 @@ def opened(caller: Caller, args: take.OpenBuffer, row: Row) -> give.BufferOpened
     )
 
 
-def close_buffer(caller: Caller, args: take.CloseBuffer) -> give.BufferClosed:
-    row = caller.buffers.close(caller.actor, args.buffer, tool=CLOSE, discard=bool(args.discard))
-    return closed(caller, args, row)
+class CloseBufferParams(ParamsModel):
+    buffer: Name
+    discard: bool | None = None
 
 
-def closed(caller: Caller, args: take.CloseBuffer, row: Row) -> give.BufferClosed:
-    return give.BufferClosed(buffer=name_of(row))
+class CloseBufferResult(ResultModel):
+    buffer: str
 
 
-def _replace(args: take.BufferReplace) -> Operation:
-    return lambda editor, binding: editor.replace(args.old_text, args.new_text)
+@tool("close_buffer", path=("buffer",), destroys=True)
+def close_buffer(context: ToolContext, params: CloseBufferParams) -> CloseBufferResult:
+    row = context.zones.buffers.close(context.actor, params.buffer, tool=CLOSE, discard=bool(params.discard))
+    return _close_result(context, params, row)
 
 
-def _replace_selection(args: take.BufferReplaceSelection) -> Operation:
-    return lambda editor, binding: editor.replace_selection(args.selection_id, args.new_text)
+@close_buffer.replay
+def _close_result(context: ToolContext, params: CloseBufferParams, row: Row) -> CloseBufferResult:
+    return CloseBufferResult(buffer=name_of(row))
 
 
-def _append(args: take.BufferAppend) -> Operation:
-    return lambda editor, binding: editor.append(args.text)
+class ReplaceParams(ParamsModel):
+    old_text: str
+    new_text: str
 
 
-def _flush(args: take.BufferFlush) -> Operation:
-    return lambda editor, binding: binding.flush(args.message or "")
+class ReplaceSelectionParams(ParamsModel):
+    selection_id: Annotated[Integer, Field(ge=1, le=2**31 - 1)]
+    new_text: str | None = None
 
 
-class _Shape(NamedTuple):
-    """What one tool of a buffer takes, how it may be treated, and what it does."""
-
-    takes: type[take.Arguments]
-    hints: Hints
-    does: Callable[..., Operation]
+class AppendParams(ParamsModel):
+    text: str
 
 
-_EDITS: Final = Hints(destroys=True)
-_SHAPES: Final[Mapping[BufferTool, _Shape]] = {
-    "replace": _Shape(take.BufferReplace, _EDITS, _replace),
-    "replace_selection": _Shape(take.BufferReplaceSelection, _EDITS, _replace_selection),
-    "append": _Shape(take.BufferAppend, ADDS, _append),
-    "discard_selection": _Shape(
-        take.NoArguments, ADDS, lambda args: lambda editor, binding: editor.discard_selection()
+class FlushParams(ParamsModel):
+    message: Message | None = None
+
+
+class BufferEditResult(ResultModel):
+    """What an editing tool answers (spec 4 §4.1.3), and the same as Markdown (spec 4 §6). Where it did not do
+    what was wanted, ``error``, ``message`` and ``suggestion`` are those of a failure."""
+
+    error: str | None = None
+    message: str | None = None
+    suggestion: str | None = None
+    status: str
+    workflow_state: str
+    flags: list[str]
+    summary: str
+    guidance: str | None = None
+    metrics: TextEditMetrics
+    candidates: list[TextEditCandidate] | None = None
+    diff: str | None = None
+    notice: str | None = None
+    """How the buffer stands to its source, where both are not the same."""
+    operation_id: str | None = None
+    """What the rows of the operation, and its debug records, carry as well."""
+    markdown: str
+
+
+class _EditingTool(NamedTuple):
+    """One tool of each open buffer: its parameters, its annotations, and the operation that they make."""
+
+    params: type[ParamsModel]
+    annotations: ToolAnnotations
+    operation: Callable[[Any], Operation]
+
+
+_READS: Final = ToolAnnotations(reads_only=True, idempotent=True)
+_ADDS: Final = ToolAnnotations()
+_REPLACES: Final = ToolAnnotations(destroys=True)
+_EDITING_TOOLS: Final[Mapping[BufferTool, _EditingTool]] = {
+    "replace": _EditingTool(
+        ReplaceParams, _REPLACES, lambda p: lambda editor, binding: editor.replace(p.old_text, p.new_text)
     ),
-    "flush": _Shape(take.BufferFlush, _EDITS, _flush),
-    "refresh": _Shape(take.NoArguments, ADDS, lambda args: lambda editor, binding: binding.refresh()),
-    "diff": _Shape(
-        take.NoArguments,
-        Hints(reads_only=True, idempotent=True),
-        lambda args: lambda editor, binding: binding.diff(),
+    "replace_selection": _EditingTool(
+        ReplaceSelectionParams,
+        _REPLACES,
+        lambda p: lambda editor, binding: editor.replace_selection(p.selection_id, p.new_text),
     ),
-    "accept_source": _Shape(
-        take.NoArguments, _EDITS, lambda args: lambda editor, binding: binding.accept_source()
+    "append": _EditingTool(AppendParams, _ADDS, lambda p: lambda editor, binding: editor.append(p.text)),
+    "discard_selection": _EditingTool(
+        NoParams, _ADDS, lambda _: lambda editor, binding: editor.discard_selection()
+    ),
+    "flush": _EditingTool(
+        FlushParams, _REPLACES, lambda p: lambda editor, binding: binding.flush(p.message or "")
+    ),
+    "refresh": _EditingTool(NoParams, _ADDS, lambda _: lambda editor, binding: binding.refresh()),
+    "diff": _EditingTool(NoParams, _READS, lambda _: lambda editor, binding: binding.diff()),
+    "accept_source": _EditingTool(
+        NoParams, _REPLACES, lambda _: lambda editor, binding: binding.accept_source()
     ),
 }
 
 
-def buffer_tool(actor: str, buffer: str, tool: BufferTool) -> Tool:
-    """One tool of a buffer of ``actor``'s."""
-    name, shape = build_tool_name(buffer, tool), _SHAPES[tool]
+def buffer_tool(actor: str, buffer: str, kind: BufferTool) -> AnyTool:
+    """Return the tool ``kind`` of the buffer of that name of ``actor``."""
+    name, editing = build_tool_name(buffer, kind), _EDITING_TOOLS[kind]
 
-    def run(caller: Caller, args: take.Arguments) -> give.BufferEdited:
-        given: Mapping[str, Json] = args.model_dump(exclude_none=True)
-        acted = caller.buffers.act(
-            caller.actor, buffer, shape.does(args), tool=name, arguments=given, language=caller.language
+    def run(context: ToolContext, params: ParamsModel) -> BufferEditResult:
+        given: Mapping[str, Json] = params.model_dump(exclude_none=True)
+        acted = context.zones.buffers.act(
+            context.actor,
+            buffer,
+            editing.operation(params),
+            tool=name,
+            arguments=given,
+            language=context.language,
         )
-        return _told(caller, *acted)
+        return _edit_result(context, *acted)
 
-    return define(
+    return Tool(
         name,
         "buffer",
-        shape.takes,
-        give.BufferEdited,
-        shape.hints,
+        editing.params,
+        BufferEditResult,
+        editing.annotations,
         run,
-        for_humans=False,
-        retell=None if shape.hints.reads_only else _told_again,
-        says=f"buffer_{tool}",
-        values={"buffer": buffer},
-        at=f"{actor}/{buffer}",
+        audience="agents",
+        text_name=f"buffer_{kind}",
+        text_values={"buffer": buffer},
+        row_path=f"{actor}/{buffer}",
+        replay_result=None if editing.annotations.reads_only else _replayed_edit_result,
     )
 
 
-def _told_again(caller: Caller, args: take.Arguments, row: Row) -> give.BufferEdited:
+def _replayed_edit_result(context: ToolContext, params: ParamsModel, row: Row) -> BufferEditResult:
     kept, operation = row.detail.get(RESPONSE), str(row.detail.get(OPERATION, ""))
     try:
         response = TextEditResponse.model_validate(kept)
     except ValidationError as error:
         fields = {"operation_id": operation, "row": row.seq, "raw": kept, "problem": str(error)}
         SCHEMA.debug("%s: row %d", row.tool, row.seq, extra=fields)
-        response = _unreadable(caller, name_of(row))
-    return _told(caller, response, operation=operation)
+        response = _schema_violation(context, name_of(row))
+    return _edit_result(context, response, operation=operation)
 
 
-def _unreadable(caller: Caller, buffer: str) -> TextEditResponse:
+def _schema_violation(context: ToolContext, buffer: str) -> TextEditResponse:
     """In place of an answer that was kept, and cannot be read."""
-    found = caller.buffers.find(caller.actor, buffer, language=caller.language)
-    wording = BufferMessages(buffer, caller.language)
+    found = context.zones.buffers.find(context.actor, buffer, language=context.language)
+    messages = BufferMessages(buffer, context.language)
     return TextEditResponse(
         status=TextEditStatus.EXCEPTION,
         workflow_state=found.editing,
         flags=TextEditFlag.SCHEMA_VIOLATION | TextEditFlag.DIAGNOSTIC_HINT,
-        summary=wording.summary("schema_violation"),
-        guidance=wording.guidance("schema_violation"),
+        summary=messages.summary("schema_violation"),
+        guidance=messages.guidance("schema_violation"),
         metrics=TextEditMetrics(new_length=len(found.text)),
         code="schema_violation",
     )
 
 
-def _told(
-    caller: Caller, response: TextEditResponse, notice: str = "", operation: str = ""
-) -> give.BufferEdited:
+def _edit_result(
+    context: ToolContext, response: TextEditResponse, notice: str = "", operation: str = ""
+) -> BufferEditResult:
     """An answer in the shape of results. One that did not do what was wanted tells so as failures do."""
     done = response.is_done or response.code == _MERGED
     code = _ERRORS.get(response.status, response.code)
     if response.diff is not None:
-        shown = cut(response.diff, caller.texts, "editing.label.cut")
+        shown = truncate_diff(response.diff, context.texts, "editing.label.cut")
         response = response.model_copy(update={"diff": shown})
-    return give.BufferEdited(
+    return BufferEditResult(
         success=done,
         error=None if done else code,
         message=None if done else response.summary,
@@ -191,5 +255,5 @@ def _told(
         diff=response.diff,
         notice=notice or None,
         operation_id=operation or None,
-        markdown=render(response, caller.language).detail,
+        markdown=render(response, context.language).detail,
     )

@@ -2,42 +2,93 @@
 
 from __future__ import annotations
 
-from watchroom.model import Row
-from watchroom.toolbox import arguments as take
-from watchroom.toolbox import results as give
-from watchroom.toolbox.caller import Caller
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from watchroom.model import Row, Zone
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import (
+    FrozenModel,
+    Integer,
+    Message,
+    Name,
+    NoParams,
+    ParamsModel,
+    ResultModel,
+    Version,
+)
+from watchroom.toolbox.tool import Toolset
+
+TOOLS: Final = Toolset("collab")
+tool = TOOLS.tool
 
 
-def write(caller: Caller, args: take.CollabWrite) -> give.CollabWritten:
-    """Without an expected version, the one that the caller last saw is expected (DESIGN §4)."""
-    expected = args.expected_version
+class CollabWriteParams(ParamsModel):
+    filepath: Name
+    content: str
+    message: Message
+    expected_version: Annotated[Integer, Field(ge=-1, le=2**31 - 1)] | None = None
+
+
+class CollabWriteResult(ResultModel):
+    filepath: str
+    version: int
+    overwrote_version: int | None = None
+    overwrote_author: str | None = None
+
+
+@tool("collab_write", path=("filepath",), destroys=True, may_conflict=True)
+def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWriteResult:
+    """Without an expected version, the one that the caller last saw is expected."""
+    expected = params.expected_version
     if expected is None:
-        expected = caller.last_seen("collab", args.filepath)
-    row = caller.collab.write(
-        caller.actor, args.filepath, args.content, expected, tool="collab_write", message=args.message
+        expected = context.last_seen("collab", params.filepath)
+    row = context.zones.collab.write(
+        context.actor, params.filepath, params.content, expected, tool="collab_write", message=params.message
     )
-    return written(caller, args, row)
+    return _write_result(context, params, row)
 
 
-def written(caller: Caller, args: take.CollabWrite, row: Row) -> give.CollabWritten:
-    overwrote = caller.collab.written_over(row)
-    caller.has_seen("collab", args.filepath, row.version or 0)
-    return give.CollabWritten(
-        filepath=args.filepath,
+@collab_write.replay
+def _write_result(context: ToolContext, params: CollabWriteParams, row: Row) -> CollabWriteResult:
+    overwrote = context.zones.collab.written_over(row)
+    context.record_seen("collab", params.filepath, row.version or 0)
+    return CollabWriteResult(
+        filepath=params.filepath,
         version=row.version or 0,
         overwrote_version=overwrote.version if overwrote else None,
         overwrote_author=overwrote.actor if overwrote else None,
     )
 
 
-def read(caller: Caller, args: take.CollabRead) -> give.CollabContent:
-    news = caller.settling.find_unread(caller.actor, "collab", args.filepath)
-    found = caller.collab.read(caller.actor, args.filepath, args.version)
+class CollabReadParams(ParamsModel):
+    filepath: Name
+    version: Version | None = None
+
+
+class CollabReadResult(ResultModel):
+    filepath: str
+    content: str
+    version: int
+    current_version: int
+    author: str
+    message: str
+    timestamp: str
+    checksum: str
+    notice: str | None = None
+    """Told once: how a person settled a conflict of the reader's on this file."""
+
+
+@tool("collab_read", path=("filepath",), reads_only=True)
+def collab_read(context: ToolContext, params: CollabReadParams) -> CollabReadResult:
+    notice = settlement_notices(context, "collab", params.filepath)
+    found = context.zones.collab.read(context.actor, params.filepath, params.version)
     version = found.row.version or 0
     if version == found.current:
-        caller.has_seen("collab", args.filepath, version)
-    return give.CollabContent(
-        filepath=args.filepath,
+        context.record_seen("collab", params.filepath, version)
+    return CollabReadResult(
+        filepath=params.filepath,
         content=found.content,
         version=version,
         current_version=found.current,
@@ -45,38 +96,55 @@ def read(caller: Caller, args: take.CollabRead) -> give.CollabContent:
         message=found.row.message,
         timestamp=found.row.timestamp,
         checksum=found.row.sha256 or "",
-        notice="\n".join(settled(caller, row) for row in news) or None,
+        notice=notice,
     )
 
 
-def settled(caller: Caller, settling: Row) -> str:
-    """What an agent is told of a conflict that a person settled."""
-    kind = "resolved" if settling.version else "dismissed"
-    version = settling.version or settling.base
-    message = caller.texts("conflict.saying", message=settling.message) if settling.message else ""
-    return caller.texts(
-        f"conflict.{kind}", who=settling.actor, path=settling.path, version=version, message=message
-    )
+class CollabFile(FrozenModel):
+    filepath: str
+    version: int
+    author: str
+    timestamp: str
+    size: int
 
 
-def list_files(caller: Caller, args: take.NoArguments) -> give.CollabFiles:
+class CollabListResult(ResultModel):
+    files: list[CollabFile]
+    count: int
+
+
+@tool("collab_list", reads_only=True)
+def collab_list(context: ToolContext, params: NoParams) -> CollabListResult:
     files = [
-        give.CollabFile(
+        CollabFile(
             filepath=row.path,
             version=row.version or 0,
             author=row.actor,
             timestamp=row.timestamp,
             size=row.size or 0,
         )
-        for row in caller.collab.files(caller.actor, tool="collab_list")
+        for row in context.zones.collab.files(context.actor, tool="collab_list")
     ]
-    return give.CollabFiles(files=files, count=len(files))
+    return CollabListResult(files=files, count=len(files))
 
 
-def history(caller: Caller, args: take.CollabHistory) -> give.CollabHistoryResult:
-    rows = caller.collab.history(caller.actor, args.filepath, tool="collab_history", limit=args.limit)
-    entries = [
-        give.HistoryEntry(
+class CollabHistoryParams(ParamsModel):
+    filepath: Name
+    limit: Annotated[Integer, Field(ge=1)] | None = None
+
+
+class HistoryEntry(FrozenModel):
+    version: int
+    author: str
+    message: str
+    timestamp: str
+    checksum: str
+    size: int
+
+    @classmethod
+    def of(cls, row: Row) -> HistoryEntry:
+        """Return the entry of ``row``, which wrote a version."""
+        return cls(
             version=row.version or 0,
             author=row.actor,
             message=row.message,
@@ -84,26 +152,67 @@ def history(caller: Caller, args: take.CollabHistory) -> give.CollabHistoryResul
             checksum=row.sha256 or "",
             size=row.size or 0,
         )
-        for row in rows
-    ]
-    return give.CollabHistoryResult(filepath=args.filepath, history=entries, count=len(entries))
 
 
-def rollback(caller: Caller, args: take.CollabRollback) -> give.RolledBack:
-    message = args.message or caller.texts("rollback.message", version=args.to_version)
-    row = caller.collab.rollback(
-        caller.actor,
-        args.filepath,
-        args.to_version,
+class CollabHistoryResult(ResultModel):
+    filepath: str
+    history: list[HistoryEntry]
+    count: int
+
+
+@tool("collab_history", path=("filepath",), reads_only=True)
+def collab_history(context: ToolContext, params: CollabHistoryParams) -> CollabHistoryResult:
+    rows = context.zones.collab.history(
+        context.actor, params.filepath, tool="collab_history", limit=params.limit
+    )
+    entries = [HistoryEntry.of(row) for row in rows]
+    return CollabHistoryResult(filepath=params.filepath, history=entries, count=len(entries))
+
+
+class CollabRollbackParams(ParamsModel):
+    filepath: Name
+    to_version: Version
+    expected_version: Version | None = None
+    message: Message | None = None
+
+
+class CollabRollbackResult(ResultModel):
+    filepath: str
+    new_version: int
+    restored_version: int
+
+
+@tool("collab_rollback", path=("filepath",), may_conflict=True)
+def collab_rollback(context: ToolContext, params: CollabRollbackParams) -> CollabRollbackResult:
+    message = params.message or context.texts("rollback.message", version=params.to_version)
+    row = context.zones.collab.rollback(
+        context.actor,
+        params.filepath,
+        params.to_version,
         message,
         tool="collab_rollback",
-        expected=args.expected_version,
+        expected=params.expected_version,
     )
-    return rolled_back(caller, args, row)
+    return _rollback_result(context, params, row)
 
 
-def rolled_back(caller: Caller, args: take.CollabRollback, row: Row) -> give.RolledBack:
-    caller.has_seen("collab", args.filepath, row.version or 0)
-    return give.RolledBack(
-        filepath=args.filepath, new_version=row.version or 0, restored_version=args.to_version
+@collab_rollback.replay
+def _rollback_result(context: ToolContext, params: CollabRollbackParams, row: Row) -> CollabRollbackResult:
+    context.record_seen("collab", params.filepath, row.version or 0)
+    return CollabRollbackResult(
+        filepath=params.filepath, new_version=row.version or 0, restored_version=params.to_version
     )
+
+
+def settlement_notices(context: ToolContext, zone: Zone, path: str) -> str | None:
+    """Return what ``context``'s actor has to be told of its conflicts on ``path`` of ``zone`` that people
+    settled, one line each, and None if nothing. Each is told once."""
+    rows = context.zones.conflicts.find_unread(context.actor, zone, path)
+    return "\n".join(_settlement_notice(context, row) for row in rows) or None
+
+
+def _settlement_notice(context: ToolContext, row: Row) -> str:
+    kind = "resolved" if row.version else "dismissed"
+    version = row.version or row.base
+    message = context.texts("conflict.saying", message=row.message) if row.message else ""
+    return context.texts(f"conflict.{kind}", who=row.actor, path=row.path, version=version, message=message)

@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Final
+
+from pydantic import Field
+
 from watchroom.model import Row
-from watchroom.toolbox import arguments as take
-from watchroom.toolbox import results as give
-from watchroom.toolbox.caller import Caller
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import FrozenModel, Message, Name, ParamsModel, ResultModel
+from watchroom.toolbox.tool import Toolset
+
+Sender = Annotated[str, Field(serialization_alias="from")]
+
+TOOLS: Final = Toolset("handoff", audience="agents")
+tool = TOOLS.tool
 
 
-def deliver(caller: Caller, args: take.HandoffFile) -> give.Delivered:
-    row = caller.handoff.deliver(
-        caller.actor, args.to_agent, args.filename, args.content, tool="handoff_file", message=args.message
+class HandoffDeliverParams(ParamsModel):
+    to_agent: Name
+    filename: Name
+    content: str
+    message: Message
+
+
+class HandoffDeliverResult(ResultModel):
+    to: str
+    filename: str
+    delivery: int
+
+
+@tool("handoff_file", path=("to_agent", "filename"))
+def handoff_file(context: ToolContext, params: HandoffDeliverParams) -> HandoffDeliverResult:
+    row = context.zones.handoff.deliver(
+        context.actor,
+        params.to_agent,
+        params.filename,
+        params.content,
+        tool="handoff_file",
+        message=params.message,
     )
-    return delivered(caller, args, row)
+    return _deliver_result(context, params, row)
 
 
-def delivered(caller: Caller, args: take.HandoffFile, row: Row) -> give.Delivered:
-    return give.Delivered(to=args.to_agent, filename=args.filename, delivery=row.version or 0)
+@handoff_file.replay
+def _deliver_result(context: ToolContext, params: HandoffDeliverParams, row: Row) -> HandoffDeliverResult:
+    return HandoffDeliverResult(to=params.to_agent, filename=params.filename, delivery=row.version or 0)
 
 
-def check(caller: Caller, args: take.CheckMyHandoffs) -> give.Inbox:
-    found = caller.handoff.inbox(
-        caller.actor, tool="check_my_handoffs", acknowledged=args.include_acknowledged or False
+class HandoffInboxParams(ParamsModel):
+    include_acknowledged: bool | None = None
+
+
+class InboxEntry(FrozenModel):
+    sender: Sender
+    filename: str
+    message: str
+    timestamp: str
+    size: int
+    delivery: int
+    read: bool
+    acknowledged: bool
+
+
+class HandoffInboxResult(ResultModel):
+    count: int
+    handoffs: list[InboxEntry]
+
+
+@tool("check_my_handoffs", reads_only=True)
+def check_my_handoffs(context: ToolContext, params: HandoffInboxParams) -> HandoffInboxResult:
+    found = context.zones.handoff.inbox(
+        context.actor, tool="check_my_handoffs", acknowledged=params.include_acknowledged or False
     )
     entries = [
-        give.InboxEntry(
+        InboxEntry(
             sender=each.sender,
             filename=each.filename,
             message=each.row.message,
@@ -36,14 +86,29 @@ def check(caller: Caller, args: take.CheckMyHandoffs) -> give.Inbox:
         )
         for each in found
     ]
-    return give.Inbox(count=len(entries), handoffs=entries)
+    return HandoffInboxResult(count=len(entries), handoffs=entries)
 
 
-def read(caller: Caller, args: take.ReadHandoff) -> give.HandoffContent:
-    content, row = caller.handoff.read(caller.actor, args.from_agent, args.filename)
-    return give.HandoffContent(
-        sender=args.from_agent,
-        filename=args.filename,
+class HandoffReadParams(ParamsModel):
+    from_agent: Name
+    filename: Name
+
+
+class HandoffReadResult(ResultModel):
+    sender: Sender
+    filename: str
+    content: str
+    message: str
+    timestamp: str
+    delivery: int
+
+
+@tool("read_handoff", path=("from_agent", "filename"), reads_only=True)
+def read_handoff(context: ToolContext, params: HandoffReadParams) -> HandoffReadResult:
+    content, row = context.zones.handoff.read(context.actor, params.from_agent, params.filename)
+    return HandoffReadResult(
+        sender=params.from_agent,
+        filename=params.filename,
         content=content,
         message=row.message,
         timestamp=row.timestamp,
@@ -51,10 +116,30 @@ def read(caller: Caller, args: take.ReadHandoff) -> give.HandoffContent:
     )
 
 
-def acknowledge(caller: Caller, args: take.AcknowledgeHandoff) -> give.Acknowledged:
-    row = caller.handoff.acknowledge(caller.actor, args.from_agent, args.filename, args.message or "")
-    return acknowledged(caller, args, row)
+class HandoffAcknowledgeParams(ParamsModel):
+    from_agent: Name
+    filename: Name
+    message: Message | None = None
 
 
-def acknowledged(caller: Caller, args: take.AcknowledgeHandoff, row: Row) -> give.Acknowledged:
-    return give.Acknowledged(sender=args.from_agent, filename=args.filename, delivery=row.base or 0)
+class HandoffAcknowledgeResult(ResultModel):
+    sender: Sender
+    filename: str
+    delivery: int
+
+
+@tool("acknowledge_handoff", path=("from_agent", "filename"), idempotent=True)
+def acknowledge_handoff(context: ToolContext, params: HandoffAcknowledgeParams) -> HandoffAcknowledgeResult:
+    row = context.zones.handoff.acknowledge(
+        context.actor, params.from_agent, params.filename, params.message or ""
+    )
+    return _acknowledge_result(context, params, row)
+
+
+@acknowledge_handoff.replay
+def _acknowledge_result(
+    context: ToolContext, params: HandoffAcknowledgeParams, row: Row
+) -> HandoffAcknowledgeResult:
+    return HandoffAcknowledgeResult(
+        sender=params.from_agent, filename=params.filename, delivery=row.base or 0
+    )

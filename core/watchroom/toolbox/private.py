@@ -2,42 +2,101 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from watchroom.model import Row
-from watchroom.toolbox import arguments as take
-from watchroom.toolbox import results as give
-from watchroom.toolbox.caller import Caller
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import Message, Name, ParamsModel, ResultModel
+from watchroom.toolbox.tool import Toolset
+
+TOOLS: Final = Toolset("private")
+tool = TOOLS.tool
 
 
-def save(caller: Caller, args: take.SaveToMyWorkspace) -> give.Saved:
-    row = caller.private.write(
-        caller.actor,
-        caller.actor,
-        args.filename,
-        args.content,
+class PrivateSaveParams(ParamsModel):
+    filename: Name
+    content: str
+    message: Message | None = None
+
+
+class PrivateSaveResult(ResultModel):
+    filename: str
+    version: int
+    size: int
+
+
+@tool("save_to_my_workspace", path=("filename",), destroys=True, idempotent=True, audience="agents")
+def save_to_my_workspace(context: ToolContext, params: PrivateSaveParams) -> PrivateSaveResult:
+    row = context.zones.private.write(
+        context.actor,
+        context.actor,
+        params.filename,
+        params.content,
         tool="save_to_my_workspace",
-        message=args.message or "",
+        message=params.message or "",
     )
-    return saved(caller, args, row)
+    return _save_result(context, params, row)
 
 
-def saved(caller: Caller, args: take.SaveToMyWorkspace, row: Row) -> give.Saved:
-    return give.Saved(filename=args.filename, version=row.version or 0, size=row.size or 0)
+@save_to_my_workspace.replay
+def _save_result(context: ToolContext, params: PrivateSaveParams, row: Row) -> PrivateSaveResult:
+    return PrivateSaveResult(filename=params.filename, version=row.version or 0, size=row.size or 0)
 
 
-def read(caller: Caller, args: take.ReadFromWorkspace) -> give.Content:
-    content, row = caller.private.read(caller.actor, args.agent_id, args.filename, tool="read_from_workspace")
-    return give.Content(agent_id=args.agent_id, filename=args.filename, content=content, size=row.size or 0)
+class PrivateReadParams(ParamsModel):
+    agent_id: Name
+    filename: Name
 
 
-def list_files(caller: Caller, args: take.ListWorkspaceFiles) -> give.Files:
-    files = caller.private.files(caller.actor, args.agent_id, tool="list_workspace_files")
-    return give.Files(agent_id=args.agent_id, files=files, count=len(files))
+class PrivateReadResult(ResultModel):
+    agent_id: str
+    filename: str
+    content: str
+    size: int
 
 
-def delete(caller: Caller, args: take.DeleteFromMyWorkspace) -> give.Deleted:
-    row = caller.private.delete(caller.actor, caller.actor, args.filename, tool="delete_from_my_workspace")
-    return deleted(caller, args, row)
+@tool("read_from_workspace", path=("agent_id", "filename"), reads_only=True)
+def read_from_workspace(context: ToolContext, params: PrivateReadParams) -> PrivateReadResult:
+    content, row = context.zones.private.read(
+        context.actor, params.agent_id, params.filename, tool="read_from_workspace"
+    )
+    return PrivateReadResult(
+        agent_id=params.agent_id, filename=params.filename, content=content, size=row.size or 0
+    )
 
 
-def deleted(caller: Caller, args: take.DeleteFromMyWorkspace, row: Row) -> give.Deleted:
-    return give.Deleted(filename=args.filename)
+class PrivateListParams(ParamsModel):
+    agent_id: Name
+
+
+class PrivateListResult(ResultModel):
+    agent_id: str
+    files: list[str]
+    count: int
+
+
+@tool("list_workspace_files", path=("agent_id",), reads_only=True)
+def list_workspace_files(context: ToolContext, params: PrivateListParams) -> PrivateListResult:
+    files = context.zones.private.files(context.actor, params.agent_id, tool="list_workspace_files")
+    return PrivateListResult(agent_id=params.agent_id, files=files, count=len(files))
+
+
+class PrivateDeleteParams(ParamsModel):
+    filename: Name
+
+
+class PrivateDeleteResult(ResultModel):
+    filename: str
+
+
+@tool("delete_from_my_workspace", path=("filename",), destroys=True, idempotent=True, audience="agents")
+def delete_from_my_workspace(context: ToolContext, params: PrivateDeleteParams) -> PrivateDeleteResult:
+    row = context.zones.private.delete(
+        context.actor, context.actor, params.filename, tool="delete_from_my_workspace"
+    )
+    return _delete_result(context, params, row)
+
+
+@delete_from_my_workspace.replay
+def _delete_result(context: ToolContext, params: PrivateDeleteParams, row: Row) -> PrivateDeleteResult:
+    return PrivateDeleteResult(filename=params.filename)

@@ -2,49 +2,113 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar, cast
+from typing import Annotated, Final, Literal, TypeVar, cast
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from watchroom.crdt import Document, LWWRegister, Text, TextEdit, agent_of
 from watchroom.errors import InvalidArguments
 from watchroom.model import Json, Row, timestamp
-from watchroom.toolbox import arguments as take
-from watchroom.toolbox import results as give
-from watchroom.toolbox.caller import Caller
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import Integer, Name, ParamsModel, ResultModel
+from watchroom.toolbox.tool import Toolset
 
 _NS_PER_MS: Final = 1_000_000
+_FIELD: Final = ("doc_id", "field_name")
 T = TypeVar("T")
 
-
-def create(caller: Caller, args: take.CreateDocument) -> give.DocumentCreated:
-    schema: dict[str, Json] = {**args.fields}
-    return created(caller, args, caller.realtime.create(caller.actor, args.doc_id, schema))
+TOOLS: Final = Toolset("realtime")
+tool = TOOLS.tool
 
 
-def created(caller: Caller, args: take.CreateDocument, row: Row) -> give.DocumentCreated:
-    return give.DocumentCreated(doc_id=args.doc_id, version=row.version or 0, field_types={**args.fields})
+class CreateDocumentParams(ParamsModel):
+    doc_id: Name
+    fields: dict[str, Literal["lww_register", "rga", "or_set", "lww_map", "pn_counter"]] = Field(
+        alias="schema"
+    )
 
 
-def snapshot(caller: Caller, args: take.GetDocumentSnapshot) -> give.DocumentSnapshot:
-    with caller.realtime.reading(caller.view, args.doc_id, "", "realtime_get_document_snapshot") as editor:
-        return give.DocumentSnapshot(
-            doc_id=args.doc_id,
+class CreateDocumentResult(ResultModel):
+    doc_id: str
+    version: int
+    field_types: dict[str, str]
+
+
+@tool("realtime_create_document", path=("doc_id",))
+def realtime_create_document(context: ToolContext, params: CreateDocumentParams) -> CreateDocumentResult:
+    schema: dict[str, Json] = {**params.fields}
+    return _create_document_result(
+        context, params, context.zones.realtime.create(context.actor, params.doc_id, schema)
+    )
+
+
+@realtime_create_document.replay
+def _create_document_result(
+    context: ToolContext, params: CreateDocumentParams, row: Row
+) -> CreateDocumentResult:
+    return CreateDocumentResult(doc_id=params.doc_id, version=row.version or 0, field_types={**params.fields})
+
+
+class DocumentSnapshotParams(ParamsModel):
+    doc_id: Name
+
+
+class DocumentSnapshotResult(ResultModel):
+    doc_id: str
+    version: int
+    snapshot: dict[str, JsonValue]
+    field_types: dict[str, str]
+
+
+@tool("realtime_get_document_snapshot", path=("doc_id",), reads_only=True)
+def realtime_get_document_snapshot(
+    context: ToolContext, params: DocumentSnapshotParams
+) -> DocumentSnapshotResult:
+    with context.zones.realtime.reading(
+        context.view, params.doc_id, "", "realtime_get_document_snapshot"
+    ) as editor:
+        return DocumentSnapshotResult(
+            doc_id=params.doc_id,
             version=editor.newest.version or 0,
             snapshot=cast("dict[str, JsonValue]", editor.document.values()),
             field_types={**editor.document.schema},
         )
 
 
-def get_field(caller: Caller, args: take.GetField) -> give.FieldValue:
-    with caller.realtime.reading(caller.view, args.doc_id, args.field_name, "realtime_get_field") as editor:
-        field = editor.document.field(args.field_name)
+class GetFieldParams(ParamsModel):
+    doc_id: Name
+    field_name: Name
+
+
+class GetFieldResult(ResultModel):
+    doc_id: str
+    field_name: str
+    field_type: str
+    value: JsonValue
+    version: int
+    length: int | None = None
+    """Code points of a text, elements of a set, keys of a map."""
+    author: str | None = None
+    """Who wrote a register last."""
+    timestamp: str | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        # Null is a value, too.
+        return {**super().to_dict(), "value": self.model_dump()["value"]}
+
+
+@tool("realtime_get_field", path=_FIELD, reads_only=True)
+def realtime_get_field(context: ToolContext, params: GetFieldParams) -> GetFieldResult:
+    with context.zones.realtime.reading(
+        context.view, params.doc_id, params.field_name, "realtime_get_field"
+    ) as editor:
+        field = editor.document.field(params.field_name)
         value = field.value
         written = field.written if isinstance(field, LWWRegister) else None
-        return give.FieldValue(
-            doc_id=args.doc_id,
-            field_name=args.field_name,
-            field_type=editor.document.schema[args.field_name],
+        return GetFieldResult(
+            doc_id=params.doc_id,
+            field_name=params.field_name,
+            field_type=editor.document.schema[params.field_name],
             value=cast("JsonValue", value),
             version=editor.newest.version or 0,
             length=len(value) if isinstance(value, (str, list, dict)) and not written else None,
@@ -53,63 +117,111 @@ def get_field(caller: Caller, args: take.GetField) -> give.FieldValue:
         )
 
 
-def set_field(caller: Caller, args: take.SetField) -> give.FieldWritten:
+class SetFieldParams(ParamsModel):
+    """A register takes a value; a map one under a key, or a whole object; ``remove`` takes a key away."""
+
+    doc_id: Name
+    field_name: Name
+    value: JsonValue = None
+    key: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    remove: bool | None = None
+
+
+class SetFieldResult(ResultModel):
+    doc_id: str
+    field_name: str
+    version: int
+
+
+@tool("realtime_set_field", path=_FIELD, destroys=True, idempotent=True)
+def realtime_set_field(context: ToolContext, params: SetFieldParams) -> SetFieldResult:
     """With a key one entry of a map is written or removed; without, a register is, or the whole map."""
-    if args.remove and args.key is None:
-        raise _missing(caller, "realtime_set_field", "key")
-    if not args.remove and "value" not in args.model_fields_set:
-        raise _missing(caller, "realtime_set_field", "value")
-    with caller.realtime.editing(caller.view, args.doc_id, "realtime_set_field") as editor:
-        if args.key is None:
-            row = editor.set(args.field_name, args.value)
-        elif args.remove:
-            row = editor.remove_key(args.field_name, args.key)
+    if params.remove and params.key is None:
+        raise _missing(context, "realtime_set_field", "key")
+    if not params.remove and "value" not in params.model_fields_set:
+        raise _missing(context, "realtime_set_field", "value")
+    with context.zones.realtime.editing(context.view, params.doc_id, "realtime_set_field") as editor:
+        if params.key is None:
+            row = editor.set(params.field_name, params.value)
+        elif params.remove:
+            row = editor.remove_key(params.field_name, params.key)
         else:
-            row = editor.set_key(args.field_name, args.key, args.value)
-    return written(caller, args, row)
+            row = editor.set_key(params.field_name, params.key, params.value)
+    return _set_field_result(context, params, row)
 
 
-def written(caller: Caller, args: take.SetField, row: Row) -> give.FieldWritten:
-    return give.FieldWritten(doc_id=args.doc_id, field_name=args.field_name, version=row.version or 0)
+@realtime_set_field.replay
+def _set_field_result(context: ToolContext, params: SetFieldParams, row: Row) -> SetFieldResult:
+    return SetFieldResult(doc_id=params.doc_id, field_name=params.field_name, version=row.version or 0)
 
 
-def edit_text(caller: Caller, args: take.EditText) -> give.TextEdited:
+class TextRange(ParamsModel):
+    """Where and what, in code points, clamped to the text (spec 1 E-7): an insertion has a position, the
+    others a range."""
+
+    position: Integer | None = None
+    start: Annotated[Integer | None, Field(alias="from")] = None
+    to: Integer | None = None
+    text: str | None = None
+
+
+class EditTextParams(ParamsModel):
+    doc_id: Name
+    field_name: Name
+    operation: Literal["insert", "delete", "replace"]
+    args: TextRange
+
+
+class EditTextResult(SetFieldResult):
+    operation: str
+    position: int
+    inserted_count: int
+    deleted_count: int
+    length: int | None = None
+    """Of the text as the caller knows it: where its next positions count."""
+    notice: str | None = None
+    """Told where others have written to the text since the caller read it."""
+
+
+@tool("realtime_edit_text", path=_FIELD)
+def realtime_edit_text(context: ToolContext, params: EditTextParams) -> EditTextResult:
     """Positions count in the text as the caller last saw it, and are clamped to it."""
-    where = args.args
-    if args.operation == "insert":
-        start = stop = _given(caller, where.position, "args.position")
+    where = params.args
+    if params.operation == "insert":
+        start = stop = _required(context, where.position, "args.position")
     else:
-        start, stop = _given(caller, where.start, "args.from"), _given(caller, where.to, "args.to")
+        start, stop = _required(context, where.start, "args.from"), _required(context, where.to, "args.to")
         if start > stop:
-            problem = f"args.to: {caller.texts('arguments.before_start')}"
+            problem = f"args.to: {context.texts('arguments.before_start')}"
             raise InvalidArguments(tool="realtime_edit_text", problems=problem)
-    text = "" if args.operation == "delete" else _given(caller, where.text, "args.text")
+    text = "" if params.operation == "delete" else _required(context, where.text, "args.text")
 
     def edit(field: Text, replica: str) -> TextEdit:
         return field.replace(start, stop, text, replica)
 
-    with caller.realtime.editing(caller.view, args.doc_id, "realtime_edit_text") as editor:
-        done = editor.edit_text(args.field_name, args.operation, edit)
+    with context.zones.realtime.editing(context.view, params.doc_id, "realtime_edit_text") as editor:
+        done = editor.edit_text(params.field_name, params.operation, edit)
         version = editor.newest.version or 0
-    return give.TextEdited(
-        doc_id=args.doc_id,
-        field_name=args.field_name,
-        operation=args.operation,
+    return EditTextResult(
+        doc_id=params.doc_id,
+        field_name=params.field_name,
+        operation=params.operation,
         version=(done.row.version or 0) if done.row else version,
         position=done.edit.position,
         inserted_count=done.edit.inserted,
         deleted_count=done.edit.deleted,
         length=done.length,
-        notice=caller.texts("realtime.text_behind") if done.was_behind else None,
+        notice=context.texts("realtime.text_behind") if done.was_behind else None,
     )
 
 
-def text_edited(caller: Caller, args: take.EditText, row: Row) -> give.TextEdited:
+@realtime_edit_text.replay
+def _edit_text_result(context: ToolContext, params: EditTextParams, row: Row) -> EditTextResult:
     at, added, removed = (row.detail.get(key) for key in ("at", "added", "removed"))
-    return give.TextEdited(
-        doc_id=args.doc_id,
-        field_name=args.field_name,
-        operation=args.operation,
+    return EditTextResult(
+        doc_id=params.doc_id,
+        field_name=params.field_name,
+        operation=params.operation,
         version=row.version or 0,
         position=at if isinstance(at, int) else 0,
         inserted_count=added if isinstance(added, int) else 0,
@@ -117,103 +229,150 @@ def text_edited(caller: Caller, args: take.EditText, row: Row) -> give.TextEdite
     )
 
 
-def edit_set(caller: Caller, args: take.EditSet) -> give.SetEdited:
-    tool = "realtime_edit_set"
-    element = args.element
-    if args.operation == "list":
-        with caller.realtime.reading(caller.view, args.doc_id, args.field_name, tool) as editor:
-            return _set_result(
-                args, editor.document, editor.newest, elements=editor.document.set(args.field_name).value
+class EditSetParams(ParamsModel):
+    doc_id: Name
+    field_name: Name
+    operation: Literal["add", "remove", "list", "contains"]
+    element: Annotated[str, Field(min_length=1, max_length=10_000)] | None = None
+
+
+class EditSetResult(SetFieldResult):
+    operation: str
+    element: str | None = None
+    exists: bool | None = None
+    elements: list[str] | None = None
+    count: int | None = None
+    notice: str | None = None
+
+
+@tool("realtime_edit_set", path=_FIELD, idempotent=True)
+def realtime_edit_set(context: ToolContext, params: EditSetParams) -> EditSetResult:
+    name = "realtime_edit_set"
+    element = params.element
+    if params.operation == "list":
+        with context.zones.realtime.reading(context.view, params.doc_id, params.field_name, name) as editor:
+            return _set_state(
+                params, editor.document, editor.newest, elements=editor.document.set(params.field_name).value
             )
     if element is None:
-        raise _missing(caller, tool, "element")
-    if args.operation == "contains":
-        with caller.realtime.reading(caller.view, args.doc_id, args.field_name, tool) as editor:
-            return _set_result(args, editor.document, editor.newest)
-    with caller.realtime.editing(caller.view, args.doc_id, tool) as editor:
-        change = editor.add if args.operation == "add" else editor.remove
-        row = change(args.field_name, element)
-        stays = args.operation == "remove" and element in editor.document.set(args.field_name)
-        notice = caller.texts("realtime.set_behind") if stays else None
-        return _set_result(args, editor.document, row, notice=notice)
+        raise _missing(context, name, "element")
+    if params.operation == "contains":
+        with context.zones.realtime.reading(context.view, params.doc_id, params.field_name, name) as editor:
+            return _set_state(params, editor.document, editor.newest)
+    with context.zones.realtime.editing(context.view, params.doc_id, name) as editor:
+        change = editor.add if params.operation == "add" else editor.remove
+        row = change(params.field_name, element)
+        stays = params.operation == "remove" and element in editor.document.set(params.field_name)
+        notice = context.texts("realtime.set_behind") if stays else None
+        return _set_state(params, editor.document, row, notice=notice)
 
 
-def _set_result(
-    args: take.EditSet,
+@realtime_edit_set.replay
+def _edit_set_result(context: ToolContext, params: EditSetParams, row: Row) -> EditSetResult:
+    return EditSetResult(
+        doc_id=params.doc_id,
+        field_name=params.field_name,
+        operation=params.operation,
+        version=row.version or 0,
+        element=params.element,
+    )
+
+
+class EditCounterParams(ParamsModel):
+    doc_id: Name
+    field_name: Name
+    operation: Literal["increment", "decrement", "value"]
+    amount: Annotated[Integer, Field(ge=0, le=2**53 - 1)] | None = None
+
+
+class EditCounterResult(SetFieldResult):
+    operation: str
+    value: int
+
+
+@tool("realtime_edit_counter", path=_FIELD)
+def realtime_edit_counter(context: ToolContext, params: EditCounterParams) -> EditCounterResult:
+    name = "realtime_edit_counter"
+    if params.operation == "value":
+        with context.zones.realtime.reading(context.view, params.doc_id, params.field_name, name) as editor:
+            return _counter_state(params, editor.document, editor.newest)
+    amount = 1 if params.amount is None else params.amount
+    with context.zones.realtime.editing(context.view, params.doc_id, name) as editor:
+        row = editor.count(params.field_name, amount if params.operation == "increment" else -amount)
+        return _counter_state(params, editor.document, row)
+
+
+@realtime_edit_counter.replay
+def _edit_counter_result(context: ToolContext, params: EditCounterParams, row: Row) -> EditCounterResult:
+    with context.zones.realtime.reading(
+        context.view, params.doc_id, params.field_name, "realtime_edit_counter"
+    ) as editor:
+        return _counter_state(params, editor.document, row)
+
+
+class MergeStateParams(ParamsModel):
+    doc_id: Name
+    state: dict[str, JsonValue]
+
+
+class MergeStateResult(ResultModel):
+    doc_id: str
+    version: int
+    merged_fields: list[str]
+
+
+@tool("realtime_merge_state", path=("doc_id",), idempotent=True)
+def realtime_merge_state(context: ToolContext, params: MergeStateParams) -> MergeStateResult:
+    state: dict[str, Json] = {**params.state}
+    return _merge_state_result(
+        context, params, context.zones.realtime.merge(context.actor, params.doc_id, state)
+    )
+
+
+@realtime_merge_state.replay
+def _merge_state_result(context: ToolContext, params: MergeStateParams, row: Row) -> MergeStateResult:
+    fields = row.detail.get("fields")
+    merged = [str(each) for each in fields] if isinstance(fields, list) else []
+    return MergeStateResult(doc_id=params.doc_id, version=row.version or 0, merged_fields=merged)
+
+
+def _set_state(
+    params: EditSetParams,
     document: Document,
     row: Row,
     *,
     elements: list[str] | None = None,
     notice: str | None = None,
-) -> give.SetEdited:
-    found = document.set(args.field_name)
-    return give.SetEdited(
-        doc_id=args.doc_id,
-        field_name=args.field_name,
-        operation=args.operation,
+) -> EditSetResult:
+    found = document.set(params.field_name)
+    return EditSetResult(
+        doc_id=params.doc_id,
+        field_name=params.field_name,
+        operation=params.operation,
         version=row.version or 0,
-        element=args.element,
-        exists=None if args.element is None else args.element in found,
+        element=params.element,
+        exists=None if params.element is None else params.element in found,
         elements=elements,
         count=len(found),
         notice=notice,
     )
 
 
-def set_edited(caller: Caller, args: take.EditSet, row: Row) -> give.SetEdited:
-    return give.SetEdited(
-        doc_id=args.doc_id,
-        field_name=args.field_name,
-        operation=args.operation,
+def _counter_state(params: EditCounterParams, document: Document, row: Row) -> EditCounterResult:
+    return EditCounterResult(
+        doc_id=params.doc_id,
+        field_name=params.field_name,
+        operation=params.operation,
         version=row.version or 0,
-        element=args.element,
+        value=document.counter(params.field_name).value,
     )
 
 
-def edit_counter(caller: Caller, args: take.EditCounter) -> give.CounterEdited:
-    tool = "realtime_edit_counter"
-    if args.operation == "value":
-        with caller.realtime.reading(caller.view, args.doc_id, args.field_name, tool) as editor:
-            return _counted(args, editor.document, editor.newest)
-    amount = 1 if args.amount is None else args.amount
-    with caller.realtime.editing(caller.view, args.doc_id, tool) as editor:
-        row = editor.count(args.field_name, amount if args.operation == "increment" else -amount)
-        return _counted(args, editor.document, row)
-
-
-def counter_edited(caller: Caller, args: take.EditCounter, row: Row) -> give.CounterEdited:
-    with caller.realtime.reading(
-        caller.view, args.doc_id, args.field_name, "realtime_edit_counter"
-    ) as editor:
-        return _counted(args, editor.document, row)
-
-
-def _counted(args: take.EditCounter, document: Document, row: Row) -> give.CounterEdited:
-    return give.CounterEdited(
-        doc_id=args.doc_id,
-        field_name=args.field_name,
-        operation=args.operation,
-        version=row.version or 0,
-        value=document.counter(args.field_name).value,
-    )
-
-
-def merge_state(caller: Caller, args: take.MergeState) -> give.StateMerged:
-    state: dict[str, Json] = {**args.state}
-    return state_merged(caller, args, caller.realtime.merge(caller.actor, args.doc_id, state))
-
-
-def state_merged(caller: Caller, args: take.MergeState, row: Row) -> give.StateMerged:
-    fields = row.detail.get("fields")
-    merged = [str(each) for each in fields] if isinstance(fields, list) else []
-    return give.StateMerged(doc_id=args.doc_id, version=row.version or 0, merged_fields=merged)
-
-
-def _given(caller: Caller, value: T | None, name: str) -> T:
+def _required(context: ToolContext, value: T | None, name: str) -> T:
     if value is None:
-        raise _missing(caller, "realtime_edit_text", name)
+        raise _missing(context, "realtime_edit_text", name)
     return value
 
 
-def _missing(caller: Caller, tool: str, name: str) -> InvalidArguments:
-    return InvalidArguments(tool=tool, problems=f"{name}: {caller.texts('arguments.missing')}")
+def _missing(context: ToolContext, tool: str, name: str) -> InvalidArguments:
+    return InvalidArguments(tool=tool, problems=f"{name}: {context.texts('arguments.missing')}")

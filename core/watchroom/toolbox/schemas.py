@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 from watchroom.model import Json
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.toolbox.results import ConflictFailure, Failure
-from watchroom.toolbox.tool import Tool
+from watchroom.toolbox.models import ConflictFailure, Failure
+from watchroom.toolbox.tool import AnyTool
 
 Format: TypeAlias = Literal["plain", "openai", "anthropic", "mcp"]
 Definition: TypeAlias = dict[str, Json]
@@ -23,11 +23,11 @@ Definition: TypeAlias = dict[str, Json]
 _LIMITS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems")
 
 
-def definition(tool: Tool, style: Format, language: Language) -> Definition:
+def definition(tool: AnyTool, style: Format, language: Language) -> Definition:
     """One tool in the dialect ``style``: ``plain`` (name, description, parameters: spec 1 J-4), ``openai``
     (strict function), ``anthropic`` (input_schema), ``mcp`` (with annotations and outputSchema)."""
     texts = catalogue(language, tool.texts)
-    description = texts(f"{tool.key}.description", **tool.values)
+    description = texts(f"{tool.text_key}.description", **tool.text_values)
     parameters = _parameters(tool, texts)
     if style == "openai":
         function: Definition = {
@@ -42,22 +42,22 @@ def definition(tool: Tool, style: Format, language: Language) -> Definition:
     if style == "mcp":
         return {
             "name": tool.name,
-            "title": texts(f"{tool.key}.title", **tool.values),
+            "title": texts(f"{tool.text_key}.title", **tool.text_values),
             "description": description,
             "inputSchema": parameters,
             "outputSchema": _output(tool),
             "annotations": {
-                "readOnlyHint": tool.hints.reads_only,
-                "destructiveHint": tool.hints.destroys,
-                "idempotentHint": tool.hints.idempotent,
+                "readOnlyHint": tool.annotations.reads_only,
+                "destructiveHint": tool.annotations.destroys,
+                "idempotentHint": tool.annotations.idempotent,
                 "openWorldHint": False,
             },
         }
     return {"name": tool.name, "description": description, "parameters": parameters}
 
 
-def _parameters(tool: Tool, texts: Catalogue) -> dict[str, Json]:
-    schema = _plain_schema(tool.takes)
+def _parameters(tool: AnyTool, texts: Catalogue) -> dict[str, Json]:
+    schema = _plain_schema(cast("type[BaseModel]", tool.params))
     properties = {
         name: {**shape, "description": _argument_text(tool, name, texts)}
         for name, shape in cast("Mapping[str, Mapping[str, Json]]", schema["properties"]).items()
@@ -65,14 +65,14 @@ def _parameters(tool: Tool, texts: Catalogue) -> dict[str, Json]:
     return {**schema, "properties": properties}
 
 
-def _argument_text(tool: Tool, name: str, texts: Catalogue) -> str:
-    own = f"{tool.key}.{name}"
+def _argument_text(tool: AnyTool, name: str, texts: Catalogue) -> str:
+    own = f"{tool.text_key}.{name}"
     return texts(own if own in texts else f"argument.{name}")
 
 
 @cache
-def _plain_schema(takes: type[BaseModel]) -> dict[str, Json]:
-    raw = takes.model_json_schema()
+def _plain_schema(params: type[BaseModel]) -> dict[str, Json]:
+    raw = params.model_json_schema()
     return _object(raw, raw.get("$defs", {}))
 
 
@@ -94,6 +94,8 @@ def _without_null(shape: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -
         meant = shared[kinds[0]["$ref"].rpartition("/")[2]]
         return _object(meant, shared) if "properties" in meant else meant
     kept = {key: value for key, value in kinds[0].items() if key not in ("title", "default")}
+    if "$ref" in kept.get("items", {}):
+        kept["items"] = _without_null(kept["items"], shared)
     # What refers to any JSON says no more than that anything may stand there.
     return {**kept, "additionalProperties": True} if "$ref" in kept.get("additionalProperties", {}) else kept
 
@@ -119,13 +121,13 @@ def _strict(parameters: Mapping[str, Json]) -> dict[str, Json]:
     return {**parameters, "properties": properties, "required": list(properties)}
 
 
-def _output(tool: Tool) -> dict[str, Json]:
+def _output(tool: AnyTool) -> dict[str, Json]:
     """One object for success and failure: only ``success`` is always there."""
     properties: dict[str, Json] = {"success": {"type": "boolean"}}
     definitions: dict[str, Json] = {}
     shapes: tuple[type[BaseModel], ...] = (
-        tool.gives,
-        ConflictFailure if tool.hints.may_conflict else Failure,
+        tool.result,
+        ConflictFailure if tool.annotations.may_conflict else Failure,
     )
     for shape in shapes:
         schema = _untitled(shape.model_json_schema(by_alias=True, mode="serialization"))

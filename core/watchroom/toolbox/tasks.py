@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import Field
 
 from watchroom import validation
 from watchroom.model import Row, timestamp
@@ -15,35 +17,79 @@ from watchroom.sandbox.errors import (
 )
 from watchroom.sandbox.limits import ResourceLimits
 from watchroom.texts import Catalogue
-from watchroom.toolbox import arguments as take
-from watchroom.toolbox import results as give
-from watchroom.toolbox.caller import Caller
-
-_MOST_NAMED = 5
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import FrozenModel, Integer, Name, NoParams, ParamsModel, ResultModel
+from watchroom.toolbox.tool import Toolset
 
 if TYPE_CHECKING:
     from watchroom.zones.commands import CommandChanges, Ran
 
+_MOST_NAMED: Final = 5
 
-def read(caller: Caller, args: take.ReadFile) -> give.FileRead:
-    content, row = caller.files.read(caller.actor, args.path, tool="read_file")
-    return give.FileRead(content=content, path=args.path, version=row.version or 0)
-
-
-def write(caller: Caller, args: take.WriteFile) -> give.FileWritten:
-    row = caller.files.write(caller.actor, args.path, args.content, tool="write_file")
-    return written(caller, args, row)
+TOOLS: Final = Toolset("file", audience="agents", needs_task=True)
+tool = TOOLS.tool
 
 
-def written(caller: Caller, args: take.WriteFile, row: Row) -> give.FileWritten:
-    return give.FileWritten(path=args.path, version=row.version or 0, size=row.size or 0)
+class ReadFileParams(ParamsModel):
+    path: Name
 
 
-def list_files(caller: Caller, args: take.ListFiles) -> give.Listed:
-    found = caller.files.entries(caller.actor, args.path or ".", tool="list_files")
-    return give.Listed(
+class ReadFileResult(ResultModel):
+    path: str
+    content: str
+    version: int
+
+
+@tool("read_file", path=("path",), reads_only=True)
+def read_file(context: ToolContext, params: ReadFileParams) -> ReadFileResult:
+    content, row = context.zones.files.read(context.actor, params.path, tool="read_file")
+    return ReadFileResult(content=content, path=params.path, version=row.version or 0)
+
+
+class WriteFileParams(ParamsModel):
+    path: Name
+    content: str
+
+
+class WriteFileResult(ResultModel):
+    ok: Literal[True] = True
+    path: str
+    version: int
+    size: int
+
+
+@tool("write_file", path=("path",), destroys=True, idempotent=True)
+def write_file(context: ToolContext, params: WriteFileParams) -> WriteFileResult:
+    row = context.zones.files.write(context.actor, params.path, params.content, tool="write_file")
+    return _write_result(context, params, row)
+
+
+@write_file.replay
+def _write_result(context: ToolContext, params: WriteFileParams, row: Row) -> WriteFileResult:
+    return WriteFileResult(path=params.path, version=row.version or 0, size=row.size or 0)
+
+
+class ListFilesParams(ParamsModel):
+    path: Name | None = None
+
+
+class ListedFile(FrozenModel):
+    name: str
+    type: Literal["file", "directory", "symlink", "other"]
+    size: int
+    """Bytes; 0 of what is no file."""
+
+
+class ListFilesResult(ResultModel):
+    files: list[ListedFile]
+
+
+@tool("list_files", path=("path",), reads_only=True)
+def list_files(context: ToolContext, params: ListFilesParams) -> ListFilesResult:
+    found = context.zones.files.entries(context.actor, params.path or ".", tool="list_files")
+    return ListFilesResult(
         files=[
-            give.ListedFile(
+            ListedFile(
                 name=validation.escape_unstorable(each.name),
                 type="directory" if each.kind == "folder" else each.kind,
                 size=each.size,
@@ -53,9 +99,61 @@ def list_files(caller: Caller, args: take.ListFiles) -> give.Listed:
     )
 
 
-def info(caller: Caller, args: take.NoArguments) -> give.WorkspaceInfo:
-    found = caller.files.info(caller.actor, tool="get_workspace_info")
-    return give.WorkspaceInfo(
+class RunCommandParams(ParamsModel):
+    command: Annotated[str, Field(max_length=100_000)]
+    timeout_ms: Annotated[Integer, Field(alias="timeoutMs", ge=1, le=3_600_000)] = 60_000
+
+
+class RunCommandResult(ResultModel):
+    """A command that ended with exit code 0 (spec 2, property 7)."""
+
+    stdout: str
+    stderr: str
+    exit_code: Annotated[int, Field(serialization_alias="exitCode")]
+    changed: list[str] | None = None
+    """The files that it made, changed or removed, by their paths: the first hundred."""
+    more_changed: Annotated[int | None, Field(serialization_alias="moreChanged")] = None
+    """How many more there are."""
+    pending: int | None = None
+    """How many changes there was no time to look at: the next call does."""
+    left_out: Annotated[int | None, Field(serialization_alias="leftOut")] = None
+    """How much lies too deep to be named, or may not be looked into."""
+    quarantined: list[str] | None = None
+    """The git repositories that it made, which were moved away: the first hundred."""
+    notice: str | None = None
+    """The same in words."""
+    cut: bool | None = None
+    """True where it printed more than is kept."""
+
+
+@tool("run_command", zone="command")
+def run_command(context: ToolContext, params: RunCommandParams) -> RunCommandResult:
+    limits = ResourceLimits(seconds=params.timeout_ms / 1000)
+    return _command_result(
+        context.zones.commands().run(context.actor, params.command, limits), params, context.texts
+    )
+
+
+@run_command.replay
+def _replayed_command(context: ToolContext, params: RunCommandParams, row: Row) -> RunCommandResult:
+    return _command_result(context.zones.commands().outcome(row), params, context.texts)
+
+
+class GetWorkspaceInfoResult(ResultModel):
+    """All that is in a task's folder, in the spec's names (spec 2, getWorkspaceInfo)."""
+
+    file_count: Annotated[int, Field(serialization_alias="fileCount")]
+    dir_count: Annotated[int, Field(serialization_alias="dirCount")]
+    total_size: Annotated[int, Field(serialization_alias="totalSize")]
+    last_modified: Annotated[str | None, Field(serialization_alias="lastModified")] = None
+    truncated: bool | None = None
+    """True where there is more than is counted."""
+
+
+@tool("get_workspace_info", reads_only=True)
+def get_workspace_info(context: ToolContext, params: NoParams) -> GetWorkspaceInfoResult:
+    found = context.zones.files.info(context.actor, tool="get_workspace_info")
+    return GetWorkspaceInfoResult(
         file_count=found.files,
         dir_count=found.folders,
         total_size=found.size,
@@ -64,16 +162,7 @@ def info(caller: Caller, args: take.NoArguments) -> give.WorkspaceInfo:
     )
 
 
-def run(caller: Caller, args: take.RunCommand) -> give.CommandRan:
-    limits = ResourceLimits(seconds=args.timeout_ms / 1000)
-    return _told(caller.commands.run(caller.actor, args.command, limits), args, caller.texts)
-
-
-def ran(caller: Caller, args: take.RunCommand, row: Row) -> give.CommandRan:
-    return _told(caller.commands.outcome(row), args, caller.texts)
-
-
-def _told(outcome: Ran, args: take.RunCommand, texts: Catalogue) -> give.CommandRan:
+def _command_result(outcome: Ran, params: RunCommandParams, texts: Catalogue) -> RunCommandResult:
     finished, _, left = outcome
     values: dict[str, object] = {
         "stdout": finished.stdout,
@@ -83,10 +172,10 @@ def _told(outcome: Ran, args: take.RunCommand, texts: Catalogue) -> give.Command
         "pending": left.pending or None,
         "left_out": left.left_out or None,
         "quarantined": list(left.quarantined) or None,
-        "notice": _notice(left, texts) or None,
+        "notice": _changes_notice(left, texts) or None,
     }
     if finished.timed_out:
-        raise CommandTimeout(seconds=args.timeout_ms / 1000, **values)
+        raise CommandTimeout(seconds=params.timeout_ms / 1000, **values)
     if finished.stopped:
         raise CommandStopped(**values)
     values["exit_code"] = finished.exit_code
@@ -96,10 +185,10 @@ def _told(outcome: Ran, args: take.RunCommand, texts: Catalogue) -> give.Command
         raise TaskQuotaExceeded(**left.over_quota, **values)
     if finished.exit_code:
         raise CommandFailed(**values)
-    return give.CommandRan.model_validate({**values, "cut": finished.truncated or None})
+    return RunCommandResult.model_validate({**values, "cut": finished.truncated or None})
 
 
-def _notice(left: CommandChanges, texts: Catalogue) -> str:
+def _changes_notice(left: CommandChanges, texts: Catalogue) -> str:
     """In words what else is to be known of what a command left; empty if nothing is."""
     said = []
     if left.pending:

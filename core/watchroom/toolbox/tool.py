@@ -1,114 +1,174 @@
-"""What a tool is: its name, its place, what it takes and gives, how it may be treated, what it does."""
+"""`Tool` and `Toolset`: a tool is a function whose annotations name its parameters and its result.
+
+    TOOLS: Final = Toolset("collab")
+    tool = TOOLS.tool
+
+    @tool("collab_write", path=("filepath",), destroys=True, may_conflict=True)
+    def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWriteResult: ...
+
+    @collab_write.replay
+    def _write_result(context: ToolContext, params: CollabWriteParams, row: Row) -> CollabWriteResult: ...
+
+What a model is told of it stands in the text catalogue under the tool's name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from watchroom.model import Row, Zone
 from watchroom.texts import Language, catalogue
-from watchroom.toolbox import arguments as take
-from watchroom.toolbox import results as give
-from watchroom.toolbox.caller import Caller
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import ParamsModel, ResultModel
 
-Toolset: TypeAlias = Literal[
+ToolsetName: TypeAlias = Literal[
     "private", "handoff", "collab", "board", "realtime", "request", "session", "file", "agent", "buffer"
 ]
-A = TypeVar("A", bound=take.Arguments)
+Audience: TypeAlias = Literal["everyone", "agents", "people"]
+"""Who has a tool."""
+CORE_TEXTS: Final = "watchroom.texts"
+
+P = TypeVar("P", bound=ParamsModel)
+R = TypeVar("R", bound=ResultModel)
 
 
 @dataclass(frozen=True, slots=True)
-class Hints:
-    """The annotations of the Model Context Protocol. ``destroys``: may replace or remove what was there."""
+class ToolAnnotations:
+    """The annotations of the Model Context Protocol. ``destroys``: may replace or remove what was there.
+    ``may_conflict`` is not of the protocol: whether a call can be refused because it came too late."""
 
     reads_only: bool = False
     destroys: bool = False
     idempotent: bool = False
     may_conflict: bool = False
-    """Not of the protocol: whether a call can be refused because it came too late."""
 
 
-READS: Final = Hints(reads_only=True, idempotent=True)
-ADDS: Final = Hints()
-REPLACES: Final = Hints(destroys=True, idempotent=True)
+@dataclass(slots=True, eq=False)
+class Tool(Generic[P, R]):
+    """One tool. Nothing of it changes once its module is loaded.
 
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool. ``path`` names the arguments that make up the path of a refused call's row."""
+    ``path_params`` are the parameters that make up the path of a refused call's row, and ``row_zone`` is the
+    zone of the tool's rows, where it is not the toolset's. ``texts`` is the package of the catalogue that
+    describes it, under ``text_name`` if not under its own name, with ``text_values`` filled in.
+    """
 
     name: str
-    toolset: Toolset
-    takes: type[take.Arguments]
-    gives: type[give.Result]
-    hints: Hints
-    run: Callable[[Caller, take.Arguments], give.Result]
-    path: tuple[str, ...]
-    for_humans: bool
-    for_agents: bool
-    retell: Callable[[Caller, take.Arguments, Row], give.Result] | None
-    """Gives the result once more, from the row that the call made."""
-    texts: str = "watchroom.texts"
-    """The package of the catalogue that says what the tool does and what each argument is."""
-    rows: Zone | None = None
-    """The zone of its rows, where it is not that of the toolset."""
+    toolset: ToolsetName
+    params: type[P]
+    result: type[R]
+    annotations: ToolAnnotations
+    run: Callable[[ToolContext, P], R]
+    path_params: tuple[str, ...] = ()
+    audience: Audience = "everyone"
+    needs_task: bool = False
+    """Whether only agents with a task have it."""
+    row_zone: Zone | None = None
+    texts: str = CORE_TEXTS
+    text_name: str = ""
+    text_values: Mapping[str, str] = field(default_factory=dict)
+    row_path: str = ""
+    """The path of a refused call's row, where it does not depend on the parameters."""
+    replay_result: Callable[[ToolContext, P, Row], R] | None = None
+    """Returns the result once more, from the row that the call made; None where calls are simply repeated."""
 
-    says: str = ""
-    """Under which name the catalogue tells of it, where it is not its own."""
-    values: Mapping[str, str] = field(default_factory=dict)
-    """What fills the placeholders of what is told of it."""
-    at: str = ""
-    """The path of a refused call's row, where it does not depend on the arguments."""
+    def replay(self, function: Callable[[ToolContext, P, Row], R]) -> Callable[[ToolContext, P, Row], R]:
+        """Decorate ``function`` as the one that returns the result of a repeated call, given the context, the
+        parameters and the row that the call made. Returns ``function``."""
+        self.replay_result = function
+        return function
 
     @property
-    def key(self) -> str:
-        """Where the catalogue tells of it."""
-        return f"tool.{self.says or self.name}"
+    def text_key(self) -> str:
+        """The key of its description in the catalogue."""
+        return f"tool.{self.text_name or self.name}"
 
     @property
     def zone(self) -> Zone:
-        return self.rows or self.toolset
+        """The zone of its rows."""
+        return self.row_zone or self.toolset
+
+    def is_for(self, *, human: bool) -> bool:
+        """Whether people (``human``) or agents have it."""
+        return self.audience in ("everyone", "people" if human else "agents")
 
     def title(self, language: Language) -> str:
-        return catalogue(language, self.texts)(f"{self.key}.title", **self.values)
+        """Return its title in ``language``."""
+        return catalogue(language, self.texts)(f"{self.text_key}.title", **self.text_values)
 
 
-def define(
-    name: str,
-    toolset: Toolset,
-    takes: type[A],
-    gives: type[give.Result],
-    hints: Hints,
-    run: Callable[[Caller, A], give.Result],
-    path: tuple[str, ...] = (),
-    *,
-    for_humans: bool = True,
-    for_agents: bool = True,
-    retell: Callable[[Caller, A, Row], give.Result] | None = None,
-    texts: str = "watchroom.texts",
-    rows: Zone | None = None,
-    says: str = "",
-    values: Mapping[str, str] | None = None,
-    at: str = "",
-) -> Tool:
-    """Ties a tool's arguments to what runs on them: the dispatcher hands ``run`` only what ``takes`` made."""
-    general = cast("Callable[[Caller, take.Arguments], give.Result]", run)
-    again = cast("Callable[[Caller, take.Arguments, Row], give.Result] | None", retell)
-    return Tool(
-        name,
-        toolset,
-        takes,
-        gives,
-        hints,
-        general,
-        path,
-        for_humans,
-        for_agents,
-        again,
-        texts,
-        rows,
-        says,
-        values or {},
-        at,
-    )
+AnyTool: TypeAlias = Tool[Any, Any]
+
+
+class Toolset:
+    """The tools of one module, in the order of their definition.
+
+    ``name`` is the toolset that a caller chooses them by. ``audience`` is who has them, where a tool does not
+    say otherwise; ``needs_task`` keeps them to agents with a task; ``texts`` is the package of the catalogue
+    that describes them.
+    """
+
+    def __init__(
+        self,
+        name: ToolsetName,
+        *,
+        audience: Audience = "everyone",
+        needs_task: bool = False,
+        texts: str = CORE_TEXTS,
+    ) -> None:
+        self.name: ToolsetName = name
+        self._audience: Audience = audience
+        self._needs_task = needs_task
+        self._texts = texts
+        self._tools: list[AnyTool] = []
+
+    def __iter__(self) -> Iterator[AnyTool]:
+        return iter(self._tools)
+
+    def tool(
+        self,
+        name: str,
+        *,
+        path: tuple[str, ...] = (),
+        reads_only: bool = False,
+        destroys: bool = False,
+        idempotent: bool = False,
+        may_conflict: bool = False,
+        audience: Audience | None = None,
+        zone: Zone | None = None,
+    ) -> Callable[[Callable[[ToolContext, P], R]], Tool[P, R]]:
+        """Decorate a function as the tool ``name``, which the catalogue describes under that name.
+
+        ``path`` are the parameters that make up the path of a refused call's row, ``zone`` is that row's
+        where it is not the toolset's. ``reads_only`` implies ``idempotent``; for these, ``destroys`` and
+        ``may_conflict`` see `ToolAnnotations`. ``audience`` overrides the toolset's. Returns the decorator,
+        which returns the `Tool`; the types of the function's second parameter and of what it returns are the
+        tool's models.
+        """
+        annotations = ToolAnnotations(reads_only, destroys, idempotent or reads_only, may_conflict)
+
+        def decorate(function: Callable[[ToolContext, P], R]) -> Tool[P, R]:
+            _, params, result = function.__annotations__.values()
+            made = Tool(
+                name,
+                self.name,
+                _class(function, params),
+                _class(function, result),
+                annotations,
+                function,
+                path,
+                audience or self._audience,
+                self._needs_task,
+                zone,
+                self._texts,
+            )
+            self._tools.append(made)
+            return made
+
+        return decorate
+
+
+def _class(function: Callable[..., object], annotation: object) -> Any:
+    # Looked up by its name: `typing.get_type_hints` compiles each, which costs time at every start.
+    return function.__globals__[annotation] if isinstance(annotation, str) else annotation

@@ -67,10 +67,10 @@ def declare_tools(parser: ArgumentParser, words: Catalogue) -> None:
 
 
 def run_tools(given: Namespace, words: Catalogue) -> int:
-    from watchroom.toolbox.offered import tools as offered
     from watchroom.toolbox.schemas import definition
+    from watchroom.toolbox.tool_registry import all_tools
 
-    tools = [tool for tool in offered().values() if tool.for_agents]
+    tools = [tool for tool in all_tools().values() if tool.is_for(human=False)]
     known = {tool.toolset for tool in tools}
     wanted = known if given.toolsets is None else set(given.toolsets.split(","))
     if unknown := wanted - known:

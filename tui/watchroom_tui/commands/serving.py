@@ -34,13 +34,13 @@ def declare_mcp(parser: ArgumentParser, words: Catalogue) -> None:
 
 def run_mcp(given: Namespace, words: Catalogue) -> int:
     from watchroom.serving.toolsets import DEFAULT, TOOLSETS
-    from watchroom.toolbox.offered import tools as offered
+    from watchroom.toolbox.tool_registry import all_tools
 
     toolsets: Sequence[str] = DEFAULT if given.toolsets is None else tuple(given.toolsets.split(","))
     if unknown := set(toolsets) - set(TOOLSETS):
         known = ", ".join(TOOLSETS)
         raise WrongUsage(words("cli.tools.unknown", given=", ".join(sorted(unknown)), known=known))
-    if unknown := set(given.ask) - offered().keys():
+    if unknown := set(given.ask) - all_tools().keys():
         raise WrongUsage(words("cli.mcp.no_tool", given=", ".join(sorted(unknown))))
     # Standard output is the protocol's.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)

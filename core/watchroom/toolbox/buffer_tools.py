@@ -12,7 +12,7 @@ from watchroom.model import Json
 from watchroom.rules.requests import parse_json
 from watchroom.runtime.agent import AgentTool, Look
 from watchroom.toolbox.agent_tools import agent_tools, call_of, writes_as
-from watchroom.toolbox.offered import tools
+from watchroom.toolbox.tool_registry import all_tools
 from watchroom.toolbox.toolbox import Toolbox
 from watchroom.zones.buffers.record import OPEN
 
@@ -34,11 +34,8 @@ class BufferTools:
         return Look(tuple(agent_tools(self._toolbox, toolsets=[_TOOLSET])), shown)
 
     def find(self, name: str) -> AgentTool | None:
-        fixed = tools().get(name)
-        if fixed is not None and fixed.toolset != _TOOLSET:
-            return None
-        of_buffer = parse_tool_name(name)
-        if fixed is None and not (of_buffer and self._toolbox.has_buffer(of_buffer[0])):
+        found = self._toolbox.registry.find(name)
+        if found is None or found.toolset != _TOOLSET:
             return None
         run = partial(call_of, self._toolbox, name)
         return AgentTool(
@@ -52,7 +49,7 @@ class BufferTools:
     def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
         """Of an answer that the model has seen stays what was done and what came of it. The
         Markdown is left out of the newest, too: it says once more what the answer says, or `look` shows."""
-        if tool != OPEN and (parse_tool_name(tool) is None or tool in tools()):
+        if tool != OPEN and (parse_tool_name(tool) is None or tool in all_tools()):
             return content
         given = _parsed(content)
         # Where a person changed the arguments, the result stands beside them.

@@ -1,8 +1,8 @@
-"""Who calls a tool, and what the toolbox remembers of it."""
+"""What a tool is given beside its parameters: who calls, the zones, and what the caller has seen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """Everything that tools act in."""
+    """Everything that tools act in. ``commands`` is a function, since what starts processes is loaded with
+    the first of them."""
 
     registry: Registry
     private: PrivateZone
     handoff: HandoffZone
     collab: CollabZone
     boards: BoardZone
-    settling: ConflictSettlement
-    attention: Acknowledgements
+    conflicts: ConflictSettlement
+    acknowledgements: Acknowledgements
     requests: RequestZone
     sessions: SessionZone
     realtime: RealtimeZone
@@ -50,53 +51,43 @@ class Zones:
     commands: Callable[[], Commands]
 
 
-class Caller:
-    """An actor with the zones that it acts in. May be used from any thread."""
+class ToolContext:
+    """The ``actor`` that calls, the ``zones`` it acts in, the ``language`` it reads; ``tool_names`` returns
+    the names of all tools. One for all calls of a toolbox; may be used from any thread."""
 
-    def __init__(self, actor: str, zones: Zones, language: Language) -> None:
+    def __init__(
+        self, actor: str, zones: Zones, language: Language, tool_names: Callable[[], Collection[str]]
+    ) -> None:
         self.actor = actor
-        self.language = language
-        self.registry = zones.registry
-        self.private = zones.private
-        self.handoff = zones.handoff
-        self.collab = zones.collab
-        self.boards = zones.boards
-        self.settling = zones.settling
-        self.attention = zones.attention
-        self.requests = zones.requests
-        self.sessions = zones.sessions
-        self.realtime = zones.realtime
-        self.files = zones.files
-        self.members = zones.members
-        self.buffers = zones.buffers
-        self._commands = zones.commands
+        self.zones = zones
+        self.language: Language = language
+        self.tool_names = tool_names
         self.view = AgentView(actor)
         self._seen: dict[tuple[Zone, str], int] = {}
         self._lock = Lock()
 
     @property
-    def commands(self) -> Commands:
-        return self._commands()
-
-    @property
     def texts(self) -> Catalogue:
+        """The core's texts in the caller's language."""
         return catalogue(self.language)
 
-    def must_not_have_ended(self) -> None:
-        """Raises `AgentEnded` where the actor worked on a task and does no more."""
-        if self.members.has_ended(self.actor):
+    def check_not_ended(self) -> None:
+        """Raise `AgentEnded` if the actor worked on a task and was ended."""
+        if self.zones.members.has_ended(self.actor):
             raise AgentEnded(agent=self.actor)
 
-    def has_seen(self, zone: Zone, path: str, version: int) -> None:
-        """The actor was given the whole of this version of a shared file or board, or wrote it."""
+    def record_seen(self, zone: Zone, path: str, version: int) -> None:
+        """Remember that the actor read or wrote the whole of ``version`` of the file or board ``path`` of
+        ``zone``."""
         with self._lock:
             self._seen[zone, path] = max(version, self._seen.get((zone, path), 0))
 
     def last_seen(self, zone: Zone, path: str) -> int:
-        """The newest version of a shared file or board that the actor saw, in this process or before."""
+        """Return the newest version of ``path`` in ``zone`` that the actor saw, in this process or before;
+        0 if none."""
         with self._lock:
             seen = self._seen.get((zone, path))
         if seen is not None:
             return seen
-        last_seen = self.boards.last_seen if zone == "board" else self.collab.last_seen
+        last_seen = self.zones.boards.last_seen if zone == "board" else self.zones.collab.last_seen
         return last_seen(self.actor, path)

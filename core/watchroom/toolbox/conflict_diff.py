@@ -1,0 +1,51 @@
+"""The diff in the result of a conflict: from the version that the writer knew to the current one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchroom.errors import Conflict
+from watchroom.journal import Journal
+from watchroom.texts import Catalogue
+
+MAX_DIFF_CHARACTERS: Final = 20_000
+"""A longer diff is cut: the current text is in the result anyway."""
+
+
+def conflict_diff(journal: Journal, conflict: Conflict, texts: Catalogue) -> str | None:
+    """Return a unified diff from the base of the write that ``conflict`` refused to the current version,
+    empty if both are the same text, cut in the words of ``texts`` if it is long. None if the base is not in
+    ``journal``, or nothing is current."""
+    row, current = conflict.row, conflict.current
+    base = journal.version(row.zone, row.path, row.base) if row.base and row.base > 0 else None
+    if base is None or current is None:
+        return None
+    hunks = diff_hunks(journal.content(base.seq) or "", conflict.current_content or "")
+    if not hunks:
+        return ""
+    title = "".join(
+        f"{mark} {each.path} (v{each.version}, {each.actor})\n"
+        for mark, each in (("---", base), ("+++", current))
+    )
+    return truncate_diff(title + hunks, texts)
+
+
+def diff_hunks(old: str, new: str) -> str:
+    """Return the hunks of a unified diff from ``old`` to ``new``, empty if both are the same."""
+    import pygit2
+
+    # The patch points into these two, so they have to outlive it.
+    before, after = old.encode(), new.encode()
+    patch = pygit2.Patch.create_from(before, after, flag=pygit2.enums.DiffOption.FORCE_TEXT)
+    data: bytes = patch.data
+    start = data.find(b"\n@@ ") + 1
+    return data[start:].decode() if start else ""
+
+
+def truncate_diff(diff: str, texts: Catalogue, key: str = "conflict.cut") -> str:
+    """Return the start of ``diff`` if it is long, with a line that says how much is left out, from ``texts``
+    under ``key``."""
+    if len(diff) <= MAX_DIFF_CHARACTERS:
+        return diff
+    kept = diff[: diff.rfind("\n", 0, MAX_DIFF_CHARACTERS) + 1] or diff[:MAX_DIFF_CHARACTERS] + "\n"
+    return kept + texts(key, count=len(diff) - len(kept))

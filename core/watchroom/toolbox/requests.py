@@ -1,0 +1,62 @@
+"""The tools with which people answer agents and steer them. Agents have none of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from watchroom.errors import InvalidAnswer
+from watchroom.rules.requests import Answer, CallDecision, Request, decide_all
+from watchroom.toolbox.context import ToolContext
+from watchroom.toolbox.models import Message, Name, ParamsModel, ResultModel, RowNumber
+from watchroom.toolbox.tool import Toolset
+
+TOOLS: Final = Toolset("request", audience="people")
+tool = TOOLS.tool
+
+
+class DecisionParams(ParamsModel):
+    call_id: Name
+    approved: bool
+    reason: Message | None = None
+    arguments: str | None = None
+
+
+class AnswerRequestParams(ParamsModel):
+    request: RowNumber
+    approved: bool | None = None
+    reason: Message | None = None
+    decisions: Annotated[list[DecisionParams], Field(max_length=1000)] | None = None
+    text: str | None = None
+    values: Annotated[list[str], Field(max_length=1000)] | None = None
+
+
+class AnswerRequestResult(ResultModel):
+    request: int
+    outcome: str
+    """approved, rejected, mixed, edited, replied or chosen."""
+
+
+@tool("answer_request")
+def answer_request(context: ToolContext, params: AnswerRequestParams) -> AnswerRequestResult:
+    request = context.zones.requests.find(params.request)
+    row = context.zones.requests.answer(
+        context.actor, params.request, _answer(request, params), params.reason or ""
+    )
+    return AnswerRequestResult(request=params.request, outcome=str(row.detail["outcome"]))
+
+
+def _answer(request: Request, params: AnswerRequestParams) -> Answer:
+    if params.decisions is not None:
+        if params.approved is not None:
+            raise InvalidAnswer(rule="answer_each_call")
+        decisions = tuple(
+            CallDecision(each.call_id, each.approved, each.reason or "", each.arguments)
+            for each in params.decisions
+        )
+        return Answer(decisions, params.text or "", tuple(params.values or ()))
+    decided = (
+        () if params.approved is None else decide_all(request, params.approved, params.reason or "").decisions
+    )
+    return Answer(decided, params.text or "", tuple(params.values or ()))
