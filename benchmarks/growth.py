@@ -18,12 +18,12 @@ from typing import Final, NamedTuple
 
 from measure import Measure, scratch
 from watchroom import Workspace
-from watchroom.checkout.layout import CONTROL, JOURNAL_NAME, split_handoff
+from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.journal import Journal, SqliteJournal
 from watchroom.locks import ProcessLock, boot_id
 from watchroom.model import ENDED, UNCHECKED, Draft, Json, Note, Row, Write
+from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL, split_handoff
 from watchroom.simulation import Simulation, roster
-from watchroom.zones.handoff import ACKNOWLEDGE_TOOL
 
 TEAMS: Final = (12, 30)
 ROWS: Final = 1_000_000

@@ -252,24 +252,6 @@ class Appended(NamedTuple):
     head: Row | None
 
 
-def settles(version: Row, conflict: Row) -> bool:
-    """Whether a version that names no conflict settles one of its path all the same: its own agent's next
-    one does, and a person's. On a board only a text that replaces the whole board does, or the very section
-    that was refused: an entry or another section leaves the conflict as it was, and so does what a person
-    writes, who may not know of it."""
-    if version.zone != "board":
-        return version.actor == conflict.actor or version.actor.startswith(HUMAN_PREFIX)
-    if version.actor != conflict.actor or version.tool == "whiteboard_append":
-        return False
-    section = version.detail.get("section")
-    return section is None or section == conflict.detail.get("section")
-
-
-def is_same_text(refused: Row, version: Row) -> bool:
-    """Whether a version has the very text that was refused: then nobody has to choose between the two."""
-    return refused.sha256 is not None and refused.sha256 == version.sha256
-
-
 def actor_kind(actor: str) -> ActorKind:
     if actor.startswith(HUMAN_PREFIX):
         return "human"

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from watchroom import Workspace
 from watchroom.rules.config import parse_config
+from watchroom.rules.members import Member
 from watchroom.society import ROLES, system_prompt
 from watchroom.texts import LANGUAGES, Language
 from watchroom.toolbox.tool_registry import all_tools
-from watchroom.zones import Member, TaskLimits
+from watchroom.zones import TaskLimits
 
 PAGE = (Path(__file__).parents[2] / "docs/tasks.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)

@@ -25,9 +25,9 @@ from spec2.test_society_at_work import (
     workspace,
 )
 from watchroom import Agent, Row, Workspace
+from watchroom.rules.members import Member
 from watchroom.runtime.models import Reply, SimulatedModel
 from watchroom.society import Society
-from watchroom.zones import Member
 
 __all__ = ["folder", "workspace"]
 

@@ -13,10 +13,11 @@ import pytest
 from calls import ok
 from runtime.scripted import say, until
 from watchroom import Json, Workspace
+from watchroom.rules.members import Member
 from watchroom.runtime import AgentState, ModelPayload, ToolMessage, UserMessage
 from watchroom.runtime.models import Reply, SimulatedModel
 from watchroom.society import Society
-from watchroom.zones import Member, Task, TaskLimits
+from watchroom.zones import Task, TaskLimits
 from watchroom.zones.task_errors import TaskTaken
 
 Answer: TypeAlias = "Reply | Awaitable[Reply] | Exception"

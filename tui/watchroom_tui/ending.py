@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from watchroom.model import END_TASK, TERMINATE
-from watchroom.projections import MemberView, TaskView
+from watchroom.projections import Member, TaskView
 from watchroom.texts import Catalogue
 
 from watchroom_tui.columns import fit
@@ -15,11 +15,11 @@ from watchroom_tui.steering import Steering
 from watchroom_tui.task_tree import below
 
 
-def end_agent(steering: Steering, task: TaskView, member: MemberView, words: Catalogue) -> None:
+def end_agent(steering: Steering, task: TaskView, member: Member, words: Catalogue) -> None:
     """End an agent and all that it made, if the person means it."""
     name = safe(member.id)
     # Without its first agent a task does not go on.
-    is_first = member.born is not None and not member.parent
+    is_first = member.spawned is not None and not member.parent
     question = words("tasks.end_first" if is_first else "tasks.end_question", agent=name)
     made = below(task, member.id)
     if made:

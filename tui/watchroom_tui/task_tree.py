@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from watchroom.model import Row
-from watchroom.projections import AgentView, CommandView, MemberView, Model, TaskView
+from watchroom.projections import AgentView, CommandView, Member, Model, TaskView
 
 
 class MemberItem(NamedTuple):
     """An agent of a task with its place in the tree: ``guides`` are the lines that lead to it. ``view`` is
     None where it is not registered yet; ``command`` is what it is running."""
 
-    member: MemberView
+    member: Member
     guides: str
     view: AgentView | None
     command: CommandView | None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from watchroom.disk import Parts
 from watchroom.model import Row, Zone
+from watchroom.rules.handoffs import split_handoff
 from watchroom.validation import GLOBAL_BOARD, META_SUFFIX, is_board_name
 
 CONTROL: Final = ".watchroom"
@@ -129,17 +130,6 @@ def meta_text(row: Row) -> bytes:
         "size": row.size,
     }
     return (json.dumps(fields, ensure_ascii=False, indent=2) + "\n").encode()
-
-
-def handoff_path(sender: str, receiver: str, filename: str = "") -> str:
-    return f"{sender}_to_{receiver}/{filename}"
-
-
-def split_handoff(path: str) -> tuple[str, str, str]:
-    """Sender, receiver and file name of a handoff's path. Agent ids never hold ``_to_``."""
-    pair, _, filename = path.partition("/")
-    sender, _, receiver = pair.partition("_to_")
-    return sender, receiver, filename
 
 
 def history_line(row: Row) -> str:

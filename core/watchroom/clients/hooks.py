@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from watchroom import validation
-from watchroom.checkout.layout import CONTROL, ROOTS, path_at, split_handoff
+from watchroom.checkout.layout import CONTROL, ROOTS, path_at
 from watchroom.disk import Parts
 from watchroom.journal import Journal
 from watchroom.model import MESSAGE, Json, Row, Zone
+from watchroom.rules.handoffs import split_handoff
 from watchroom.texts import Language, catalogue
 from watchroom.zones.notifications import Notifications
 

@@ -1,21 +1,22 @@
 """What the rows mean, folded into one immutable model: for the dashboard, and for the command line."""
 
 from watchroom.projections.buffers import BufferView
-from watchroom.projections.conflicts import ConflictKind, ConflictView
 from watchroom.projections.fold import Fold
 from watchroom.projections.model import (
     AgentView,
     BoardView,
-    Delivery,
     DocumentView,
     Model,
     Need,
-    NeedKind,
     SharedFile,
     Status,
 )
 from watchroom.projections.sessions import RequestView, SessionView
-from watchroom.projections.tasks import CommandView, MemberView, MessageView, TaskView
+from watchroom.projections.tasks import CommandView, MessageView, TaskView
+from watchroom.rules.conflicts import ConflictKind, ConflictView
+from watchroom.rules.handoffs import Delivery
+from watchroom.rules.members import Member
+from watchroom.rules.needs import NeedKind
 
 __all__ = [
     "AgentView",
@@ -27,7 +28,7 @@ __all__ = [
     "Delivery",
     "DocumentView",
     "Fold",
-    "MemberView",
+    "Member",
     "MessageView",
     "Model",
     "Need",

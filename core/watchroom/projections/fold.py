@@ -6,16 +6,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from watchroom.checkout.layout import split_handoff
 from watchroom.errors import ConfigInvalid, JournalDamaged
-from watchroom.model import OUTSIDE, Outcome, Row, is_step
+from watchroom.model import Outcome, Row, is_step
 from watchroom.projections.buffers import BufferProjection
-from watchroom.projections.conflicts import ConflictProjection, ConflictView
 from watchroom.projections.model import (
     BUCKETS,
     AgentView,
     BoardView,
-    Delivery,
     DocumentView,
     Model,
     SharedFile,
@@ -25,12 +22,11 @@ from watchroom.projections.needs import NeedProjection
 from watchroom.projections.sessions import RequestProjection, RequestView, SessionProjection
 from watchroom.projections.tasks import TaskProjection
 from watchroom.rules.config import parse_config
+from watchroom.rules.conflicts import ConflictTracker, ConflictView
+from watchroom.rules.handoffs import Delivery, delivers
 
 RECENT: Final = 400
 """How many of the newest rows the model carries."""
-
-ACKNOWLEDGE: Final = "acknowledge_handoff"
-READ: Final = "read_handoff"
 
 
 class Fold:
@@ -53,7 +49,7 @@ class Fold:
         self._leases: dict[str, Row] = {}
         self._outcomes: dict[Outcome, int] = {}
         self._activity: dict[int, int] = {}
-        self._conflicts = ConflictProjection()
+        self._conflicts = ConflictTracker()
         self._requests = RequestProjection()
         self._sessions = SessionProjection()
         self._society = TaskProjection()
@@ -104,7 +100,7 @@ class Fold:
             self._buffers.apply(row)
             self._needs.apply(row)
             for agent in self._society.apply(row):
-                self._needs.agent_ended(agent)
+                self._needs.end_agent(agent)
 
     def model(self) -> Model:
         """The model of all rows so far. Parts that did not change are those of the model before."""
@@ -237,19 +233,10 @@ class Fold:
         self._changed.add("documents")
 
     def _apply_to_delivery(self, row: Row) -> None:
-        if row.version is not None and row.actor != OUTSIDE:
+        if delivers(row):
             # The order of the dictionary is that of delivery, so a new delivery goes to its end.
             self._deliveries.pop(row.path, None)
-            self._deliveries[row.path] = Delivery(row, *split_handoff(row.path))
-        else:
-            known = self._deliveries.get(row.path)
-            if known is None or row.outcome != "ok" or row.actor != known.receiver:
-                return
-            if row.base is None or row.base < (known.row.version or 0):
-                return
-            if row.tool == ACKNOWLEDGE:
-                known = known._replace(acknowledged=row, read=True)
-            elif row.tool == READ:
-                known = known._replace(read=True)
-            self._deliveries[row.path] = known
+            self._deliveries[row.path] = Delivery.from_row(row)
+        elif row.path in self._deliveries:
+            self._deliveries[row.path] = self._deliveries[row.path].advance(row)
         self._changed.add("deliveries")

@@ -8,29 +8,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.model import Outcome, Row
 from watchroom.projections.buffers import BufferView
-from watchroom.projections.conflicts import ConflictView
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
 from watchroom.rules.config import Agent
+from watchroom.rules.conflicts import ConflictView
+from watchroom.rules.handoffs import Delivery
+from watchroom.rules.needs import NeedKind, is_acknowledgeable
 
 Status: TypeAlias = Literal["running", "waiting", "paused", "idle", "done", "error"]
-NeedKind: TypeAlias = Literal[
-    "conflict", "request", "failed", "message", "outside", "unchecked", "denied", "stalled", "handoff"
-]
-
-URGENCY: Final[tuple[NeedKind, ...]] = (
-    "conflict",
-    "request",
-    "failed",
-    "message",
-    "outside",
-    "unchecked",
-    "denied",
-    "stalled",
-    "handoff",
-)
-"""What a person should look at first."""
-
 BUCKET_SECONDS: Final = 5
 BUCKETS: Final = 24
 """Activity is counted in so many buckets of so many seconds: two minutes."""
@@ -94,20 +79,7 @@ class Need(NamedTuple):
     @property
     def is_acknowledgeable(self) -> bool:
         """Whether a person who looked and finds it fine can say so; a conflict has to be settled."""
-        if self.kind == "outside":
-            return self.row.zone == "handoff"
-        return self.kind not in ("conflict", "request")
-
-
-class Delivery(NamedTuple):
-    """A handoff and how far it got."""
-
-    row: Row
-    sender: str
-    receiver: str
-    filename: str
-    read: bool = False
-    acknowledged: Row | None = None
+        return is_acknowledgeable(self.kind, self.row.zone)
 
 
 class SharedFile(NamedTuple):

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.checkout.layout import handoff_path
 from watchroom.errors import InvalidName, JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.registry import Registry
+from watchroom.rules.handoffs import handoff_path
 from watchroom.sandbox.task_folder import normalize_task_path
 from watchroom.zones.buffers.record import ZONE, record_of, text_of
 

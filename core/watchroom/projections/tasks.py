@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, SPAWN, TERMINATE, USER, Row
-from watchroom.rules.config import Agent, Layer, sort_top_down, spawned_agent
+from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, USER, Row
+from watchroom.rules.config import Agent
+from watchroom.rules.members import Member, is_spawn, is_termination, list_members
 
 _KEPT_MESSAGES: Final = 500
 _KEPT_COMMANDS: Final = 200
@@ -15,26 +16,13 @@ _ASKED: Final = "call_llm"
 """The kinds of steps with which a session takes a message in, and its model is given it."""
 
 
-class MemberView(NamedTuple):
-    """An agent of a task. ``born`` is None where somebody registered it by hand; ``ended`` is the row that
-    ended it, its own or that of one above it, None while it works."""
-
-    id: str
-    role: str
-    layer: Layer
-    parent: str
-    depth: int
-    born: Row | None
-    ended: Row | None
-
-
 class TaskView(NamedTuple):
     """A task: what was asked for (``row.message`` is its first line), and those who work on it, each after
     the one that made it."""
 
     row: Row
     ended: Row | None
-    members: tuple[MemberView, ...]
+    members: tuple[Member, ...]
 
     @property
     def id(self) -> str:
@@ -94,7 +82,7 @@ class TaskProjection:
         self._begun: dict[str, Row] = {}
         self._ended: dict[str, Row] = {}
         self._agents: dict[str, Agent] = {}
-        self._born: dict[str, Row] = {}
+        self._spawned: dict[str, Row] = {}
         self._terminated: dict[str, Row] = {}
         self._messages: dict[int, MessageView] = {}
         self._unread: dict[str, list[int]] = {}
@@ -176,10 +164,9 @@ class TaskProjection:
 
     def _apply_to_agent(self, row: Row) -> tuple[str, ...]:
         self._tasks = None
-        if row.tool == SPAWN:
-            self._born[row.path] = row
-            return ()
-        if row.tool != TERMINATE:
+        if is_spawn(row):
+            self._spawned[row.path] = row
+        if not is_termination(row):
             return ()
         self._terminated[row.path] = row
         members = self._members(str(row.detail["task"]))
@@ -217,22 +204,6 @@ class TaskProjection:
             self._commands[row.path] = known._replace(ended=row)
         self._command_list = None
 
-    def _members(self, task: str) -> tuple[MemberView, ...]:
-        agents = {each.id: each for each in self._agents.values() if each.task == task}
-        for agent, row in self._born.items():
-            if agent not in agents and row.detail.get("task") == task:
-                agents[agent] = spawned_agent(row)
-        found: dict[str, MemberView] = {}
-        for each in sort_top_down(agents):
-            above = found.get(each.supervisor)
-            own = self._terminated.get(each.id)
-            found[each.id] = MemberView(
-                each.id,
-                each.role,
-                each.layer,
-                above.id if above else "",
-                above.depth + 1 if above else 0,
-                self._born.get(each.id),
-                own or (above.ended if above else self._ended.get(task)),
-            )
-        return tuple(found.values())
+    def _members(self, task: str) -> tuple[Member, ...]:
+        end = self._ended.get(task)
+        return tuple(list_members(task, self._agents.values(), self._spawned, self._terminated, end))

@@ -10,7 +10,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from watchroom import validation
 from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole
-from watchroom.model import Row
 from watchroom.sandbox.hosts import is_pattern
 from watchroom.texts import LANGUAGES, Language
 
@@ -94,13 +93,6 @@ def _role_slug(agent: Agent) -> str:
         return validation.check_agent_id("-".join(_role_words(agent)))
     except InvalidAgentId:
         return ""
-
-
-def spawned_agent(row: Row) -> Agent:
-    """The agent that an agent made by ``row``, as it is to be registered."""
-    detail = row.detail
-    layer = cast("Layer", detail["layer"])
-    return Agent(row.path, str(detail["role"]), layer, str(detail["parent"]), str(detail["task"]))
 
 
 def sort_top_down(agents: Mapping[str, Agent]) -> list[Agent]:

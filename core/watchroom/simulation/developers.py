@@ -13,12 +13,12 @@ from importlib.resources import files
 from typing import Final, TypeAlias, TypeVar
 
 from watchroom.model import SYSTEM, USER, Json
+from watchroom.rules.members import Member
 from watchroom.runtime import ModelPayload
 from watchroom.runtime.models import Reply, SimulatedModel
 from watchroom.simulation.following import Follow, Heard, Move, next_move
 from watchroom.simulation.passages import lines_changed
 from watchroom.texts import Language
-from watchroom.zones import Member
 
 PACKAGE: Final = "calculator"
 _PHASES: Final = (("tokens", "display"), ("evaluate",))

@@ -9,9 +9,10 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
 
+from watchroom.rules.members import Member
 from watchroom.runtime import ModelRuntime
 from watchroom.society.society import Society
-from watchroom.zones import Member, Task
+from watchroom.zones import Task
 
 Models = Callable[[Member], ModelRuntime]
 

@@ -7,8 +7,8 @@ from string import Template
 from typing import Final
 
 from watchroom.model import USER
+from watchroom.rules.members import Member
 from watchroom.texts import Language
-from watchroom.zones import Member
 
 ROLES: Final = ("root", "architect", "programmer")
 """The roles that have a prompt of their own; any other agent has its instructions alone."""

@@ -10,11 +10,12 @@ import asyncio
 import os
 from collections.abc import Callable
 
+from watchroom.rules.members import Member
 from watchroom.runtime import ModelRuntime
 from watchroom.society.task_runner import Team
 from watchroom.society.workplace import Workplace
 from watchroom.texts import Language
-from watchroom.zones import Member, Task, TaskLimits
+from watchroom.zones import Task, TaskLimits
 
 
 class Society:

@@ -7,10 +7,10 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from watchroom.model import HUMAN_PREFIX, MESSAGE, USER, Row
+from watchroom.rules.members import Member
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import FrozenModel, Message, Name, NoParams, ParamsModel, ResultModel
 from watchroom.toolbox.tool import Toolset
-from watchroom.zones.members import Member
 from watchroom.zones.task_errors import AgentEnded
 
 TOOLS: Final = Toolset("agent", needs_task=True)

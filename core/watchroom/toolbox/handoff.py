@@ -82,7 +82,7 @@ def check_my_handoffs(context: ToolContext, params: HandoffInboxParams) -> Hando
             size=each.row.size or 0,
             delivery=each.row.version or 0,
             read=each.read,
-            acknowledged=each.acknowledged,
+            acknowledged=each.acknowledged is not None,
         )
         for each in found
     ]

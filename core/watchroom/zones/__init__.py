@@ -4,9 +4,9 @@ from watchroom.zones.acknowledgements import Acknowledgements
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.collab import CollabZone, FileVersion
 from watchroom.zones.conflict_settlement import ConflictSettlement
-from watchroom.zones.handoff import Handoff, HandoffZone
+from watchroom.zones.handoff import HandoffZone
 from watchroom.zones.leases import Lease, Leases
-from watchroom.zones.members import Member, Members
+from watchroom.zones.members import Members
 from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.requests import RequestZone
@@ -21,11 +21,9 @@ __all__ = [
     "CollabZone",
     "ConflictSettlement",
     "FileVersion",
-    "Handoff",
     "HandoffZone",
     "Lease",
     "Leases",
-    "Member",
     "Members",
     "OutsideEdits",
     "PrivateZone",

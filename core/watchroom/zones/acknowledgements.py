@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from watchroom.errors import NothingWaits
-from watchroom.model import MESSAGE, OUTSIDE, SEEN, SHARED, UNCHECKED, USER, Note, Row
+from watchroom.model import SEEN, Note, Row
+from watchroom.rules.needs import is_acknowledgeable, need_opened_by
 from watchroom.zones.store import Store
 
 
@@ -15,8 +16,8 @@ class Acknowledgements:
         """Note that ``actor`` has looked at row ``number``: it needs nobody any more. What comes after that
         row does, for it was not seen. Raises `NothingWaits`; of conflicts too, which want to be settled."""
         row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
-        need = "" if row is None else _need(row)
-        if row is None or not need:
+        need = need_opened_by(row) if row is not None else None
+        if row is None or need is None or not is_acknowledgeable(need, row.zone):
             raise NothingWaits(row=number)
         note = Note(
             actor,
@@ -28,22 +29,3 @@ class Acknowledgements:
             detail={"need": need, "row": number, "actor": row.actor},
         )
         return self._store.committer.commit(note).row
-
-
-def _need(row: Row) -> str:
-    """Which need the row may have opened of those that a look can close (`projections.needs`); "" if none."""
-    if row.kind == "human":
-        return ""
-    if row.actor == OUTSIDE:
-        return "outside" if row.zone == "handoff" and row.outcome == "conflict" else ""
-    if row.outcome == "denied":
-        return "denied"
-    if row.zone == "agent" and row.tool == MESSAGE and row.path == USER:
-        return "message"
-    if row.version is None:
-        return ""
-    if row.zone == "session":
-        return "failed" if row.detail.get("status") == "error" else ""
-    if row.zone == "handoff":
-        return "handoff"
-    return "unchecked" if row.zone in SHARED and row.base == UNCHECKED else ""

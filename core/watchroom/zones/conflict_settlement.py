@@ -13,18 +13,15 @@ from watchroom import validation
 from watchroom.errors import ConflictSettled, NotAConflict, OutsideConflict
 from watchroom.model import (
     DISMISS,
-    HUMAN_PREFIX,
     OUTSIDE,
     RESOLVE,
     REVERT,
-    SHARED,
     Note,
     Row,
     Write,
     Zone,
-    is_same_text,
-    settles,
 )
+from watchroom.rules.conflicts import ConflictTracker, is_conflict, named_conflicts
 from watchroom.zones import boards, collab
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.collab import CollabZone
@@ -36,6 +33,7 @@ _READ_TOOLS: Final[Mapping[Zone, tuple[str, str]]] = {
     "board": (boards.READ_TOOL, boards.READ_OLD_TOOL),
 }
 _PAGE: Final = 100
+_MOST_SETTLED: Final = 10_000
 
 
 class ConflictSettlement:
@@ -51,9 +49,9 @@ class ConflictSettlement:
         """Commit the next version of a shared file or board, which settles ``conflicts``. Raises
         `NotAConflict`, `Conflict`, `BoardLeased`."""
         validation.check_path(path)
-        settled = [self._conflict(number) for number in conflicts]
-        zone = settled[0].zone if settled else "collab"
-        for conflict in settled:
+        named = [self._conflict(number) for number in conflicts]
+        zone = named[0].zone if named else "collab"
+        for conflict in named:
             if (conflict.zone, conflict.path) != (zone, path):
                 raise NotAConflict(conflict=conflict.seq)
         detail = {"resolves": list(conflicts)}
@@ -106,9 +104,9 @@ class ConflictSettlement:
         wrote = max((version.seq for version in versions if version.actor == actor), default=0)
         return [row for row in reversed(concerned) if row.seq > wrote]
 
-    def settles_conflict_of(self, settling: Row, actor: str) -> bool:
+    def settles_conflict_of(self, settlement: Row, actor: str) -> bool:
         """Whether people settled a conflict of the actor's by this row."""
-        return any(self._conflict(number).actor == actor for number in _named(settling))
+        return any(self._conflict(number).actor == actor for number in named_conflicts(settlement))
 
     def _note(self, actor: str, tool: str, conflict: Row, message: str) -> Note:
         head = self._store.journal.head(conflict.zone, conflict.path)
@@ -124,47 +122,29 @@ class ConflictSettlement:
 
     def _conflict(self, number: int) -> Row:
         row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
-        if row is None or row.zone not in SHARED or row.outcome != "conflict":
-            raise NotAConflict(conflict=number)
-        if row.actor.startswith(HUMAN_PREFIX):
+        if row is None or not is_conflict(row):
             raise NotAConflict(conflict=number)
         return row
 
     def _is_settled(self, conflict: Row) -> bool:
-        """Whether the conflict is closed, by the rules of `projections.conflicts`."""
-        if any(self._stands(row) for row in self._refused_since(conflict)):
-            return True
-        for settling in self._store.journal.settled(conflict.zone, conflict.path, after=conflict.seq):
-            named = [number for number in _named(settling) if number >= conflict.seq]
-            if any(self._conflict(number).actor == conflict.actor for number in named):
-                return True
-        return any(
-            "resolves" not in version.detail and settles(version, conflict)
-            for version in self._versions_from(conflict)
-            if version.seq > conflict.seq
-        )
-
-    def _versions_from(self, refused: Row) -> list[Row]:
-        """The version that a refused text met, and those after it."""
-        met = refused.detail.get("current", refused.base)
+        """Whether the conflict is closed: what came of its path since then is looked through."""
+        journal, zone, path = self._store.journal, conflict.zone, conflict.path
+        met = conflict.detail.get("current", conflict.base)
         after = max(0, met - 1) if isinstance(met, int) else 0
-        return self._store.journal.history(refused.zone, refused.path, after_version=after)
-
-    def _stands(self, refused: Row) -> bool:
-        """Whether the very text that was refused was current then, or became so."""
-        return any(is_same_text(refused, version) for version in self._versions_from(refused))
+        rows = {row.seq: row for row in journal.history(zone, path, after_version=after)}
+        rows |= {row.seq: row for row in journal.settled(zone, path, after=conflict.seq, limit=_MOST_SETTLED)}
+        rows |= {row.seq: row for row in self._refused_since(conflict)}
+        tracker = ConflictTracker()
+        head: Row | None = None
+        for _, row in sorted(rows.items()):
+            head = row if row.version else head
+            tracker.apply(row, head)
+        return not tracker.is_open(conflict)
 
     def _refused_since(self, conflict: Row) -> Iterator[Row]:
-        """The refused texts of the conflict's actor from the conflict on, newest first: the newest counts."""
+        """The refused texts of the conflict's actor from the conflict on, newest first."""
         before = None
         refused = partial(self._store.journal.refused, conflict.zone, conflict.path, after=conflict.seq - 1)
         while rows := refused(before=before, limit=_PAGE):
-            yield from (row for row in rows if row.outcome == "conflict" and row.actor == conflict.actor)
+            yield from (row for row in rows if row.actor == conflict.actor)
             before = rows[-1].seq
-
-
-def _named(settling: Row) -> list[int]:
-    """The numbers of the conflicts that a row settles."""
-    resolves = settling.detail.get("resolves")
-    named = resolves if isinstance(resolves, list) else [settling.detail.get("conflict")]
-    return [number for number in named if isinstance(number, int)]

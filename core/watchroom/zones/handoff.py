@@ -5,29 +5,12 @@ A later delivery of the same file replaces the earlier one on disk; the journal 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from watchroom import validation
-from watchroom.checkout.layout import handoff_path, split_handoff
 from watchroom.errors import NotFound
 from watchroom.journal.topics import deliveries_to
 from watchroom.model import Note, Row, Write
+from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL, READ_TOOL, Delivery, handoff_path
 from watchroom.zones.store import Store
-
-READ_TOOL = "read_handoff"
-ACKNOWLEDGE_TOOL = "acknowledge_handoff"
-
-
-@dataclass(frozen=True, slots=True)
-class Handoff:
-    """A delivery as its receiver sees it."""
-
-    row: Row
-    sender: str
-    receiver: str
-    filename: str
-    read: bool
-    acknowledged: bool
 
 
 class HandoffZone:
@@ -43,18 +26,12 @@ class HandoffZone:
         validation.encode_text(content)
         return self._store.write(Write(actor, tool, "handoff", path, content, message)).row
 
-    def inbox(self, actor: str, *, tool: str, acknowledged: bool = False) -> list[Handoff]:
-        """What was delivered to the actor, oldest first; the acknowledged only if asked for."""
-        # First what was delivered: what comes between the two is not taken for acknowledged.
-        delivered = self._delivered(actor) if acknowledged else None
-        waiting = self._store.journal.open_items("handoff", actor)
-        rows = waiting if delivered is None else delivered
+    def inbox(self, actor: str, *, tool: str, acknowledged: bool = False) -> list[Delivery]:
+        """What was delivered to ``actor``, oldest first; what it has ``acknowledged`` only if asked for. The
+        reading is noted as one by ``tool``."""
+        found = self._delivered(actor) if acknowledged else self._store.journal.open_items("handoff", actor)
         self._store.note_reading(actor, tool, "handoff", "", None)
-        open_now = {row.path for row in waiting}
-        return [
-            self._as_seen(row, actor, row.path not in open_now)
-            for row in sorted(rows, key=lambda row: row.seq)
-        ]
+        return [self._as_seen(row, actor) for row in sorted(found, key=lambda row: row.seq)]
 
     def _delivered(self, actor: str) -> list[Row]:
         """The newest version of everything that was ever delivered to the actor."""
@@ -82,14 +59,9 @@ class HandoffZone:
             raise NotFound(path=filename, zone=path.partition("/")[0])
         return head
 
-    def _as_seen(self, row: Row, actor: str, acknowledged: bool) -> Handoff:
-        sender, receiver, filename = split_handoff(row.path)
-        note = self._store.journal.last_note("handoff", row.path, actor, READ_TOOL)
-        return Handoff(
-            row=row,
-            sender=sender,
-            receiver=receiver,
-            filename=filename,
-            read=note is not None and (note.base or 0) >= (row.version or 0),
-            acknowledged=acknowledged,
-        )
+    def _as_seen(self, row: Row, actor: str) -> Delivery:
+        found = Delivery.from_row(row)
+        for tool in (READ_TOOL, ACKNOWLEDGE_TOOL):
+            note = self._store.journal.last_note("handoff", row.path, actor, tool)
+            found = found.advance(note) if note else found
+        return found

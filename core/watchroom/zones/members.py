@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from watchroom import validation
 from watchroom.errors import InvalidAgentId, UnknownAgent
 from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
-from watchroom.rules.config import Agent, Layer, find_role_collision, sort_top_down, spawned_agent
+from watchroom.rules.config import Agent, Layer, find_role_collision
+from watchroom.rules.members import (
+    Member,
+    find_first,
+    ids_above,
+    is_spawn,
+    is_termination,
+    list_members,
+    spawned_agent,
+)
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded, NotInTask, NotYours, NotYourTask, SocietyLimit
 from watchroom.zones.tasks import Task, Tasks, TaskStatus
@@ -26,21 +35,6 @@ _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 40
 _NAMELESS: Final = "agent"
 _BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
-
-
-class Member(NamedTuple):
-    """An agent of a task. ``parent`` is the id of the agent that made it, empty of the first; ``depth`` how
-    many there are above it. ``born`` and ``ended_by`` are rows: None where somebody registered it by hand,
-    and where it has not ended."""
-
-    id: str
-    role: str
-    layer: Layer
-    parent: str
-    task: str
-    depth: int
-    spawned: Row | None
-    ended: Row | None
 
 
 class Members:
@@ -55,7 +49,7 @@ class Members:
         """Make the first agent of a task, whom what was asked for is told; once, however often it is asked.
         Raises `TaskNotFound`."""
         agent = Agent("", ROOT, "top", "", task.id)
-        first = self._made(task.by, agent, ROOT, task.text, _first_of)
+        first = self._made(task.by, agent, ROOT, task.text, find_first)
         self.ensure_registered(first)
         return first
 
@@ -127,7 +121,7 @@ class Members:
             raise UnknownAgent(agent=validation.escape_unstorable(agent, 100), known=known or "-")
         if one.ended is not None:
             raise AgentEnded(agent=agent)
-        if not is_person and (agent == actor or actor not in _above(one, members)):
+        if not is_person and (agent == actor or actor not in ids_above(one, members)):
             raise NotYours(agent=agent)
         if one.spawned and not one.parent:
             self._tasks.end(actor, one.task, "cancelled", reason)
@@ -154,7 +148,7 @@ class Members:
             member = self.find_active(actor)
             if task not in ("", member.task):
                 raise NotYourTask(task=validation.escape_unstorable(task, 100))
-            first = _first_of(self.of_task(member.task)) or member
+            first = find_first(self.of_task(member.task)) or member
             if member.parent or member.id != first.id:
                 raise NotYours(agent=first.id)
             task = member.task
@@ -177,55 +171,38 @@ class Members:
         return found is not None and found.ended is not None
 
     def _find(self, agent: str, task: str) -> Member | None:
-        """One agent of a task, as `of` has it, at the cost of those above it."""
-        line: list[tuple[Agent, Row | None]] = []
-        while known := self._known(agent, task):
+        """One agent of a task, as `of_task` has it, at the cost of those above it."""
+        journal = self._store.journal
+        line: list[Agent] = []
+        spawned: dict[str, Row] = {}
+        name = agent
+        while known := self._known(name, task, spawned):
             line.append(known)
-            agent = known[0].supervisor
-        found: Member | None = None
-        for each, born in reversed(line):
-            head = self._store.journal.head(ZONE, each.id)
-            own = head if head is not None and head.tool == TERMINATE else None
-            above = found.ended if found else self._tasks.end_row(task)
-            parent, depth = (found.id, found.depth + 1) if found else ("", 0)
-            found = Member(each.id, each.role, each.layer, parent, task, depth, born, own or above)
-        return found
+            name = known.supervisor
+        heads = (journal.head(ZONE, each.id) for each in line)
+        ended = {head.path: head for head in heads if head is not None and is_termination(head)}
+        members = list_members(task, line, spawned, ended, self._tasks.end_row(task) if line else None)
+        return next((each for each in members if each.id == agent), None)
 
-    def _known(self, agent: str, task: str) -> tuple[Agent, Row | None] | None:
-        """What is registered of an agent of the task, or what it was made as, and the row that made it."""
-        born = self._born(agent)
+    def _known(self, agent: str, task: str, spawned: dict[str, Row]) -> Agent | None:
+        """An agent of the task as it is registered, or was spawned; the row that spawned it goes to
+        ``spawned``."""
+        row = self._spawn_row(agent)
+        if row is not None:
+            spawned[agent] = row
         registered = self._store.registry.current().agents.get(agent)
         if registered is not None and registered.task == task:
-            return registered, born
-        made = spawned_agent(born) if born is not None else None
-        return (made, born) if made is not None and made.task == task else None
+            return registered
+        made = spawned_agent(row) if row is not None else None
+        return made if made is not None and made.task == task else None
 
     def of_task(self, task: str) -> list[Member]:
-        """All agents that work on a task or did, those that made others before these."""
-        agents = {
-            each.id: each for each in self._store.registry.current().agents.values() if each.task == task
-        }
-        heads = {head.path: head for head in self._store.journal.open_items(ZONE, task)}
-        born = {path: row for path in heads if (row := self._born(path)) is not None}
-        for path, row in born.items():
-            agents.setdefault(path, spawned_agent(row))
-        end = self._tasks.end_row(task)
-        found: dict[str, Member] = {}
-        for agent in sort_top_down(agents):
-            above = found.get(agent.supervisor)
-            head = heads.get(agent.id)
-            own = head if head is not None and head.tool == TERMINATE else None
-            found[agent.id] = Member(
-                agent.id,
-                agent.role,
-                agent.layer,
-                above.id if above else "",
-                task,
-                above.depth + 1 if above else 0,
-                born.get(agent.id),
-                own or (above.ended if above else end),
-            )
-        return list(found.values())
+        """All agents that work on ``task`` or did, those that spawned others before these."""
+        heads = self._store.journal.open_items(ZONE, task)
+        spawned = {head.path: row for head in heads if (row := self._spawn_row(head.path)) is not None}
+        ended = {head.path: head for head in heads if is_termination(head)}
+        agents = self._store.registry.current().agents.values()
+        return list_members(task, agents, spawned, ended, self._tasks.end_row(task))
 
     def instructions_of(self, member: Member) -> str:
         """What the agent was told when it was made."""
@@ -282,16 +259,16 @@ class Members:
         note = Note(actor, MESSAGE, ZONE, to, message=said, content=text, detail=detail)
         return self._store.committer.commit(note).row
 
-    def _born(self, agent: str) -> Row | None:
+    def _spawn_row(self, agent: str) -> Row | None:
         """The row that made an agent; None where none did, or it is damaged: then its registration counts."""
         row = self._store.journal.version(ZONE, agent, 1)
-        return row if row is not None and row.tool == SPAWN and "task" in row.detail else None
+        return row if row is not None and is_spawn(row) else None
 
     def _task_of(self, agent: str) -> str:
         """The task that an agent was made for; of one that nobody made, that of its registration."""
-        born = self._born(agent)
-        if born is not None:
-            return str(born.detail["task"])
+        spawned = self._spawn_row(agent)
+        if spawned is not None:
+            return str(spawned.detail["task"])
         found = self._store.registry.current().agents.get(agent)
         return found.task if found else ""
 
@@ -300,22 +277,6 @@ def _numbered(wanted: str, number: int) -> str:
     """The id for the ``number``-th agent that is to be called so."""
     tail = f"-{number}" if number > 1 else ""
     return wanted[: validation.MAX_AGENT_ID - len(tail)] + tail
-
-
-def _first_of(members: Iterable[Member]) -> Member | None:
-    """The agent that the task began with."""
-    return next((each for each in members if each.spawned and not each.parent), None)
-
-
-def _above(member: Member, members: Iterable[Member]) -> set[str]:
-    """The ids of all above ``member``."""
-    parents = {each.id: each.parent for each in members}
-    found: set[str] = set()
-    parent = member.parent
-    while parent:
-        found.add(parent)
-        parent = parents[parent]
-    return found
 
 
 def _plain(role: str) -> str:

@@ -11,8 +11,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widget import Widget
 from watchroom.merge import Choice, apply_edit, text_with_markers
-from watchroom.model import Row, is_same_text
+from watchroom.model import Row
 from watchroom.projections import BoardView, ConflictView, Model, SharedFile
+from watchroom.rules.conflicts import is_same_text
 
 from watchroom_tui.actions import bindings
 from watchroom_tui.merge_in_hand import MergeInHand, take_up

@@ -1,11 +1,11 @@
-"""Conflicts: two texts of one file of which only one can stand, until somebody settles it (DESIGN §1)."""
+"""Conflicts: two texts of one file of which only one can stand, until somebody settles it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
-from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, Json, Row, Zone, is_same_text, settles
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, SETTLING_NOTES, SHARED, Row, Zone
 
 ConflictKind: TypeAlias = Literal["write", "outside"]
 
@@ -49,6 +49,38 @@ class ConflictView(NamedTuple):
         return self.row.actor
 
 
+def is_conflict(row: Row) -> bool:
+    """Whether ``row`` opens a conflict: a refused write to what several share, or an edit made by hand. A
+    person whose write is refused sees it at once, so that opens none."""
+    return row.outcome == "conflict" and row.zone in SHARED and not row.actor.startswith(HUMAN_PREFIX)
+
+
+def named_conflicts(settlement: Row) -> list[int]:
+    """The numbers of the conflicts that a person's row ``settlement`` resolves, dismisses or reverts."""
+    resolves = settlement.detail.get("resolves")
+    named = resolves if isinstance(resolves, list) else [settlement.detail.get("conflict")]
+    return [number for number in named if isinstance(number, int)]
+
+
+def is_settled_by(conflict: Row, version: Row) -> bool:
+    """Whether ``version``, a later one of the path that names no conflict, settles ``conflict`` all the same:
+    its own agent's next one does, and a person's. On a board only a text that replaces the whole board does,
+    or the very section that was refused: an entry or another section leaves the conflict as it was, and so
+    does what a person writes, who may not know of it."""
+    if version.zone != "board":
+        return version.actor == conflict.actor or version.actor.startswith(HUMAN_PREFIX)
+    if version.actor != conflict.actor or version.tool == "whiteboard_append":
+        return False
+    section = version.detail.get("section")
+    return section is None or section == conflict.detail.get("section")
+
+
+def is_same_text(refused: Row, version: Row) -> bool:
+    """Whether ``version`` has the very text that was ``refused``: then nobody has to choose between the
+    two."""
+    return refused.sha256 is not None and refused.sha256 == version.sha256
+
+
 _Place: TypeAlias = tuple[Zone, str]
 
 
@@ -58,7 +90,7 @@ class _Refusal(NamedTuple):
     """The version that it met, 0 where there was none."""
 
 
-class ConflictProjection:
+class ConflictTracker:
     """The open conflicts of the shared files and boards, at most one for each agent and file.
 
     A refused write of an agent opens one, as does an edit made by hand. It closes by the agent's own next
@@ -79,14 +111,18 @@ class ConflictProjection:
 
     def apply(self, row: Row, head: Row | None) -> None:
         """Take in the next row of a shared file or board; ``head`` is the current version of its path."""
-        if row.outcome == "conflict":
-            if not row.actor.startswith(HUMAN_PREFIX):
-                self._refuse(row, head)
+        if is_conflict(row):
+            self._refuse(row, head)
         elif row.outcome == "ok" and _place(row) in self._refusals:
             if row.version is not None:
                 self._move_on(row)
             elif row.tool in SETTLING_NOTES:
-                self._settle(_place(row), (row.detail.get("conflict"),), head)
+                self._settle(_place(row), named_conflicts(row), head)
+
+    def is_open(self, conflict: Row) -> bool:
+        """Whether ``conflict``, a row that was taken in, waits to be settled."""
+        refusals = self._refusals.get(_place(conflict), {}).get(conflict.actor, [])
+        return any(each.row.seq == conflict.seq for each in refusals)
 
     def current(self) -> tuple[ConflictView, ...]:
         """All open conflicts, newest first; the same object as before if none changed."""
@@ -111,10 +147,10 @@ class ConflictProjection:
         """A new version: it closes some and is one more round of the others."""
         place = _place(row)
         waiting = self._refusals[place]
-        if isinstance(named := row.detail.get("resolves"), list):
-            self._settle(place, named, row)
+        if "resolves" in row.detail:
+            self._settle(place, named_conflicts(row), row)
         else:
-            self._close(place, [who for who, each in waiting.items() if settles(row, each[-1].row)])
+            self._close(place, [who for who, each in waiting.items() if is_settled_by(each[-1].row, row)])
         of_file = self._refusals.get(place, {}).values()
         alike = [each.row.seq for refusals in of_file for each in refusals if is_same_text(each.row, row)]
         if alike:
@@ -123,7 +159,7 @@ class ConflictProjection:
             self._open[place, actor] = _conflict(refusals, row)
             self._changed = True
 
-    def _settle(self, place: _Place, named: Collection[Json], head: Row | None) -> None:
+    def _settle(self, place: _Place, named: Collection[int], head: Row | None) -> None:
         """Close what is named, each with what its agent wrote before."""
         for actor, refusals in list(self._refusals[place].items()):
             settled = max((n for n, each in enumerate(refusals, 1) if each.row.seq in named), default=0)

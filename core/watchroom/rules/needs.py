@@ -1,0 +1,77 @@
+"""What waits for a person: which row may open which need, and which of them a look can close. Pure."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from watchroom.model import MESSAGE, OUTSIDE, SHARED, UNCHECKED, USER, Row, Zone
+
+NeedKind: TypeAlias = Literal[
+    "conflict", "request", "failed", "message", "outside", "unchecked", "denied", "stalled", "handoff"
+]
+URGENCY: Final[tuple[NeedKind, ...]] = (
+    "conflict",
+    "request",
+    "failed",
+    "message",
+    "outside",
+    "unchecked",
+    "denied",
+    "stalled",
+    "handoff",
+)
+"""What a person should look at first."""
+
+_FAILED: Final = '"status": "error"'
+"""In the detail of a step. Looked for as text: there are many steps, and few fail."""
+
+
+def need_opened_by(row: Row) -> NeedKind | None:
+    """The kind of need that ``row`` may open, None if it opens none. As far as the row itself tells: a
+    refusal is a need only when it was repeated, an unchecked write only over another's version, and a
+    conflict only until it is settled."""
+    if row.actor == OUTSIDE:
+        return "outside" if row.outcome == "conflict" or row.error == "config_invalid" else None
+    if row.kind == "human" and row.version is None:
+        # A person who is refused sees it at once.
+        return None
+    if row.outcome == "denied":
+        return "denied"
+    if row.outcome == "conflict":
+        return "conflict" if row.zone in SHARED else None
+    if row.outcome == "ok" and row.zone == "agent" and row.tool == MESSAGE:
+        return "message" if row.path == USER else None
+    if row.version is None:
+        return None
+    if row.zone in SHARED:
+        return "unchecked" if row.base == UNCHECKED else None
+    if row.zone == "session":
+        return "failed" if _FAILED in row.detail_json else None
+    if row.zone == "request":
+        return "request" if row.version == 1 else None
+    return "handoff" if row.zone == "handoff" else None
+
+
+def need_key(kind: NeedKind, actor: str, row: Row) -> str:
+    """What tells a need of ``kind`` from the others of its kind: it is about ``actor``, or about what ``row``
+    is about."""
+    if kind in ("failed", "message"):
+        return actor
+    if kind == "denied":
+        return f"{actor} {row.zone} {row.path}"
+    if kind == "outside":
+        return f"{row.zone} {row.path}"
+    if kind == "conflict":
+        return f"{_place(row)} {actor}"
+    return _place(row) if kind == "unchecked" else row.path
+
+
+def is_acknowledgeable(kind: NeedKind, zone: Zone) -> bool:
+    """Whether a person who looked at a need of ``kind`` about something in ``zone``, and finds it fine, can
+    say so. A conflict has to be settled, and a request answered."""
+    return zone == "handoff" if kind == "outside" else kind not in ("conflict", "request")
+
+
+def _place(row: Row) -> str:
+    """A path that is not the path of another zone's; that of a shared file stands as it is."""
+    return row.path if row.zone == "collab" else f"{row.zone} {row.path}"
