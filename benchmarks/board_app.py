@@ -15,7 +15,7 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 from watchroom.texts import Catalogue
 from watchroom_tui.theme import DARK, THEMES
-from watchroom_tui.widgets.drawn import Palette
+from watchroom_tui.widgets.line_widget import StyleRegistry
 from watchroom_tui.widgets.markdown_view import MarkdownView
 
 CHANGED = b"changed "
@@ -42,7 +42,7 @@ class BoardApp(App[None]):
 
     def compose(self) -> ComposeResult:
         yield MarkdownView(title="pane.preview", empty="empty.preview", id="board", classes="pane")
-        yield Palette()
+        yield StyleRegistry()
 
     def on_mount(self) -> None:
         self.show(self.data)

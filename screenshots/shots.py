@@ -210,7 +210,7 @@ def _at_the_dispute(
 
 async def _in_its_file(app: WatchroomApp, row: Row) -> None:
     """Show ``row`` among the versions of its file."""
-    await app.action_room("files")
+    await app.action_show_screen("files")
     if app.room:
         app.room.go_to(row)
 
@@ -222,7 +222,7 @@ async def _at_an_approval(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
     while not (asked := [each for each in app.model.requests if each.kind == "approve"]):
         await pilot.pause(0.2)
-    await app.action_room("requests")
+    await app.action_show_screen("requests")
     if app.room:
         app.room.go_to(asked[0].row)
     await _settled(pilot)
@@ -249,7 +249,7 @@ async def _at_a_session(pilot: Pilot[Any]) -> None:
         (view for view in app.model.agents if view.session is not None),
         key=lambda view: (view.request is not None, view.session.last.version if view.session else 0),
     )
-    await app.guide.to_agent(longest.agent.id)
+    await app.navigator.go_to_agent(longest.agent.id)
     await pilot.press("enter", "up", "up", "enter")
     await _settled(pilot)
 
@@ -297,7 +297,7 @@ async def _at_an_agent(pilot: Pilot[Any]) -> None:
 
 
 async def _merging(app: WatchroomApp, row: Row) -> None:
-    await app.guide.to_merge(row)
+    await app.navigator.open_merge(row)
 
 
 SHOTS: tuple[Shot, ...] = (

@@ -9,14 +9,14 @@ from cli.running import Captured, misuse, printed, refusal, spawned
 from watchroom.texts import catalogue
 from watchroom_tui.actions import keys_page
 from watchroom_tui.cli import LANGUAGE_VARIABLE, OK
-from watchroom_tui.wording import wording
+from watchroom_tui.localization import load_texts
 
 
 def test_the_language_variable_turns_help_refusals_and_words_chinese(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, team: str
 ) -> None:
     monkeypatch.setenv(LANGUAGE_VARIABLE, "zh")
-    words = wording("zh")
+    words = load_texts("zh")
     assert words("cli.description") in printed(capsys, "--help")
     assert catalogue("zh")("error.workspace_not_found.suggestion") in refusal(capsys, "log", str(tmp_path))
     assert words("cli.moment.wrong", given="soon") in misuse(capsys, "show", team, "files", "--at", "soon")
@@ -29,7 +29,7 @@ def test_an_unknown_language_in_the_variable_means_english(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LANGUAGE_VARIABLE, "xx")
-    assert wording("en")("cli.description") in printed(capsys, "--help")
+    assert load_texts("en")("cli.description") in printed(capsys, "--help")
 
 
 def test_output_that_knows_only_ascii_is_no_crash(team: str) -> None:

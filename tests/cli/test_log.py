@@ -14,7 +14,7 @@ from calls import ok, refused
 from cli.running import Captured, as_typed, misuse, printed, printed_rows, refusal
 from watchroom import Workspace
 from watchroom_tui.cli import OK
-from watchroom_tui.wording import wording
+from watchroom_tui.localization import load_texts
 
 
 def test_log_prints_rows_oldest_first_as_lines_or_as_json(capsys: Captured, team: str) -> None:
@@ -25,7 +25,7 @@ def test_log_prints_rows_oldest_first_as_lines_or_as_json(capsys: Captured, team
     for line, row in zip(lines, rows, strict=True):
         assert datetime.fromisoformat(line[:29]) == datetime.fromisoformat(row["time"])
         assert row["actor"] in line
-    assert any(wording("en")("row.conflict", base=1, current=2) in line for line in lines)
+    assert any(load_texts("en")("row.conflict", base=1, current=2) in line for line in lines)
 
 
 @pytest.mark.parametrize(

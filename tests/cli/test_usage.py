@@ -8,7 +8,7 @@ import pytest
 from cli.running import Captured, misuse, printed, refusal
 from watchroom_tui.actions import keys_page
 from watchroom_tui.commands import COMMANDS
-from watchroom_tui.wording import wording
+from watchroom_tui.localization import load_texts
 
 
 def test_without_a_command_or_with_an_unknown_one_the_usage_is_told(capsys: Captured) -> None:
@@ -20,7 +20,7 @@ def test_help_names_every_command(capsys: Captured) -> None:
     out = printed(capsys, "--help")
     for command in COMMANDS:
         assert command.name in out
-        assert wording("en")(f"cli.{command.name}.help") in " ".join(out.split())
+        assert load_texts("en")(f"cli.{command.name}.help") in " ".join(out.split())
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
@@ -53,5 +53,5 @@ def test_a_folder_that_is_no_workspace_is_refused_and_left_alone(
 
 
 def test_keys_prints_the_page_of_keys(capsys: Captured) -> None:
-    assert printed(capsys, "keys") == keys_page(wording("en")) + "\n"
-    assert printed(capsys, "keys", "--language", "zh") == keys_page(wording("zh")) + "\n"
+    assert printed(capsys, "keys") == keys_page(load_texts("en")) + "\n"
+    assert printed(capsys, "keys", "--language", "zh") == keys_page(load_texts("zh")) + "\n"

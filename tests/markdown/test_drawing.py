@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it.token import Token
 from rich.cells import cell_len
 from watchroom_tui.markdown import code
-from watchroom_tui.markdown.drawing import MarkdownLine, draw
-from watchroom_tui.safe import safe
+from watchroom_tui.markdown.renderer import MarkdownLine, draw
+from watchroom_tui.sanitize import sanitize
 from watchroom_whiteboards.markdown import parser
 
 SPEC: Final = json.loads((Path(__file__).parent / "commonmark.json").read_text(encoding="utf-8"))
@@ -55,7 +55,7 @@ def texts(tokens: Sequence[Token]) -> Iterator[str]:
 
 
 def folded(text: str) -> str:
-    return DECORATION.sub("", "".join(safe(line) for line in text.split("\n")))
+    return DECORATION.sub("", "".join(sanitize(line) for line in text.split("\n")))
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from watchroom_tui.markdown.index import Index, Outline, changed
 from watchroom_tui.markdown.page import TOP, Page
-from watchroom_tui.markdown.searching import Finder
+from watchroom_tui.markdown.text_finder import Finder
 from watchroom_whiteboards.chunks import LONGEST
 from watchroom_whiteboards.outline import headings
 

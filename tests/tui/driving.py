@@ -16,7 +16,7 @@ from watchroom.journal import Journal
 from watchroom.projections import Model
 from watchroom.texts import Language
 from watchroom_tui.app import WatchroomApp
-from watchroom_tui.screens.room import Room
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.text_view import TextView
 
@@ -118,7 +118,7 @@ class Desk:
         screen = self.app.screen
         if not screen.is_mounted:
             return ""
-        return screen.ROOM if isinstance(screen, Room) else type(screen).__name__
+        return screen.SCREEN_NAME if isinstance(screen, BaseScreen) else type(screen).__name__
 
     @property
     def pane(self) -> str | None:

@@ -16,7 +16,7 @@ def on_disk(root: Path, path: str = PLAN) -> str:
 
 
 async def is_asked_for_a_message(desk: Desk) -> None:
-    await desk.until(lambda: desk.place == "CommitScreen", "the commit")
+    await desk.until(lambda: desk.place == "CommitDialog", "the commit")
     await desk.settle()
 
 

@@ -11,7 +11,7 @@ from tui.driving import Desk
 from watchroom import Toolbox, Workspace
 from watchroom.checkout.layout import CONTROL
 from watchroom.locks import ProcessLock
-from watchroom_tui.merge_in_hand import MergeInHand
+from watchroom_tui.merge_draft import MergeDraft
 from watchroom_tui.screens.merge import MergeScreen
 
 PLAN = "plan.md"
@@ -65,13 +65,13 @@ def collide(winner: Toolbox, loser: Toolbox, path: str = PLAN) -> int:
     return int(late["conflict_id"])
 
 
-async def opens_merge(desk: Desk) -> MergeInHand:
+async def opens_merge(desk: Desk) -> MergeDraft:
     """Go to the most urgent conflict; gives its merge."""
     await desk.press("exclamation_mark")
     return await has_opened_merge(desk)
 
 
-async def has_opened_merge(desk: Desk) -> MergeInHand:
+async def has_opened_merge(desk: Desk) -> MergeDraft:
     """The merge, when its texts are there."""
     await desk.until(lambda: isinstance(desk.app.screen, MergeScreen), "the merge screen")
     screen = desk.app.screen

@@ -12,11 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from watchroom import Row
 from watchroom.projections import Need
-from watchroom_tui.alerts import MODES, PATIENCE, QUIET, Identity, after, begin, look
+from watchroom_tui.alerts.policy import MODES, PATIENCE, QUIET, Identity, after, begin, look
+from watchroom_tui.alerts.terminal import LONGEST, alert_sequence
 from watchroom_tui.describe import alert_text
-from watchroom_tui.safe import safe
-from watchroom_tui.terminal_alerts import LONGEST, alert_sequence
-from watchroom_tui.wording import wording
+from watchroom_tui.localization import load_texts
+from watchroom_tui.sanitize import sanitize
 
 
 def need(since: int, *, path: str = "plan.md", actor: str = "bob", times: int = 1) -> Need:
@@ -112,7 +112,7 @@ def test_the_key_goes_through_all_modes_and_back() -> None:
 
 
 def test_one_thing_is_named_and_several_are_counted() -> None:
-    words = wording("en")
+    words = load_texts("en")
     assert alert_text([need(1)], words) == "conflict plan.md: bob ↔ alice"
     assert alert_text([need(1), need(2, path="b.md")], words).startswith(
         "2 things need you: conflict plan.md"
@@ -141,7 +141,7 @@ def test_no_text_gets_out_of_the_sequence(title: str, text: str, mode: str) -> N
     assert len(NOTICE.findall(rest)) == 2
     for fields in NOTICE.findall(rest):
         for field in fields:
-            assert safe(field) == field
+            assert sanitize(field) == field
             assert len(field) <= 2 * LONGEST + 2
             assert ";" not in field
 

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 from tui.driving import Desk, dashboard
 from watchroom import Workspace
-from watchroom_tui.screens.sheet import Sheet
+from watchroom_tui.dialogs.base import Dialog
 
 
 class Text(Static):
@@ -21,7 +21,7 @@ class Text(Static):
         screen.is_read.set()
 
 
-class Slow(Sheet):
+class Slow(Dialog):
     def __init__(self) -> None:
         super().__init__()
         self.is_read = asyncio.Event()

@@ -12,7 +12,7 @@ from textual.widgets import TextArea
 from tui.boarding import opens_editor, to_boards
 from tui.driving import dashboard
 from watchroom import Workspace
-from watchroom_tui.widgets.board_source import BoardSource
+from watchroom_tui.widgets.board_text_area import BoardTextArea
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ async def test_a_board_is_written_with_a_live_preview(workspace: Workspace) -> N
     async with dashboard(workspace) as desk:
         await to_boards(desk)
         await opens_editor(desk)
-        source = desk.app.screen.query_one(BoardSource)
+        source = desk.app.screen.query_one(BoardTextArea)
         await desk.until(lambda: source.has_focus, "the cursor in it")
         await desk.type("# Ours *now*")
         await desk.press("enter", "enter")
         await desk.until(lambda: "Ours now" in desk.words_in("#preview"), "the preview")
         await desk.press("ctrl+s")
-        await desk.until(lambda: desk.place == "CommitScreen", "the question why")
+        await desk.until(lambda: desk.place == "CommitDialog", "the question why")
         await desk.sees("+ # Ours *now*")
         await desk.type("a new title")
         await desk.press("enter")
@@ -54,7 +54,7 @@ async def test_what_is_written_and_not_saved_stays_a_draft(workspace: Workspace)
         await desk.is_told("is kept as a draft")
         assert desk.place == "boards"
         await desk.press("q")
-        await desk.until(lambda: desk.place == "QuestionScreen", "the question whether to leave")
+        await desk.until(lambda: desk.place == "ConfirmDialog", "the question whether to leave")
         await desk.press("n", "e")
         await desk.until(lambda: desk.place == "board_writing", "the editor")
         await desk.until(lambda: desk.app.screen.query_one(TextArea).text.startswith("Draft. "), "the draft")
@@ -68,7 +68,7 @@ async def test_while_a_save_waits_for_a_lease_nothing_can_be_written_after_it(wo
         await desk.type("Saved. ")
         lease = workspace.boards.leases.acquire("ceo", "global", seconds=60)
         await desk.press("ctrl+s")
-        await desk.until(lambda: desk.place == "CommitScreen", "the question why")
+        await desk.until(lambda: desk.place == "CommitDialog", "the question why")
         await desk.sees("+ Saved.")
         await desk.type("m")
         await desk.press("enter")
@@ -90,7 +90,7 @@ async def test_a_draft_is_marked_and_can_be_thrown_away(workspace: Workspace) ->
         await desk.press("x", "y")
         await desk.sees_no("✐")
         await opens_editor(desk)
-        assert not desk.app.screen.query_one(BoardSource).source.startswith("Draft.")
+        assert not desk.app.screen.query_one(BoardTextArea).source.startswith("Draft.")
 
 
 async def test_saving_settles_no_conflict_that_was_not_shown(workspace: Workspace, root: Path) -> None:
@@ -101,7 +101,7 @@ async def test_saving_settles_no_conflict_that_was_not_shown(workspace: Workspac
         await opens_editor(desk)
         await desk.type("Mine. ")
         await desk.press("ctrl+s")
-        await desk.until(lambda: desk.place == "CommitScreen", "the question why")
+        await desk.until(lambda: desk.place == "CommitDialog", "the question why")
         await desk.sees("+ Mine.")
         await desk.type("m")
         await desk.press("enter")
@@ -117,14 +117,14 @@ async def test_a_collision_opens_the_merge_and_nothing_is_lost(workspace: Worksp
         ok(workspace.tools("anna"), "whiteboard_append", board="global", content="Meanwhile.")
         await desk.sees("⚠ v4 by anna meanwhile")
         await desk.press("ctrl+s")
-        await desk.until(lambda: desk.place == "CommitScreen", "the question why")
+        await desk.until(lambda: desk.place == "CommitDialog", "the question why")
         await desk.sees("+ Dana was here.")
         await desk.type("mine")
         await desk.press("enter")
         await desk.until(lambda: desk.place == "merge", "the merge")
         await desk.sees("Dana was here. # Global board")
         await desk.press("w")
-        await desk.until(lambda: desk.place == "CommitScreen", "the question why")
+        await desk.until(lambda: desk.place == "CommitDialog", "the question why")
         await desk.press("enter")
         await desk.until(lambda: desk.place == "boards", "the room")
         await desk.sees("v5 · human:dana")
@@ -152,7 +152,7 @@ async def test_a_very_long_board_is_edited_by_the_section_that_is_looked_at(work
         await desk.press("down")
         await desk.type("Very ")
         await desk.press("ctrl+s")
-        await desk.until(lambda: desk.place == "CommitScreen", "the question why")
+        await desk.until(lambda: desk.place == "CommitDialog", "the question why")
         await desk.sees("+ Very short")
         await desk.type("m")
         await desk.press("enter")

@@ -11,7 +11,7 @@ from tui.societies import begins, needs_sandbox, runs, to_pane, to_tasks
 from watchroom import Workspace
 from watchroom.model import Write
 from watchroom.sandbox.probe import ProbeResult, SandboxProbe
-from watchroom_tui.screens.sandbox import SandboxScreen
+from watchroom_tui.dialogs.sandbox import SandboxDialog
 
 WAITS = "while [ ! -e {name} ]; do sleep 0.02; done"
 """Runs until somebody makes the file."""
@@ -164,7 +164,7 @@ async def test_an_ended_row_shows_its_output_in_the_detail(workspace: Workspace,
         await desk.goes_to("8", "activity")
         await desk.sees("exit 0")
         await desk.press("enter")
-        await desk.until(lambda: desk.place == "RowScreen", "the row")
+        await desk.until(lambda: desk.place == "RowDialog", "the row")
         await desk.until(lambda: desk.words_in("#detail").endswith("one two"), "what it printed")
 
 
@@ -180,7 +180,7 @@ async def test_the_best_sandbox_is_shown_once_it_is_known(workspace: Workspace, 
         await to_tasks(desk)
         await desk.sees("Commands · sandbox: bubblewrap")
         await desk.press("f")
-        await desk.until(lambda: desk.place == "SandboxScreen", "the sandboxes")
+        await desk.until(lambda: desk.place == "SandboxDialog", "the sandboxes")
         await desk.sees("bubblewrap     ✓ works", "The kernel limits")
         await desk.press("escape")
         assert desk.place == "tasks"
@@ -192,7 +192,7 @@ async def test_a_sandbox_that_does_not_work_says_why(workspace: Workspace) -> No
         ProbeResult("landlock", False, False, "", None),
     )
     async with dashboard(workspace) as desk:
-        desk.app.push_screen(SandboxScreen(SandboxProbe(results, False)))
+        desk.app.push_screen(SandboxDialog(SandboxProbe(results, False)))
         await desk.sees(
             "every command of an agent is refused", "✖ installed, but does not work", "– not installed"
         )

@@ -106,8 +106,8 @@ async def test_a_merge_closes_with_what_lies_over_it_when_its_commit_is_done(
             await commits(desk, "c", "i")
             await desk.until(lambda: desk.place == "merge", "the merge")
             await desk.press("question_mark")
-            await desk.until(lambda: desk.place == "HelpScreen", "the help")
+            await desk.until(lambda: desk.place == "HelpDialog", "the help")
         await desk.is_told("is version 3 now")
-        assert desk.place == "HelpScreen"
+        assert desk.place == "HelpDialog"
         await desk.press("escape")
         await desk.until(lambda: desk.place == "files", "the files")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from watchroom.merge import diff_lines, split_lines
-from watchroom_tui.comparing import CONTEXT, Cell, Compared, Comparison
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, width_of
+from watchroom_tui.diff_drawing import CONTEXT, Cell, DiffDrawing, DiffInput
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, width_of
 
 lines = st.sampled_from(
     ["", "a", "b", "the cat sat", "the dog sat", "港口 吞吐", "d\r", "e\u2028f", "\x1b[1m"]
@@ -17,12 +17,12 @@ texts = st.lists(lines, max_size=30).map("\n".join)
 REACH = 80
 
 
-def comparison(old: str, new: str, *, side_by_side: bool) -> Comparison:
-    compared = Compared(split_lines(old), split_lines(new), diff_lines(old, new))
-    return Comparison(compared, side_by_side=side_by_side)
+def comparison(old: str, new: str, *, side_by_side: bool) -> DiffDrawing:
+    compared = DiffInput(split_lines(old), split_lines(new), diff_lines(old, new))
+    return DiffDrawing(compared, side_by_side=side_by_side)
 
 
-def rows(drawing: Comparison) -> list[list[Cell]]:
+def rows(drawing: DiffDrawing) -> list[list[Cell]]:
     return [list(drawing.row(index, REACH, is_top=False)) for index in range(len(drawing))]
 
 
@@ -30,7 +30,7 @@ def said(line: Line) -> str:
     return "".join(span.text for span in line)
 
 
-def shown(drawing: Comparison, under: str) -> list[str]:
+def shown(drawing: DiffDrawing, under: str) -> list[str]:
     """The texts of the lines of a kind, without the mark of a missing end."""
     cells = [cell for row in rows(drawing) for cell in row if cell.under == under]
     return [said([span for span in cell.text if span.text != " ⌁"]) for cell in cells]
@@ -38,7 +38,7 @@ def shown(drawing: Comparison, under: str) -> list[str]:
 
 def wanted(text: str, spans: list[tuple[int, int]]) -> list[str]:
     found = split_lines(text)
-    return [safe(found[place].removesuffix("\n")) for start, end in spans for place in range(start, end)]
+    return [sanitize(found[place].removesuffix("\n")) for start, end in spans for place in range(start, end)]
 
 
 @given(texts, texts, st.booleans())
@@ -71,7 +71,7 @@ def test_all_gutters_are_as_wide_as_the_drawing_says(old: str, new: str, sides: 
 def test_what_is_measured_is_what_is_drawn(old: str, new: str, sides: bool) -> None:
     drawing = comparison(old, new, side_by_side=sides)
     for index, row in enumerate(rows(drawing)):
-        assert [said(cell.text) for cell in row] == list(drawing.texts(index))
+        assert [said(cell.text) for cell in row] == list(drawing.cell_texts(index))
 
 
 @given(texts)

@@ -65,7 +65,7 @@ async def test_the_demos_conflict_is_resolved_from_its_overview_in_five_keys(
         assert hand.sides.incoming.path == PATH
         assert hand.left == 2
         await desk.press(*KEYS)
-        await desk.until(lambda: desk.place == "CommitScreen", "the commit")
+        await desk.until(lambda: desk.place == "CommitDialog", "the commit")
         await desk.press("enter")
         await desk.is_told("is version 3 now")
         check(demo, root)

@@ -135,7 +135,7 @@ async def test_the_row_under_the_cursor_stays_where_it_is(
         drawing, cursor = view(desk)._drawing, view(desk)._cursor
         assert drawing is not None
         assert cursor is not None
-        assert drawing.texts(cursor) == ["line 36"]
+        assert drawing.cell_texts(cursor) == ["line 36"]
 
 
 async def test_every_earlier_version_can_be_shown(workspace: Workspace, board: None) -> None:
@@ -148,7 +148,7 @@ async def test_every_earlier_version_can_be_shown(workspace: Workspace, board: N
             then = DocumentReplica("doc1", workspace.journal, until=version).document.values()
             shown = view(desk)._drawing
             assert shown is not None
-            said = [text for index in range(len(shown)) for text in shown.texts(index)]
+            said = [text for index in range(len(shown)) for text in shown.cell_texts(index)]
             assert ("Sprint 1" in said) == (then["title"] == "Sprint 1")
             assert [line for line in said if line.startswith(("Alice", "Bob"))] == [
                 line for line in str(then["body"]).split("\n") if line

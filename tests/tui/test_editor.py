@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
-from watchroom_tui.safe import safe
-from watchroom_tui.widgets.editor import Editor, stand_ins
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.widgets.editor import Editor, substitution_maps
 
 TEXTS = [
     "plain\n",
@@ -56,10 +56,10 @@ async def test_no_character_reaches_the_terminal_that_it_would_obey() -> None:
 @given(st.text(st.characters(codec="utf-8")))
 @example("".join(TEXTS))
 def test_each_unsafe_character_has_a_stand_in_that_means_it_again(text: str) -> None:
-    shown, meant = stand_ins(text)
+    shown, meant = substitution_maps(text)
     edited = text.translate(shown)
     assert len(edited) == len(text)
     assert edited.translate(meant) == text
     assert not [
-        each for each in edited if ord(each) < 0xF0000 and safe(each) != each and each not in "\r\n\t"
+        each for each in edited if ord(each) < 0xF0000 and sanitize(each) != each and each not in "\r\n\t"
     ]

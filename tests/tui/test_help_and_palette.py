@@ -25,13 +25,13 @@ async def test_help_shows_the_keys_of_this_room_first(workspace: Workspace, key:
     async with dashboard(workspace) as desk:
         await desk.goes_to(key, room)
         await desk.press("question_mark")
-        await desk.until(lambda: desk.place == "HelpScreen", "the help")
+        await desk.until(lambda: desk.place == "HelpDialog", "the help")
         text = "\n".join(desk.lines())
-        own, everywhere = of_scope(room)[0].help(desk.app.words), "Everywhere"
+        own, everywhere = of_scope(room)[0].help(desk.app.texts), "Everywhere"
         assert own in text
         assert text.index(own) < text.index(everywhere)
         others = {"files", "handoffs", "activity"} - {room}
-        assert not any(of_scope(other)[0].help(desk.app.words) in text for other in others)
+        assert not any(of_scope(other)[0].help(desk.app.texts) in text for other in others)
         await desk.press("escape")
         await desk.until(lambda: desk.place == room, room)
 
@@ -50,7 +50,7 @@ async def test_the_palette_lists_the_actions_of_here_and_runs_them(
         await desk.press("ctrl+p")
         palette = await offered(desk)
         for action in of_scope("app", "files"):
-            assert any(action.help(desk.app.words) in each for each in palette), action.id
+            assert any(action.help(desk.app.texts) in each for each in palette), action.id
         assert not any("not acknowledged" in each for each in palette), "that is for the handoffs"
         await desk.type("Activity")
         await desk.until(lambda: len(options(desk)) == 1, "the one that matches")

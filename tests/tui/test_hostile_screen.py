@@ -22,7 +22,7 @@ from runtime.weather import call, calling
 from tui.sessions import asks, running
 from tui.societies import begins, runs
 from watchroom import Toolbox, Workspace
-from watchroom_tui.safe import safe, safe_lines
+from watchroom_tui.sanitize import sanitize, sanitize_lines
 
 LAST: Final = "zz-the-last-row"
 
@@ -326,14 +326,14 @@ every_text = st.one_of(any_text, st.text(st.sampled_from("".join(HOSTILE.values(
 @example("\ud800")
 @example("\U000e0001\U0010ffff")
 def test_safe_text_holds_nothing_that_a_terminal_obeys_or_that_cannot_be_seen(text: str) -> None:
-    found = {unicodedata.category(character) for character in safe(text)}
+    found = {unicodedata.category(character) for character in sanitize(text)}
     assert not found & DANGEROUS
-    assert "\n" not in safe(text)
+    assert "\n" not in sanitize(text)
 
 
 @given(every_text)
 def test_safe_loses_nothing_that_can_be_printed_and_keeps_its_order(text: str) -> None:
-    shown = iter(safe(text))
+    shown = iter(sanitize(text))
     for character in text:
         if character.isprintable():
             assert any(character == each for each in shown), f"{character!r} was lost"
@@ -342,7 +342,7 @@ def test_safe_loses_nothing_that_can_be_printed_and_keeps_its_order(text: str) -
 @given(every_text)
 def test_whatever_is_not_printable_becomes_something_that_can_be_seen(text: str) -> None:
     for character in text:
-        shown = safe(character)
+        shown = sanitize(character)
         assert shown
         if not character.isprintable() and unicodedata.category(character) != "Zs":
             assert shown.strip(), f"{character!r} vanished"
@@ -350,16 +350,16 @@ def test_whatever_is_not_printable_becomes_something_that_can_be_seen(text: str)
 
 @given(every_text)
 def test_safe_text_stays_as_it_is(text: str) -> None:
-    assert safe(safe(text)) == safe(text)
+    assert sanitize(sanitize(text)) == sanitize(text)
 
 
 @given(every_text)
 def test_lines_are_split_at_line_feeds_only_and_each_is_safe(text: str) -> None:
-    lines = safe_lines(text)
+    lines = sanitize_lines(text)
     assert len(lines) == text.count("\n") + 1
-    assert all(safe(line) == line for line in lines)
+    assert all(sanitize(line) == line for line in lines)
 
 
 def test_different_controls_look_different() -> None:
     controls = [chr(code) for code in itertools.chain(range(0x20), range(0x7F, 0xA0)) if chr(code) != "\t"]
-    assert len({safe(control) for control in controls}) == len(controls)
+    assert len({sanitize(control) for control in controls}) == len(controls)

@@ -16,8 +16,8 @@ import watchroom
 import watchroom_tui
 import watchroom_whiteboards
 from watchroom.texts import LANGUAGES, Catalogue, catalogue
-from watchroom_tui.actions import ACTIONS, OF_THE_FOCUSED, ROOMS, SCOPES, keys_page
-from watchroom_tui.wording import wording
+from watchroom_tui.actions import ACTIONS, OF_THE_FOCUSED, SCOPES, SCREENS, keys_page
+from watchroom_tui.localization import load_texts
 
 TUI: Final = Path(watchroom_tui.__file__ or "").parent
 CORE: Final = Path(watchroom.__file__ or "").parent
@@ -93,7 +93,7 @@ def bare_texts(tree: ast.Module) -> Iterator[ast.AST]:
 
 def test_no_bare_text_reaches_a_widget_a_message_or_a_title() -> None:
     found = [place(path, node) for path, tree in sources(TUI) for node in bare_texts(tree)]
-    assert found == [], "wrap these with content(…), or pass markup=False with safe(…)"
+    assert found == [], "wrap these with content(…), or pass markup=False with sanitize(…)"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_no_bare_text_reaches_a_widget_a_message_or_a_title() -> None:
         "Static('[b]x[/b]')",
         "widgets.Label(f'{name}')",
         "self.notify(text)",
-        "app.notify(safe(text), markup=True)",
+        "app.notify(sanitize(text), markup=True)",
         "self.border_title = text",
         "self.border_title = content(a) if a else b",
         "self.query_one(Static).update(text)",
@@ -118,7 +118,7 @@ def test_the_search_for_bare_texts_finds_them(code: str) -> None:
     [
         "Static(Content(text))",
         "Static(text, markup=False)",
-        "self.notify(safe(text), markup=False)",
+        "self.notify(sanitize(text), markup=False)",
         "self.border_title = content(a) if a else None",
     ],
 )
@@ -188,7 +188,7 @@ def test_no_text_is_empty(package: str, language: str) -> None:
 
 
 KEY: Final = re.compile(r"[a-z_]+(\.[a-z_0-9]+)+")
-CATALOGUES: Final = {"words", "texts", "wording", "words_of", "catalogue"}
+CATALOGUES: Final = {"words", "texts", "load_texts", "texts_of", "catalogue"}
 TITLES: Final = {"title", "empty"}
 
 
@@ -250,13 +250,13 @@ def test_every_text_is_used_somewhere(package: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_action_has_its_texts(language: str) -> None:
-    words = wording("zh" if language == "zh" else "en")
+    words = load_texts("zh" if language == "zh" else "en")
     for action in ACTIONS:
         assert action.label(words)
         assert action.help(words)
     for scope in SCOPES:
         assert words(f"scope.{scope}")
-    for _, room in ROOMS:
+    for _, room in SCREENS:
         assert words(f"action.room_{room}.label")
 
 
@@ -306,7 +306,7 @@ def test_the_page_of_keys_is_what_the_registry_says() -> None:
     page = HOUSE / "docs/keys.md"
     how = "make it with: watchroom keys > docs/keys.md"
     assert page.exists(), f"docs/keys.md is missing; {how}"
-    assert page.read_text(encoding="utf-8").strip() == keys_page(wording("en")).strip(), f"outdated; {how}"
+    assert page.read_text(encoding="utf-8").strip() == keys_page(load_texts("en")).strip(), f"outdated; {how}"
 
 
 # -- size, and the event loop

@@ -13,8 +13,8 @@ from textual.strip import Strip
 from tui.driving import MIDDLE, NARROW, WIDE, Desk
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.markdown import code
-from watchroom_tui.spans import Span
-from watchroom_tui.widgets.drawn import Palette
+from watchroom_tui.styled_text import Span
+from watchroom_tui.widgets.line_widget import StyleRegistry
 from watchroom_tui.widgets.markdown_view import MarkdownView
 
 SECTIONS = 4000
@@ -73,7 +73,7 @@ class Recorded(MarkdownView):
 class RecordedApp(BoardApp):
     def compose(self) -> ComposeResult:
         yield Recorded(title="pane.preview", empty="empty.preview", id="board")
-        yield Palette()
+        yield StyleRegistry()
 
 
 async def test_a_board_is_never_painted_for_another_width_than_there_is() -> None:

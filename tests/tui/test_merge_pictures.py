@@ -97,7 +97,7 @@ async def test_the_editor_of_the_result(
 async def test_the_preview(collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]) -> None:
     async with at_noon(collided, size) as desk:
         await desk.press("c", "i", "d")
-        await desk.until(lambda: desk.place == "PreviewScreen", "the preview")
+        await desk.until(lambda: desk.place == "PreviewDialog", "the preview")
         assert await at_rest(desk) == picture
 
 

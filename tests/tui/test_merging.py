@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merge.triples import triple
 from watchroom.merge import CHOICES, Choice, join_regions, merge, rebase_regions
-from watchroom_tui.merging import Layout, Merging, below, beside, count_taken
+from watchroom_tui.merge_state import Layout, MergeState, below, beside, count_taken
 
 BASE = "a\nb\nc\nd\ne\nf\ng\n"
 CURRENT = "a\nB\nc\nD current\ne\nF current\ng\n"
@@ -15,17 +15,17 @@ INCOMING = "a\nb\nc\nD incoming\ne\nF incoming\ng\n"
 
 
 @pytest.fixture
-def merging() -> Merging:
+def merging() -> MergeState:
     """One change of the current side alone, then two conflicts."""
-    return Merging(merge(BASE, CURRENT, INCOMING))
+    return MergeState(merge(BASE, CURRENT, INCOMING))
 
 
-def test_a_merge_begins_at_its_first_conflict(merging: Merging) -> None:
+def test_a_merge_begins_at_its_first_conflict(merging: MergeState) -> None:
     assert merging.regions[merging.at].current == ("D current\n",)
     assert len(merging.open) == 2
 
 
-def test_what_was_taken_is_counted_from_each_side(merging: Merging) -> None:
+def test_what_was_taken_is_counted_from_each_side(merging: MergeState) -> None:
     assert count_taken(merging.regions) == {"current": 1}
     merging.take("both_incoming_first")
     merging.take("incoming")
@@ -33,7 +33,7 @@ def test_what_was_taken_is_counted_from_each_side(merging: Merging) -> None:
     assert (merging.conflicts, merging.overwritten_by("incoming")) == (2, 1)
 
 
-def test_a_choice_leads_to_the_next_conflict_and_the_last_one_stays(merging: Merging) -> None:
+def test_a_choice_leads_to_the_next_conflict_and_the_last_one_stays(merging: MergeState) -> None:
     first, second = merging.open
     merging.take("current")
     assert merging.at == second
@@ -42,21 +42,21 @@ def test_a_choice_leads_to_the_next_conflict_and_the_last_one_stays(merging: Mer
     assert join_regions(merging.regions) == CURRENT.replace("F current", "F incoming")
 
 
-def test_a_choice_for_the_last_conflict_leads_back_to_one_that_was_left_out(merging: Merging) -> None:
+def test_a_choice_for_the_last_conflict_leads_back_to_one_that_was_left_out(merging: MergeState) -> None:
     first, _ = merging.open
     merging.step(1)
     merging.take("current")
     assert merging.at == first
 
 
-def test_what_one_side_changed_alone_can_be_chosen_otherwise(merging: Merging) -> None:
+def test_what_one_side_changed_alone_can_be_chosen_otherwise(merging: MergeState) -> None:
     merging.step(-1)
     merging.take("incoming")
     merging.take_everywhere("current")
     assert join_regions(merging.regions) == CURRENT.replace("B", "b")
 
 
-def test_steps_go_round_and_over_everything_that_differs(merging: Merging) -> None:
+def test_steps_go_round_and_over_everything_that_differs(merging: MergeState) -> None:
     places = [merging.at]
     for _ in range(3):
         merging.step(1)
@@ -65,7 +65,7 @@ def test_steps_go_round_and_over_everything_that_differs(merging: Merging) -> No
     assert sorted(set(places)) == merging.stops
 
 
-def test_a_step_is_undone_and_done_again(merging: Merging) -> None:
+def test_a_step_is_undone_and_done_again(merging: MergeState) -> None:
     begun = merging.regions
     merging.take("current")
     once = merging.regions
@@ -82,14 +82,14 @@ def test_a_step_is_undone_and_done_again(merging: Merging) -> None:
     assert not merging.redo()
 
 
-def test_what_was_undone_is_gone_after_another_choice(merging: Merging) -> None:
+def test_what_was_undone_is_gone_after_another_choice(merging: MergeState) -> None:
     merging.take("current")
     merging.undo()
     merging.take("incoming")
     assert not merging.redo()
 
 
-def test_choices_and_undo_outlive_a_newer_version(merging: Merging) -> None:
+def test_choices_and_undo_outlive_a_newer_version(merging: MergeState) -> None:
     merging.take("current")
     newer = CURRENT.replace("g\n", "g\nnew\n")
     renewed = merging.renewed(lambda regions: rebase_regions(regions, newer))
@@ -108,7 +108,7 @@ def test_choices_and_undo_outlive_a_newer_version(merging: Merging) -> None:
 def test_undoing_everything_gives_the_regions_of_the_beginning(
     seed: int, acts: list[tuple[int, Choice]]
 ) -> None:
-    merging = Merging(merge(*triple(seed)))
+    merging = MergeState(merge(*triple(seed)))
     begun = merging.regions
     for steps, choice in acts:
         merging.step(steps)
@@ -121,7 +121,7 @@ def test_undoing_everything_gives_the_regions_of_the_beginning(
 
 @given(st.integers(0, 2**32), st.integers(1, 40))
 def test_the_regions_around_the_person_hold_that_region_and_change_no_text(seed: int, lines: int) -> None:
-    merging = Merging(merge(*triple(seed)))
+    merging = MergeState(merge(*triple(seed)))
     before = [joined_side(merging, side) for side in ("base", "current", "incoming")]
     start, end = merging.around(lines)
     assert [joined_side(merging, side) for side in ("base", "current", "incoming")] == before
@@ -133,14 +133,14 @@ def test_the_regions_around_the_person_hold_that_region_and_change_no_text(seed:
 
 def test_long_unchanged_text_beside_a_conflict_is_cut_for_the_editor() -> None:
     long = "".join(f"{number}\n" for number in range(1000))
-    merging = Merging(merge(long + "x\n" + long, long + "y\n" + long, long + "z\n" + long))
+    merging = MergeState(merge(long + "x\n" + long, long + "y\n" + long, long + "z\n" + long))
     start, end = merging.around(40)
     window = merging.regions[start:end]
     assert [len(each.base) for each in window] == [10, 1, 10]
     assert merging.regions[merging.at].is_open
 
 
-def joined_side(merging: Merging, side: str) -> str:
+def joined_side(merging: MergeState, side: str) -> str:
     return "".join(line for region in merging.regions for line in getattr(region, side))
 
 

@@ -11,7 +11,7 @@ from tui.driving import MIDDLE, NARROW, Desk, dashboard
 from tui.societies import works
 from tui.team import PLAN, deliver, opens_merge
 from watchroom import Toolbox, Workspace
-from watchroom_tui.actions import ROOMS
+from watchroom_tui.actions import SCREENS
 
 
 async def test_below_100_columns_one_pane_shows_and_tabs_name_the_others(
@@ -70,7 +70,7 @@ async def test_every_pane_of_every_room_can_be_reached_and_used_at_80_by_24(
         ],
     }
     async with dashboard(workspace, size=NARROW) as desk:
-        for key, room in ROOMS:
+        for key, room in SCREENS:
             if room != "overview":
                 await desk.goes_to(key, room)
             for text in wanted[room]:

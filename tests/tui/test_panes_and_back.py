@@ -5,7 +5,7 @@ from __future__ import annotations
 from calls import ok
 from tui.driving import dashboard
 from watchroom import Toolbox, Workspace
-from watchroom_tui.actions import ROOMS
+from watchroom_tui.actions import SCREENS
 
 
 async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(
@@ -23,7 +23,7 @@ async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(
         "tasks": ["tasks", "members", "files", "preview", "messages", "commands", "output"],
     }
     async with dashboard(workspace) as desk:
-        for key, room in ROOMS:
+        for key, room in SCREENS:
             if room != "overview":
                 await desk.goes_to(key, room)
             seen = []
@@ -62,7 +62,7 @@ async def test_enter_on_a_row_shows_it_whole_and_esc_closes_it(workspace: Worksp
     ok(alice, "save_to_my_workspace", filename="a.md", content="the content itself", message="the message")
     async with dashboard(workspace) as desk:
         await desk.press("tab", "tab", "enter")
-        await desk.until(lambda: desk.place == "RowScreen", "the row")
+        await desk.until(lambda: desk.place == "RowDialog", "the row")
         await desk.sees("save_to_my_workspace", "alice/a.md", "the message", "the content itself", "sha-256")
         await desk.press("escape")
         await desk.until(lambda: desk.place == "overview", "the overview")

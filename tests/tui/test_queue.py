@@ -117,7 +117,7 @@ async def test_a_stalled_agent_is_gone_to_with_what_it_did_last_whatever_waits_f
             conflict, stalled = desk.list("needs").items
             assert (conflict.kind, conflict.agent) == ("conflict", "bob")
             assert (stalled.kind, stalled.agent) == ("stalled", "charlie")
-            await desk.app.guide.to_need(stalled)
+            await desk.app.navigator.go_to_need(stalled)
             await desk.until(lambda: desk.place == "agents", "the agents")
             await desk.until(lambda: desk.cursor("agents").agent.id == "charlie", "charlie")
             await desk.until(lambda: desk.pane == "rows", "what charlie did")

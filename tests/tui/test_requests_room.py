@@ -12,7 +12,7 @@ from tui.sessions import asks, running, says
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
 from watchroom.runtime import Session, ToolMessage
-from watchroom_tui.screens.writing import WritingScreen
+from watchroom_tui.dialogs.text_input import TextInputDialog
 
 
 async def sees_request(desk: Desk, *texts: str) -> None:
@@ -167,7 +167,7 @@ async def test_a_question_is_answered_with_a_text(workspace: Workspace) -> None:
 async def test_going_back_before_there_is_anything_to_write_in_does_no_harm(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         answers: list[str | None] = []
-        screen = WritingScreen("Answer", "Which month?", "October")
+        screen = TextInputDialog("Answer", "Which month?", "October")
         pushed = desk.app.push_screen(screen, answers.append)
         # As a key does that was pressed before the screen was put together.
         screen.action_back()

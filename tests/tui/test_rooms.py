@@ -8,14 +8,14 @@ from calls import ok
 from tui.driving import Desk, dashboard
 from tui.team import write
 from watchroom import Toolbox, Workspace
-from watchroom_tui.actions import ROOMS
+from watchroom_tui.actions import SCREENS
 from watchroom_tui.app import WatchroomApp
 
 
 async def test_number_keys_go_to_the_rooms(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         assert desk.place == "overview"
-        for key, room in [*ROOMS[1:], ROOMS[0]]:
+        for key, room in [*SCREENS[1:], SCREENS[0]]:
             await desk.goes_to(key, room)
             assert desk.pane is not None, "a pane has the keys at once"
 
@@ -25,7 +25,7 @@ async def test_every_room_is_reached_wherever_the_dashboard_opens(workspace: Wor
     async with app.run_test(notifications=True) as pilot:
         desk = Desk(app, pilot)
         await desk.until(lambda: desk.place == "tasks", "the tasks")
-        for key, room in ROOMS:
+        for key, room in SCREENS:
             await desk.goes_to(key, room)
 
 

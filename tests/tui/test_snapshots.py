@@ -13,7 +13,7 @@ from tui.recorded import recorded
 from watchroom import Workspace
 from watchroom.journal import Journal
 from watchroom.texts import Language
-from watchroom_tui.screens.rollback import RollbackScreen
+from watchroom_tui.dialogs.restore import RestoreDialog
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ async def goes_to_activity(desk: Desk) -> None:
 async def asks_for_help(desk: Desk) -> None:
     await goes_to_files(desk)
     await desk.press("question_mark")
-    await desk.until(lambda: desk.place == "HelpScreen", "the help")
+    await desk.until(lambda: desk.place == "HelpDialog", "the help")
 
 
 async def opens_a_row(desk: Desk) -> None:
@@ -95,7 +95,7 @@ async def opens_a_row(desk: Desk) -> None:
     await desk.press("slash", *"exact figure", "enter")
     await desk.until(lambda: len(desk.list("rows").items) == 1, "that row")
     await desk.press("enter")
-    await desk.until(lambda: desk.place == "RowScreen", "the row")
+    await desk.until(lambda: desk.place == "RowDialog", "the row")
     await desk.until(lambda: len(desk.text("detail")._lines) > 15, "its content")
 
 
@@ -153,7 +153,7 @@ async def test_the_question_before_a_rollback(
         await goes_to_files(desk)
         await desk.press("G")
         with Workspace.open(made, scan=False) as workspace:
-            desk.app.push_screen(RollbackScreen(desk.cursor("versions"), workspace, desk.app.words))
+            desk.app.push_screen(RestoreDialog(desk.cursor("versions"), workspace, desk.app.texts))
             await desk.is_asked("Bring report.md back to version 1?")
             svg = await at_rest(desk)
     assert svg == picture

@@ -117,7 +117,7 @@ async def test_enter_opens_a_message_whole(workspace: Workspace, task: str) -> N
         await to_tasks(desk)
         await to_pane(desk, "messages")
         await desk.press("enter")
-        await desk.until(lambda: desk.place == "RowScreen", "the message")
+        await desk.until(lambda: desk.place == "RowDialog", "the message")
         await desk.sees("The plan is in README.md.")
         await desk.press("escape")
         assert desk.pane == "messages"
@@ -128,7 +128,7 @@ async def test_a_task_is_read_whole(workspace: Workspace, task: str, folder: Pat
     async with dashboard(workspace) as desk:
         await to_tasks(desk)
         await desk.press("d")
-        await desk.until(lambda: desk.place == "TaskScreen", "the task")
+        await desk.until(lambda: desk.place == "TaskDialog", "the task")
         await desk.sees(
             "It reads a line and prints its value.", "human:dana", str(folder)[:40], "It prints values."
         )

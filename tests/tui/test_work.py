@@ -11,8 +11,8 @@ from calls import ok
 from watchroom import Row, Toolbox, Workspace
 from watchroom.merge import diff_lines
 from watchroom.projections.blame import blame
-from watchroom_tui.blaming import AT_ONCE, blamed
-from watchroom_tui.work import WorkerProcess, diff
+from watchroom_tui.blame import AT_ONCE, blame_lines
+from watchroom_tui.services.worker import WorkerProcess, diff
 
 TEXTS = ["", "one\ntwo\n", "one\n二\n", "one\r\n二\n\x00\x1b[31m", "", "no end"]
 LARGE = "line\n" * (AT_ONCE // 5 + 1)
@@ -67,7 +67,7 @@ async def test_blame_step_by_step_is_blame_at_once(
     def read(row: Row) -> str:
         return workspace.journal.content(row.seq) or ""
 
-    text, found = await blamed(rows, read, process)
+    text, found = await blame_lines(rows, read, process)
     assert text == texts[-1]
     assert found == blame(list(zip(rows, texts, strict=True)))
     assert [row.version for row in found] == [5, 3]

@@ -43,13 +43,13 @@ class Action(NamedTuple):
     footer: bool = False
     acts: bool = False
 
-    def label(self, words: Catalogue) -> str:
+    def label(self, texts: Catalogue) -> str:
         """One or two words, for the footer."""
-        return words(f"action.{self.id}.label")
+        return texts(f"action.{self.id}.label")
 
-    def help(self, words: Catalogue) -> str:
+    def help(self, texts: Catalogue) -> str:
         """A sentence, for help, palette and docs."""
-        return words(f"action.{self.id}.help")
+        return texts(f"action.{self.id}.help")
 
     @property
     def target(self) -> str:
@@ -91,7 +91,7 @@ KEY_NAMES: Final = {
     "ctrl+f": "^f",
 }
 
-ROOMS: Final[tuple[tuple[str, str], ...]] = (
+SCREENS: Final[tuple[tuple[str, str], ...]] = (
     ("1", "overview"),
     ("2", "agents"),
     ("3", "handoffs"),
@@ -105,7 +105,7 @@ ROOMS: Final[tuple[tuple[str, str], ...]] = (
 """The number key of each room and its name."""
 
 ACTIONS: Final[tuple[Action, ...]] = (
-    *(Action(f"room_{room}", "app", f"room('{room}')", (key,)) for key, room in ROOMS),
+    *(Action(f"room_{room}", "app", f"room('{room}')", (key,)) for key, room in SCREENS),
     Action("urgent", "app", "urgent", ("exclamation_mark",), footer=True),
     Action("next_pane", "app", "next_pane", ("tab",)),
     Action("previous_pane", "app", "previous_pane", ("shift+tab",)),
@@ -234,21 +234,21 @@ def scopes_of(focused: object) -> tuple[Scope, ...]:
 VIEW_BINDINGS: Final = bindings("view")
 
 
-def keys_page(words: Catalogue) -> str:
+def keys_page(texts: Catalogue) -> str:
     """The keys as a Markdown page."""
-    lines = [f"# {words('help.title')}", ""]
+    lines = [f"# {texts('help.title')}", ""]
     for scope in SCOPES:
         actions = of_scope(scope)
         if not actions:
             continue
         lines += [
-            f"## {words(f'scope.{scope}')}",
+            f"## {texts(f'scope.{scope}')}",
             "",
-            f"| {words('help.key')} | {words('help.does')} |",
+            f"| {texts('help.key')} | {texts('help.does')} |",
             "|---|---|",
         ]
         for action in actions:
             keys = " ".join(f"`{key}`" for key in action.shown_keys)
-            lines.append(f"| {keys} | {action.help(words)} |")
+            lines.append(f"| {keys} | {action.help(texts)} |")
         lines.append("")
     return "\n".join(lines)

@@ -19,25 +19,25 @@ from watchroom.journal import Journal
 from watchroom.projections import Model
 from watchroom.texts import Language
 
-from watchroom_tui.actions import ROOMS, bindings, offered, scopes_of
-from watchroom_tui.alarm import Alarm
-from watchroom_tui.alerts import AlertMode
-from watchroom_tui.feed import Feed
-from watchroom_tui.leading import Guide
-from watchroom_tui.safe import safe
-from watchroom_tui.screens.room import Room
+from watchroom_tui.actions import SCREENS, bindings, offered, scopes_of
+from watchroom_tui.alerts.monitor import AlertMonitor
+from watchroom_tui.alerts.policy import AlertMode
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.localization import load_texts
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.services.feed import Feed
+from watchroom_tui.services.navigator import Navigator
 from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import wording
 
 if TYPE_CHECKING:
     from watchroom import Workspace
 
     from watchroom_tui.board_drafts import BoardDraft
-    from watchroom_tui.hints import Hints
-    from watchroom_tui.merge_in_hand import MergeInHand
+    from watchroom_tui.merge_draft import MergeDraft
+    from watchroom_tui.services.file_watcher import FileWatcher
+    from watchroom_tui.services.worker import WorkerProcess
     from watchroom_tui.terminal import TerminalWatch
-    from watchroom_tui.work import WorkerProcess
 
 
 WATCH_SECONDS: Final = 0.5
@@ -83,7 +83,7 @@ class WatchroomApp(App[None]):
         )
     ]
     BINDINGS = bindings("app")
-    DEFAULT_MODE = ROOMS[0][1]
+    DEFAULT_MODE = SCREENS[0][1]
     ENABLE_COMMAND_PALETTE = True
     MODES: ClassVar[dict[str, Callable[[], Screen[None]]]] = {}  # type: ignore[assignment]
 
@@ -106,7 +106,7 @@ class WatchroomApp(App[None]):
             self.DEFAULT_MODE = room  # type: ignore[misc]
         super().__init__(driver_class=watch.driver_class() if watch is not None else None)
         self._watch = watch
-        self.words = wording(language)
+        self.texts = load_texts(language)
         self.language: Language = language
         self.journal = journal
         self.place = place
@@ -116,10 +116,10 @@ class WatchroomApp(App[None]):
         self._is_open = asyncio.Event()
         self._open_workspace = open_workspace
         self._end_after = end_after
-        self._hints: Hints | None = None
+        self._file_watcher: FileWatcher | None = None
         self._visited: list[str] = []
-        self.guide = Guide(self)
-        self.merges: dict[int, MergeInHand] = {}
+        self.navigator = Navigator(self)
+        self.merges: dict[int, MergeDraft] = {}
         """What was begun and not committed, by the row that was refused."""
         self.board_drafts: dict[str, BoardDraft] = {}
         """What was written on boards and not saved, by their names."""
@@ -129,7 +129,7 @@ class WatchroomApp(App[None]):
             until=until,
         )
 
-        self.alarm = Alarm(self, alerts)
+        self.alert_monitor = AlertMonitor(self, alerts)
         self.line_styles: dict[str, Style] = {}
         for theme in THEMES:
             self.register_theme(theme)
@@ -137,20 +137,20 @@ class WatchroomApp(App[None]):
         self.set_reactive(WatchroomApp.theme, DARK)
         self.add_class(f"-theme-{DARK}", "-dark-mode")
         self.stylesheet.set_variables(self.get_css_variables())
-        self.model, self.progress = self.feed.first_look()
+        self.model, self.progress = self.feed.read_initial_model()
 
     def get_default_screen(self) -> Screen[None]:
         return _make_room(self.DEFAULT_MODE)
 
     def on_mount(self) -> None:
-        for _, room in ROOMS:
+        for _, room in SCREENS:
             self.add_mode(room, partial(_make_room, room))
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:
         gc.enable()
         self.feed.start()
-        self.alarm.start()
+        self.alert_monitor.start()
         if self._end_after is not None:
             self.set_timer(self._end_after, self.exit)
         if self._watch is not None:
@@ -166,28 +166,28 @@ class WatchroomApp(App[None]):
         if self._open_workspace is None or not self.feed.is_live:
             return
         workspace = await asyncio.to_thread(self._open_workspace)
-        from watchroom_tui.hints import Hints
+        from watchroom_tui.services.file_watcher import FileWatcher
 
         # All of it at one stroke: a dashboard that is closed in between would leave something running.
         self.workspace = workspace
-        self._hints = Hints(workspace)
-        self._hints.start()
+        self._file_watcher = FileWatcher(workspace)
+        self._file_watcher.start()
         self._is_open.set()
 
     @property
-    def may_act(self) -> bool:
+    def can_act(self) -> bool:
         """Whether a person can change anything here: not in the past, and not where one may only look."""
         return self.feed.is_live and self._open_workspace is not None
 
-    def tell_why_not(self) -> None:
+    def explain_read_only(self) -> None:
         """Say why nothing can be changed, or not yet."""
-        key = "not_ready" if self.may_act else "only_looking" if self.feed.is_live else "in_the_past"
-        self.tell(self.words(f"files.{key}"), "warning")
+        key = "not_ready" if self.can_act else "only_looking" if self.feed.is_live else "in_the_past"
+        self.tell(self.texts(f"files.{key}"), "warning")
 
-    async def opened_workspace(self) -> Workspace | None:
+    async def wait_for_workspace(self) -> Workspace | None:
         """The workspace, as soon as it is open: a quick key means what it says. None where nothing can be
         changed."""
-        if not self.may_act:
+        if not self.can_act:
             return None
         await self._is_open.wait()
         return self.workspace
@@ -198,7 +198,7 @@ class WatchroomApp(App[None]):
     def on_model_changed(self, message: ModelChanged) -> None:
         self.model = message.model
         self.progress = message.progress
-        self.alarm.take_stock()
+        self.alert_monitor.record_current_needs()
         if self.model.conflicts and self._worker_process is None and self.is_running:
             # A person will want to see it, and should not wait for the process then.
             self.run_worker(self.worker_process.start(), group="workspace")
@@ -215,7 +215,7 @@ class WatchroomApp(App[None]):
     def worker_process(self) -> WorkerProcess:
         """Where heavy work is done."""
         if self._worker_process is None:
-            from watchroom_tui.work import WorkerProcess
+            from watchroom_tui.services.worker import WorkerProcess
 
             self._worker_process = WorkerProcess()
         return self._worker_process
@@ -226,7 +226,7 @@ class WatchroomApp(App[None]):
 
     def tell(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
         """A passing message; ``text`` is shown as it is."""
-        self.notify(safe(text), severity=severity, markup=False, timeout=3)
+        self.notify(sanitize(text), severity=severity, markup=False, timeout=3)
 
     def notify(
         self,
@@ -249,11 +249,11 @@ class WatchroomApp(App[None]):
             self._driver.write(sequence)
 
     @property
-    def room(self) -> Room | None:
+    def room(self) -> BaseScreen | None:
         """The room that is shown, beneath whatever lies over it."""
-        return next((each for each in reversed(self.screen_stack) if isinstance(each, Room)), None)
+        return next((each for each in reversed(self.screen_stack) if isinstance(each, BaseScreen)), None)
 
-    async def action_room(self, name: str) -> None:
+    async def action_show_screen(self, name: str) -> None:
         while len(self.screen_stack) > 1:
             await self._leave_screen()
         if self.current_mode != name:
@@ -263,70 +263,70 @@ class WatchroomApp(App[None]):
     async def _leave_screen(self) -> None:
         """Close what lies over everything else."""
         screen = self.screen
-        if isinstance(screen, Room):
+        if isinstance(screen, BaseScreen):
             await screen.leave()
         # It may have closed by itself meanwhile.
         if self.screen is screen:
             await self.pop_screen()
 
     async def action_urgent(self) -> None:
-        await self.guide.to_the_most_urgent()
+        await self.navigator.go_to_next_need()
 
     async def action_quit(self) -> None:
         """Leave; but what was begun and is neither committed nor sent would go with it, so ask first."""
         conflicts = self.model.conflicts
         begun = [each for each in self.merges.values() if each.has_decisions_about(conflicts)]
         if begun:
-            paths = ", ".join(safe(each.sides.incoming.path) for each in begun)
-            text = self.words("merge.quit_question", path=paths)
-        elif self.board_drafts or getattr(self.screen, "has_words", False):
-            text = self.words("writing.quit_question")
+            paths = ", ".join(sanitize(each.sides.incoming.path) for each in begun)
+            text = self.texts("merge.quit_question", path=paths)
+        elif self.board_drafts or getattr(self.screen, "has_unsent_text", False):
+            text = self.texts("writing.quit_question")
         else:
             self.exit()
             return
-        from watchroom_tui.screens.question import QuestionScreen
+        from watchroom_tui.dialogs.confirm import ConfirmDialog
 
-        question = QuestionScreen(self.words("merge.quit_title"), text)
+        question = ConfirmDialog(self.texts("merge.quit_title"), text)
         await self.push_screen(question, lambda leaves: self.exit() if leaves else None)
 
     def action_mark_as_seen(self) -> None:
-        from watchroom_tui.marking import mark_as_seen
+        from watchroom_tui.services.seen import mark_as_seen
 
-        need = self.room.need_at_hand if self.room else None
+        need = self.room.current_need if self.room else None
         self.run_worker(mark_as_seen(self, need), group="seen", exclusive=True)
 
     def action_cycle_alerts(self) -> None:
-        self.alarm.cycle()
+        self.alert_monitor.cycle()
 
     async def action_back(self) -> None:
         focused = self.focused
         if isinstance(focused, LineList) and focused.clear_filter():
             return
-        if isinstance(self.screen, Room) and self.screen.end_mode():
+        if isinstance(self.screen, BaseScreen) and self.screen.cancel_mode():
             return
         if len(self.screen_stack) > 1:
             await self._leave_screen()
-        elif self.room and self.room.step_back():
+        elif self.room and self.room.return_to_pane():
             return
         elif self._visited:
             await self.switch_mode(self._visited.pop())
 
     def action_next_pane(self) -> None:
-        if isinstance(self.screen, Room):
+        if isinstance(self.screen, BaseScreen):
             self.screen.next_pane(1)
         else:
             self.screen.focus_next()
 
     def action_previous_pane(self) -> None:
-        if isinstance(self.screen, Room):
+        if isinstance(self.screen, BaseScreen):
             self.screen.next_pane(-1)
         else:
             self.screen.focus_previous()
 
     def action_help(self) -> None:
-        from watchroom_tui.screens.help import HelpScreen
+        from watchroom_tui.dialogs.help import HelpDialog
 
-        self.push_screen(HelpScreen())
+        self.push_screen(HelpDialog())
 
     def action_flip_theme(self) -> None:
         self.theme = LIGHT if self.theme == DARK else DARK
@@ -334,20 +334,20 @@ class WatchroomApp(App[None]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette offers what the keys do."""
         scopes = [
-            *([self.room.ROOM] if self.room else []),
+            *([self.room.SCREEN_NAME] if self.room else []),
             *scopes_of(screen.focused),
         ]
-        for action in offered(self.may_act, "app", *scopes):
+        for action in offered(self.can_act, "app", *scopes):
             yield SystemCommand(
-                action.label(self.words),
-                action.help(self.words),
+                action.label(self.texts),
+                action.help(self.texts),
                 partial(self.call_later, self.run_action, action.target),
             )
 
     async def _stop_threads(self) -> None:
         await asyncio.to_thread(self.feed.stop)
-        if self._hints is not None:
-            await asyncio.to_thread(self._hints.stop)
+        if self._file_watcher is not None:
+            await asyncio.to_thread(self._file_watcher.stop)
 
     async def on_unmount(self) -> None:
         await self._stop_threads()
@@ -358,37 +358,37 @@ class WatchroomApp(App[None]):
 def _make_room(name: str) -> Screen[None]:
     """Rooms are made when first visited, so that the first paint does not wait for all of them."""
     if name == "overview":
-        from watchroom_tui.screens.overview import OverviewRoom
+        from watchroom_tui.screens.overview import OverviewScreen
 
-        return OverviewRoom()
+        return OverviewScreen()
     if name == "agents":
-        from watchroom_tui.screens.agents import AgentsRoom
+        from watchroom_tui.screens.agents import AgentsScreen
 
-        return AgentsRoom()
+        return AgentsScreen()
     if name == "handoffs":
-        from watchroom_tui.screens.handoffs import HandoffsRoom
+        from watchroom_tui.screens.handoffs import HandoffsScreen
 
-        return HandoffsRoom()
+        return HandoffsScreen()
     if name == "files":
-        from watchroom_tui.screens.files import FilesRoom
+        from watchroom_tui.screens.files import FilesScreen
 
-        return FilesRoom()
+        return FilesScreen()
     if name == "documents":
-        from watchroom_tui.screens.documents import DocumentsRoom
+        from watchroom_tui.screens.documents import DocumentsScreen
 
-        return DocumentsRoom()
+        return DocumentsScreen()
     if name == "boards":
-        from watchroom_tui.screens.boards import BoardsRoom
+        from watchroom_tui.screens.boards import BoardsScreen
 
-        return BoardsRoom()
+        return BoardsScreen()
     if name == "requests":
-        from watchroom_tui.screens.requests import RequestsRoom
+        from watchroom_tui.screens.requests import RequestsScreen
 
-        return RequestsRoom()
+        return RequestsScreen()
     if name == "tasks":
-        from watchroom_tui.screens.tasks import TasksRoom
+        from watchroom_tui.screens.tasks import TasksScreen
 
-        return TasksRoom()
-    from watchroom_tui.screens.activity import ActivityRoom
+        return TasksScreen()
+    from watchroom_tui.screens.activity import ActivityScreen
 
-    return ActivityRoom()
+    return ActivityScreen()

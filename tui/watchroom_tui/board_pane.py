@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final
 from watchroom.errors import WatchroomError
 from watchroom.model import Row
 
-from watchroom_tui.board_reading import BoardReading, read_board
 from watchroom_tui.board_summary import with_headings
 from watchroom_tui.board_tree import BoardItem
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Span
+from watchroom_tui.readers.board import BoardSnapshot, read_board
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.board_list import board_name
 from watchroom_tui.widgets.board_panel import BoardPanel
-from watchroom_tui.widgets.board_text import BoardText
+from watchroom_tui.widgets.board_view import BoardView
 
 if TYPE_CHECKING:
-    from watchroom_tui.screens.boards import BoardsRoom
+    from watchroom_tui.screens.boards import BoardsScreen
 
 SUMMED_UP_AFTER: Final = 0.1
 """So many seconds a board has to stay as it is before what it says is looked through."""
@@ -29,19 +29,19 @@ SUMMED_UP_AFTER: Final = 0.1
 class BoardPane:
     """Shows a board in ``view`` and what it says in ``panel``."""
 
-    def __init__(self, room: BoardsRoom, view: BoardText, panel: BoardPanel) -> None:
+    def __init__(self, room: BoardsScreen, view: BoardView, panel: BoardPanel) -> None:
         self._room = room
         self._app = room.watchroom
         self._view = view
         self._panel = panel
         self._item: BoardItem | None = None
         self._asked: tuple[str, Row | None] | None = None
-        self._reading: BoardReading | None = None
+        self._reading: BoardSnapshot | None = None
         self._looked: dict[str, int] = {}
         """The newest version of each board that a person has seen."""
 
     @property
-    def reading(self) -> BoardReading | None:
+    def reading(self) -> BoardSnapshot | None:
         """The board under the cursor, once it is read."""
         return self._reading
 
@@ -81,7 +81,9 @@ class BoardPane:
             reading = await asyncio.to_thread(read_board, app.journal, item.board, head, app.model.seq)
         except WatchroomError as error:
             self._reading = None
-            self._view.show_words(item.name, [[], [Span(f" {safe(str(error))}", "error")]], title=item.name)
+            self._view.show_words(
+                item.name, [[], [Span(f" {sanitize(str(error))}", "error")]], title=item.name
+            )
             self._panel.tell(())
             return
         self._reading = reading
@@ -91,10 +93,10 @@ class BoardPane:
         self._panel.tell(with_headings(found))
 
     def _title(self, item: BoardItem) -> str:
-        words = self._app.words
-        name = board_name(item, words)
+        texts = self._app.texts
+        name = board_name(item, texts)
         if item.view is None:
-            return f"{name}  {words('boards.template')}"
+            return f"{name}  {texts('boards.template')}"
         head = item.view.head
-        said = f" · {safe(head.message)}" if head.message else ""
-        return f"{name}  v{head.version} · {safe(head.actor)}{said}"
+        said = f" · {sanitize(head.message)}" if head.message else ""
+        return f"{name}  v{head.version} · {sanitize(head.actor)}{said}"

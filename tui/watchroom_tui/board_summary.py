@@ -11,8 +11,8 @@ from watchroom.texts import Catalogue, Language
 from watchroom_whiteboards.items import LogEntry, Update
 
 from watchroom_tui.columns import fit
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
 
 Kind: TypeAlias = Literal["milestone", "task", "decision", "negotiation", "risk", "problem", "log"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -101,11 +101,11 @@ def _how_far(kind: Kind, items: Sequence[SummaryItem]) -> str:
     return str(round(sum(int(each.state) for each in items) / len(items)))
 
 
-def summary_line(item: SummaryItem, width: int, words: Catalogue) -> Line:
+def summary_line(item: SummaryItem, width: int, texts: Catalogue) -> Line:
     """One line of the panel."""
-    text, who = safe(item.text), safe(item.who)
+    text, who = sanitize(item.text), sanitize(item.who)
     if item.is_heading:
-        title = f" {words(f'boards.kind.{item.kind}')} {text}"
+        title = f" {texts(f'boards.kind.{item.kind}')} {text}"
         if not item.state:
             return [Span(title, "title")]
         room = max(0, min(BAR, width - cell_len(title) - 8))
@@ -123,7 +123,7 @@ def summary_line(item: SummaryItem, width: int, words: Catalogue) -> Line:
     if item.kind == "decision":
         return [Span("  "), DECISION_MARKS[item.state], Span(text), Span(f" — {who}", "dim")]
     if item.kind == "problem":
-        return [Span(f"  ⚠ {words('boards.line', line=item.state)} ", "warning"), Span(text, "dim")]
+        return [Span(f"  ⚠ {texts('boards.line', line=item.state)} ", "warning"), Span(text, "dim")]
     if item.kind == "log":
         time = item.state.partition("T")[2][:5]
         return [Span(f"  {time} ", "dim"), Span(f"{who} " if who else "", "strong"), Span(text)]

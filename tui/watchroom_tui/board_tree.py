@@ -38,14 +38,14 @@ class BoardItem(NamedTuple):
         return self.lease.actor if self.lease and is_held else ""
 
 
-def config_of(model: Model) -> Config:
+def board_config(model: Model) -> Config:
     """Who works here at the model's moment. The language is not known to it."""
     return Config().with_agents(view.agent for view in model.agents)
 
 
 def board_tree(model: Model) -> tuple[BoardItem, ...]:
     """Every board of the team and every one that was ever written, those above first."""
-    config = config_of(model)
+    config = board_config(model)
     written = {view.name: view for view in model.boards}
     disputed = [each.path for each in model.conflicts if each.zone == "board"]
     known = dict.fromkeys([*boards_of(config), *map(Board.named, [*written, *disputed])])

@@ -9,13 +9,13 @@ from watchroom.merge import split_lines
 from watchroom.projections import BufferView
 from watchroom.texts import Catalogue
 
-from watchroom_tui.buffer_reading import BufferReading, Choice, read_buffer
 from watchroom_tui.columns import fit
-from watchroom_tui.comparing import Compared, Comparison
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
+from watchroom_tui.readers.buffer import BufferSnapshot, Choice, read_buffer
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.widgets.buffer_list import CHOICE_MARK, MARKS, source_of
-from watchroom_tui.widgets.drawing_view import DrawingView
+from watchroom_tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from watchroom_tui.app import WatchroomApp
@@ -23,55 +23,55 @@ if TYPE_CHECKING:
 SOUGHT_WIDTH = 30
 
 
-async def reading_of(app: WatchroomApp, buffer: BufferView) -> BufferReading:
+async def reading_of(app: WatchroomApp, buffer: BufferView) -> BufferSnapshot:
     """What stands in the buffer."""
     return await asyncio.to_thread(read_buffer, app.journal, buffer.row)
 
 
-def show_text(app: WatchroomApp, view: DrawingView, buffer: BufferView, reading: BufferReading) -> None:
+def show_text(app: WatchroomApp, view: LineView, buffer: BufferView, reading: BufferSnapshot) -> None:
     """Show the text, with the places marked that wait for a choice."""
-    head = _choice_lines(reading.choice, app.words) if reading.choice else ()
-    title = title_of(buffer, app.words)
+    head = _choice_lines(reading.choice, app.texts) if reading.choice else ()
+    title = title_of(buffer, app.texts)
     if not reading.shown:
-        view.show_words(buffer.path, [[], [Span(f" {app.words('buffers.nothing')}", "dim")]], title=title)
+        view.show_words(buffer.path, [[], [Span(f" {app.texts('buffers.nothing')}", "dim")]], title=title)
         return
     view.show_text(buffer.path, reading.shown, title=title, head=head, marks=reading.marks)
 
 
 async def show_changes(
-    app: WatchroomApp, view: DrawingView, buffer: BufferView, reading: BufferReading, title: str
+    app: WatchroomApp, view: LineView, buffer: BufferView, reading: BufferSnapshot, title: str
 ) -> None:
     """Show what the buffer changes in the text that it is based on."""
-    words = app.words
+    texts = app.texts
     changed = await app.worker_process.changes(reading.base, reading.text)
     if not changed:
-        said = words("buffers.no_changes")
+        said = texts("buffers.no_changes")
         view.show_words(buffer.path, [[], [Span(f" {said}", "dim")]], title=title)
         return
-    compared = Compared(split_lines(reading.base), split_lines(reading.text), changed)
-    drawing = await asyncio.to_thread(Comparison, compared, side_by_side=False)
+    compared = DiffInput(split_lines(reading.base), split_lines(reading.text), changed)
+    drawing = await asyncio.to_thread(DiffDrawing, compared, side_by_side=False)
     view.show_drawing(buffer.path, drawing, title=title)
 
 
-def title_of(buffer: BufferView, words: Catalogue) -> str:
+def title_of(buffer: BufferView, texts: Catalogue) -> str:
     """The buffer in a line: its name, how it stands, and to which version of what."""
-    return " · ".join((f"{MARKS[buffer.state].text} {safe(buffer.name)}", standing(buffer, words)))
+    return " · ".join((f"{MARKS[buffer.state].text} {sanitize(buffer.name)}", standing(buffer, texts)))
 
 
-def standing(buffer: BufferView, words: Catalogue) -> str:
+def standing(buffer: BufferView, texts: Catalogue) -> str:
     """How a buffer stands to its source, with the versions."""
-    return words(
+    return texts(
         f"buffers.standing.{buffer.state}",
-        source=safe(source_of(buffer)),
+        source=sanitize(source_of(buffer)),
         base=buffer.record.base,
         newest=buffer.newest,
     )
 
 
-def _choice_lines(choice: Choice, words: Catalogue) -> list[Line]:
-    old, new = (fit(safe(each), SOUGHT_WIDTH).rstrip() for each in (choice.old, choice.new))
+def _choice_lines(choice: Choice, texts: Catalogue) -> list[Line]:
+    old, new = (fit(sanitize(each), SOUGHT_WIDTH).rstrip() for each in (choice.old, choice.new))
     more = choice.places - choice.marked
-    said = words("buffers.choice", old=old, new=new, count=choice.places)
+    said = texts("buffers.choice", old=old, new=new, count=choice.places)
     if more:
-        said = f"{said} {words('buffers.not_offered', count=more)}"
+        said = f"{said} {texts('buffers.not_offered', count=more)}"
     return [[Span(" "), CHOICE_MARK, Span(f" {said}")], []]

@@ -15,8 +15,8 @@ from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.commands import COMMANDS, WrongUsage
-from watchroom_tui.escaping import escaping_terminals
-from watchroom_tui.wording import wording
+from watchroom_tui.escaping_stream import escape_terminal_output
+from watchroom_tui.localization import load_texts
 
 OK: Final = 0
 REFUSED: Final = 1
@@ -33,14 +33,14 @@ DEBUG_FILE_VARIABLE: Final = "WATCHROOM_DEBUG_FILE"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 for success, 1 for a refusal, 2 for wrong usage."""
     _never_refuse_to_print()
-    with escaping_terminals():
+    with escape_terminal_output():
         return _run(list(sys.argv[1:] if arguments is None else arguments))
 
 
 def _run(typed: list[str]) -> int:
     language = _language()
-    words = wording(language)
-    parser = argparse.ArgumentParser(prog="watchroom", description=words("cli.description"))
+    texts = load_texts(language)
+    parser = argparse.ArgumentParser(prog="watchroom", description=texts("cli.description"))
     parser.add_argument("--version", action="version", version=f"watchroom {__version__}")
     # Newer Pythons would colour the help, in escapes.
     parser.color = False  # type: ignore[attr-defined]
@@ -48,18 +48,18 @@ def _run(typed: list[str]) -> int:
     # Only the command that was typed has to be loaded; all of them, where help may be wanted.
     named = [command for command in COMMANDS if typed[:1] == [command.name]]
     for command in named or COMMANDS:
-        text = words(f"cli.{command.name}.help")
+        text = texts(f"cli.{command.name}.help")
         own = commands.add_parser(command.name, help=text, description=text)
         own.set_defaults(language=language)
-        command.declare(own, words)
+        command.declare(own, texts)
     try:
         given = parser.parse_args(typed)
     except SystemExit as usage:
         return int(usage.code or OK)
     command = next(each for each in COMMANDS if each.name == given.command)
     try:
-        with _debug_records(words):
-            return command.run(given, words)
+        with _debug_records(texts):
+            return command.run(given, texts)
     except WatchroomError as error:
         print(f"watchroom: {error.message(language)} {error.suggestion(language)}", file=sys.stderr)
         return REFUSED
@@ -86,7 +86,7 @@ def _never_refuse_to_print() -> None:
 
 
 @contextmanager
-def _debug_records(words: Catalogue) -> Iterator[None]:
+def _debug_records(texts: Catalogue) -> Iterator[None]:
     """Write the debug records that the environment asks for. Raises `WrongUsage`, OSError."""
     wanted = os.environ.get(DEBUG_VARIABLE, "")
     if not wanted:
@@ -100,7 +100,7 @@ def _debug_records(words: Catalogue) -> Iterator[None]:
         try:
             stack.enter_context(debug_records(wanted, file))
         except ValueError as unknown:
-            text = words("cli.debug.unknown", given=str(unknown), known=", ".join(("all", *CATEGORIES)))
+            text = texts("cli.debug.unknown", given=str(unknown), known=", ".join(("all", *CATEGORIES)))
             raise WrongUsage(text) from unknown
         yield
 

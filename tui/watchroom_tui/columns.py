@@ -89,7 +89,7 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
         room = width
 
 
-def lasting(start: int, end: int) -> str:
+def format_duration(start: int, end: int) -> str:
     """How long something took: ``0.4 s``, ``12 s``, ``4 m``. Both are nanoseconds since the epoch."""
     tenths = max(0, end - start) // 100_000_000
     return age(start, end) if tenths >= 100 else f"{tenths / 10:.1f} s"

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 from watchroom.projections import CommandView
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age, lasting
-from watchroom_tui.output_reading import OutputReader
-from watchroom_tui.safe import safe
+from watchroom_tui.columns import age, format_duration
+from watchroom_tui.readers.output import OutputReader
+from watchroom_tui.sanitize import sanitize
 from watchroom_tui.widgets.output_view import OutputView
 
 if TYPE_CHECKING:
-    from watchroom_tui.screens.tasks import TasksRoom
+    from watchroom_tui.screens.tasks import TasksScreen
 
 
 class CommandPane:
     """Shows in ``view`` what a command prints. One reading at a time: what comes meanwhile is read next."""
 
-    def __init__(self, room: TasksRoom, view: OutputView) -> None:
+    def __init__(self, room: TasksScreen, view: OutputView) -> None:
         self._room = room
         self._app = room.watchroom
         self._view = view
-        self._reader = OutputReader(self._app.journal, self._app.words)
+        self._reader = OutputReader(self._app.journal, self._app.texts)
         self._wanted: CommandView | None = None
         self._shown: CommandView | None = None
         self._is_reading = False
@@ -52,7 +52,7 @@ class CommandPane:
                 lines = await asyncio.to_thread(self._reader.read, command)
                 if self._is_wanted(command):
                     self._shown = command
-                    text, standing = safe(command.begun.message), self._standing(command)
+                    text, standing = sanitize(command.begun.message), self._standing(command)
                     self._view.show_output(command.path, lines, text, standing)
         finally:
             self._is_reading = False
@@ -62,6 +62,6 @@ class CommandPane:
 
     def _standing(self, command: CommandView) -> str:
         begun, ended = command.begun, command.ended
-        outcome = describe.outcome(ended or begun, self._app.words).text
-        took = lasting(begun.time, ended.time) if ended else age(begun.time, self._app.now())
+        outcome = describe.outcome(ended or begun, self._app.texts).text
+        took = format_duration(begun.time, ended.time) if ended else age(begun.time, self._app.now())
         return f"{outcome} · {took}"

@@ -1,4 +1,4 @@
-"""Rows, agents and needs in words: the same on every screen."""
+"""Rows, agents and needs as text: the same on every screen."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from watchroom.texts import Catalogue
 from watchroom.zones.buffers.record import CLOSE, OPEN, name_of, record_of
 
 from watchroom_tui.columns import fit_path
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Span
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Span
 
 STATUS_MARKS: Final[dict[Status, Span]] = {
     "running": Span("●", "ok"),
@@ -75,17 +75,17 @@ TASK_WIDTH: Final = 8
 """So much of a task's id tells it from others."""
 
 
-def tool_name(name: str, words: Catalogue) -> str:
+def tool_name(name: str, texts: Catalogue) -> str:
     key = f"tool.{name}"
-    return words(key) if key in words else name
+    return texts(key) if key in texts else name
 
 
-def tool(row: Row, words: Catalogue) -> str:
+def tool(row: Row, texts: Catalogue) -> str:
     """The tool's name, short: a glance must do. A tool that we do not know keeps its own."""
     if row.zone == "buffer" and row.tool not in (OPEN, CLOSE):
         operation = row.tool.removeprefix(f"{name_of(row)}_")
-        return safe(tool_name(f"buffer_{operation}", words))
-    return safe(tool_name(row.tool, words))
+        return sanitize(tool_name(f"buffer_{operation}", texts))
+    return sanitize(tool_name(row.tool, texts))
 
 
 def path_of(row: Row) -> str:
@@ -112,173 +112,173 @@ def path_of(row: Row) -> str:
     return row.path
 
 
-def shown_path(row: Row, words: Catalogue) -> str:
+def shown_path(row: Row, texts: Catalogue) -> str:
     """The path, where people read it who are meant by some: safe already."""
     if row.zone == "agent" and row.tool == MESSAGE and row.path == USER:
-        return f"→ {words('tasks.you')}"
-    return safe(path_of(row))
+        return f"→ {texts('tasks.you')}"
+    return sanitize(path_of(row))
 
 
-def doing(row: Row, words: Catalogue) -> tuple[Span, Span]:
+def doing(row: Row, texts: Catalogue) -> tuple[Span, Span]:
     """What an agent did, and to what, for where nothing stands after it: of a command, the command itself."""
     went_wrong = row.outcome != "ok" or bool(row.detail.get("exit_code"))
     style = "error" if went_wrong else "dim"
     if row.zone == "command":
-        return Span("$", style), Span(safe(row.message))
-    return Span(tool(row, words), style), Span(shown_path(row, words))
+        return Span("$", style), Span(sanitize(row.message))
+    return Span(tool(row, texts), style), Span(shown_path(row, texts))
 
 
-def outcome(row: Row, words: Catalogue) -> Span:
+def outcome(row: Row, texts: Catalogue) -> Span:
     """What came of an operation, in a few words."""
     if row.outcome == "ok":
-        return _done(row, words)
+        return _done(row, texts)
     if row.outcome == "conflict":
         if row.error == "outside_edit":
-            return Span(words("row.outside_deleted" if row.sha256 is None else "row.outside"), "warning")
+            return Span(texts("row.outside_deleted" if row.sha256 is None else "row.outside"), "warning")
         current = row.detail.get("current", "?")
-        return Span(words("row.conflict", base=row.base, current=current), "error")
-    kind = words(f"outcome.{row.outcome}")
-    return Span(f"{kind}: {safe(row.error)}", "error" if row.outcome == "denied" else "warning")
+        return Span(texts("row.conflict", base=row.base, current=current), "error")
+    kind = texts(f"outcome.{row.outcome}")
+    return Span(f"{kind}: {sanitize(row.error)}", "error" if row.outcome == "denied" else "warning")
 
 
-def _done(row: Row, words: Catalogue) -> Span:
+def _done(row: Row, texts: Catalogue) -> Span:
     """What an operation came to that was done."""
     if row.zone in ("request", "session") and row.version is not None:
-        return _of_a_session(row, words)
+        return _of_a_session(row, texts)
     if row.zone == "command":
-        return _of_a_command(row, words)
+        return _of_a_command(row, texts)
     if row.zone in ("task", "agent") and row.version is not None:
-        return _of_a_society(row, words)
+        return _of_a_society(row, texts)
     if row.zone == "buffer" and row.version is not None:
-        return _of_a_buffer(row, words)
+        return _of_a_buffer(row, texts)
     if row.deleted:
-        return Span(words("row.deleted"), "warning")
+        return Span(texts("row.deleted"), "warning")
     if row.version is not None:
         if row.base == -1 and row.version > 1 and row.zone in SHARED:
-            return Span(words("row.unchecked", version=row.version), "warning")
+            return Span(texts("row.unchecked", version=row.version), "warning")
         return Span(f"v{row.version}", "ok")
     if row.tool in (*SETTLING_NOTES, SEEN, *CONTROLS):
         return Span("✓", "ok")
     if row.tool == "acknowledge_handoff":
         return Span(f"✓ v{row.base}", "ok")
-    return Span(words("row.read", version=row.base) if row.base else "·", "dim")
+    return Span(texts("row.read", version=row.base) if row.base else "·", "dim")
 
 
 def said(row: Row) -> str:
     """What the actor said of it; of an edit of a realtime document, what it did; of a new agent, what for."""
     if row.tool == SPAWN and row.version is not None:
-        return safe(f"{row.detail.get('role', '')} · {row.message}")
+        return sanitize(f"{row.detail.get('role', '')} · {row.message}")
     if row.zone != "realtime" or row.message or row.version is None:
-        return safe(row.message)
+        return sanitize(row.message)
     detail = row.detail
     field, op = str(detail.get("field", "")), detail.get("op")
     if op in ("insert", "delete", "replace"):
         added, removed = detail.get("added"), detail.get("removed")
         signs = " ".join(f"{sign}{count}" for sign, count in (("+", added), ("−", removed)) if count)
-        return safe(f"{field} {signs}")
+        return sanitize(f"{field} {signs}")
     if op in ("increment", "decrement"):
-        return safe(f"{field} {'+' if op == 'increment' else '−'}{detail.get('amount')}")
+        return sanitize(f"{field} {'+' if op == 'increment' else '−'}{detail.get('amount')}")
     if op in ("add", "remove") and "element" in detail:
-        return safe(f"{field} {'+' if op == 'add' else '−'} {detail['element']}")
+        return sanitize(f"{field} {'+' if op == 'add' else '−'} {detail['element']}")
     key = detail.get("key")
     name = f"{field}.{key}" if key is not None else field
     if op == "remove":
-        return safe(f"− {name}")
-    return safe(f"{name} = {detail['value']}" if "value" in detail else name)
+        return sanitize(f"− {name}")
+    return sanitize(f"{name} = {detail['value']}" if "value" in detail else name)
 
 
-def subject(need: Need, words: Catalogue) -> str:
+def subject(need: Need, texts: Catalogue) -> str:
     """What a need is about: of a handoff, the file; of a request, what is asked."""
     if need.kind == "request":
-        return request_text(RequestView(need.row), words)
+        return request_text(RequestView(need.row), texts)
     if need.kind == "failed":
         return need.row.actor
     if need.kind == "message":
-        return safe(need.row.message)
+        return sanitize(need.row.message)
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
 
 
-def need_kind(need: Need, words: Catalogue) -> str:
+def need_kind(need: Need, texts: Catalogue) -> str:
     """In one word; of a request, what kind of answer it wants."""
     kind = need.row.detail.get("kind") if need.kind == "request" else None
-    return words(f"request.kind.{kind}" if kind else f"need.kind.{need.kind}")
+    return texts(f"request.kind.{kind}" if kind else f"need.kind.{need.kind}")
 
 
-def need_text(need: Need, words: Catalogue) -> str:
+def need_text(need: Need, texts: Catalogue) -> str:
     """Who waits for what, without the path."""
     if need.row.error == "config_invalid":
-        return words("need.config")
+        return texts("need.config")
     if need.kind == "outside" and need.row.sha256 is None:
-        return words("need.deleted")
+        return texts("need.deleted")
     if need.kind == "failed":
-        return safe(need.row.message)
-    who = safe(need.row.actor)
+        return sanitize(need.row.message)
+    who = sanitize(need.row.actor)
     if need.kind == "conflict" and not need.against:
-        return words("need.conflict_with_nothing", who=who)
+        return texts("need.conflict_with_nothing", who=who)
     if need.kind == "conflict" and need.against == need.row.actor:
-        return words("need.conflict_with_own", who=who)
-    text = words(f"need.{need.kind}", who=who, against=safe(need.against), count=need.times)
+        return texts("need.conflict_with_own", who=who)
+    text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind != "denied" else text
 
 
-def alert_text(needs: Sequence[Need], words: Catalogue) -> str:
+def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
     """Some needs in one line; the first few by name."""
     named = [
-        words(
+        texts(
             "alert.thing",
-            kind=need_kind(need, words),
-            subject=fit_path(safe(subject(need, words)), SUBJECT_WIDTH).strip(),
-            what=need_text(need, words),
+            kind=need_kind(need, texts),
+            subject=fit_path(sanitize(subject(need, texts)), SUBJECT_WIDTH).strip(),
+            what=need_text(need, texts),
         )
         for need in needs[:MOST_NAMED]
     ]
     if len(needs) == 1:
         return named[0]
     more = ["…"] if len(needs) > MOST_NAMED else []
-    return words("alert.several", count=len(needs), things=" · ".join(named + more))
+    return texts("alert.several", count=len(needs), things=" · ".join(named + more))
 
 
-def _of_a_session(row: Row, words: Catalogue) -> Span:
+def _of_a_session(row: Row, texts: Catalogue) -> Span:
     """What a step, a request or an answer came to."""
     if row.zone == "request":
         ended = str(row.detail.get("outcome", ""))
-        return Span(words(f"request.outcome.{ended}"), "ok") if ended else Span("◐", "warning")
+        return Span(texts(f"request.outcome.{ended}"), "ok") if ended else Span("◐", "warning")
     status: SessionStatus = row.detail.get("status", "idle")  # type: ignore[assignment]  # as the runtime wrote it
     return SESSION_MARKS[status]
 
 
-def _of_a_command(row: Row, words: Catalogue) -> Span:
+def _of_a_command(row: Row, texts: Catalogue) -> Span:
     """That a command runs, or how it ended."""
     detail = row.detail
     for how in ("timed_out", "stopped", "interrupted"):
         if detail.get(how):
-            return Span(words(f"row.{how}"), "error")
+            return Span(texts(f"row.{how}"), "error")
     if "exit_code" not in detail:
         return Span("▸", "dim")
     code = detail["exit_code"]
-    return Span(words("row.exit", code=code), "error" if code else "ok")
+    return Span(texts("row.exit", code=code), "error" if code else "ok")
 
 
-def _of_a_society(row: Row, words: Catalogue) -> Span:
+def _of_a_society(row: Row, texts: Catalogue) -> Span:
     """That a task or an agent begins, or how it ended."""
     if row.tool == END_TASK:
         status = str(row.detail.get("status", "done"))
-        return Span(task_status(status, words), TASK_MARKS[status].style)
-    return Span(words("row.begun"), "ok") if row.version == 1 else Span(words("row.ended"), "dim")
+        return Span(task_status(status, texts), TASK_MARKS[status].style)
+    return Span(texts("row.begun"), "ok") if row.version == 1 else Span(texts("row.ended"), "dim")
 
 
-def _of_a_buffer(row: Row, words: Catalogue) -> Span:
+def _of_a_buffer(row: Row, texts: Catalogue) -> Span:
     """That a buffer changed, waits for a choice, or was closed."""
     record = record_of(row)
     if record is None:
-        return Span(words("row.closed"), "dim")
+        return Span(texts("row.closed"), "dim")
     if record.pending == row.version:
-        return Span(words("buffers.choose"), "warning")
+        return Span(texts("buffers.choose"), "warning")
     return Span(f"v{row.version}", "ok")
 
 
-def task_status(status: str, words: Catalogue) -> str:
-    return words(f"tasks.status.{status}")
+def task_status(status: str, texts: Catalogue) -> str:
+    return texts(f"tasks.status.{status}")
 
 
 def message_mark(message: MessageView) -> Span:
@@ -288,36 +288,36 @@ def message_mark(message: MessageView) -> Span:
     return Span("✓", "") if message.delivered is not None else Span("·", "dim")
 
 
-def ended_how(row: Row, agent: str, words: Catalogue) -> str:
+def ended_how(row: Row, agent: str, texts: Catalogue) -> str:
     """How an agent ended that ``row`` ended: by somebody, with the one above it, with its task."""
     if row.tool == END_TASK:
-        return words("tasks.ended_with_task")
+        return texts("tasks.ended_with_task")
     if row.path != agent:
-        return words("tasks.ended_with", agent=safe(row.path))
-    how = words("tasks.ended_by", who=safe(row.actor))
-    return f"{how}: {safe(row.message)}" if row.message else how
+        return texts("tasks.ended_with", agent=sanitize(row.path))
+    how = texts("tasks.ended_by", who=sanitize(row.actor))
+    return f"{how}: {sanitize(row.message)}" if row.message else how
 
 
-def says(view: AgentView, now: int, words: Catalogue) -> str:
+def says(view: AgentView, now: int, texts: Catalogue) -> str:
     """What an agent waits for, or that its model is just saying something; empty where what it did says
     more. Not safe yet."""
     session = view.session
     if session is None:
         return ""
     if view.request is not None and not view.request.has_expired(now):
-        return words("agents.waits", what=request_text(view.request, words))
+        return texts("agents.waits", what=request_text(view.request, texts))
     if session.status == "paused":
-        return words("session.status.paused")
+        return texts("session.status.paused")
     if session.status == "error":
-        return words("agents.failed", what=session.last.message)
-    return words("agents.thinks") if view.is_thinking and view.status(now) == "running" else ""
+        return texts("agents.failed", what=session.last.message)
+    return texts("agents.thinks") if view.is_thinking and view.status(now) == "running" else ""
 
 
-def request_text(asked: RequestView, words: Catalogue) -> str:
+def request_text(asked: RequestView, texts: Catalogue) -> str:
     """What is asked, in one line: the calls that are to be approved, or the question."""
     calls = zip(asked.tools, asked.subjects, strict=False)
-    named = ", ".join(f"{tool_name(tool, words)} {about}".strip() for tool, about in calls)
-    return safe(named or asked.row.message)
+    named = ", ".join(f"{tool_name(tool, texts)} {about}".strip() for tool, about in calls)
+    return sanitize(named or asked.row.message)
 
 
 def request_mark(asked: RequestView, *, is_open: bool) -> Span:
@@ -328,9 +328,9 @@ def request_mark(asked: RequestView, *, is_open: bool) -> Span:
     return Span("◌", "dim")
 
 
-def request_outcome(asked: RequestView, words: Catalogue) -> str:
+def request_outcome(asked: RequestView, texts: Catalogue) -> str:
     """How a request ended; of one that nobody closed although its time is over, that it expired."""
-    return words(f"request.outcome.{asked.outcome or 'expired'}")
+    return texts(f"request.outcome.{asked.outcome or 'expired'}")
 
 
 def amount(count: int) -> str:

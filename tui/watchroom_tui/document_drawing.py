@@ -20,10 +20,10 @@ from watchroom.model import Json
 from watchroom.texts import Catalogue
 
 from watchroom_tui.columns import fit
-from watchroom_tui.comparing import Cell
+from watchroom_tui.diff_drawing import Cell
 from watchroom_tui.local_time import local_clock
-from watchroom_tui.safe import safe, safe_lines
-from watchroom_tui.spans import Line, Span, cut, width_of
+from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.styled_text import Line, Span, cut, width_of
 from watchroom_tui.theme import agent_class
 
 _NAME: Final = 14
@@ -52,12 +52,12 @@ class DocumentDrawing:
 
     columns = 1
 
-    def __init__(self, picture: AttributedFields, schema: Mapping[str, FieldType], words: Catalogue) -> None:
+    def __init__(self, picture: AttributedFields, schema: Mapping[str, FieldType], texts: Catalogue) -> None:
         self.rows: list[DocumentRow] = []
         for name, kind in schema.items():
             if self.rows:
                 self.rows.append(DocumentRow(name, "", ()))
-            self.rows += _Field(name, kind, words).rows(picture)
+            self.rows += _Field(name, kind, texts).rows(picture)
         self._said = [_said(row) for row in self.rows]
         self.new_rows = sum(row.is_new for row in self.rows)
         """How many rows hold something new."""
@@ -89,7 +89,7 @@ class DocumentDrawing:
     def foot(self, index: int) -> str:
         return self.rows[index].foot
 
-    def texts(self, index: int) -> Sequence[str]:
+    def cell_texts(self, index: int) -> Sequence[str]:
         return [self._said[index]]
 
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
@@ -104,7 +104,7 @@ def _said(row: DocumentRow) -> str:
 class _Field(NamedTuple):
     name: str
     kind: FieldType
-    words: Catalogue
+    texts: Catalogue
 
     def rows(self, picture: AttributedFields) -> Iterator[DocumentRow]:
         field = picture[self.name]
@@ -119,60 +119,60 @@ class _Field(NamedTuple):
         return self._counter(field)
 
     def _head(self, said: Sequence[Span] = ()) -> DocumentRow:
-        kind = self.words(f"documents.type.{self.kind}")
-        line = [Span(safe(self.name), "title"), Span(f"  {kind}", "dim")]
+        kind = self.texts(f"documents.type.{self.kind}")
+        line = [Span(sanitize(self.name), "title"), Span(f"  {kind}", "dim")]
         return DocumentRow(self.name, "head", [*line, Span("  "), *said] if said else line)
 
     def _register(self, field: AttributedRegister) -> Iterator[DocumentRow]:
         written = field.written
         if written is None:
-            yield self._head([Span(self.words("documents.not_written"), "dim")])
+            yield self._head([Span(self.texts("documents.not_written"), "dim")])
             return
         yield self._head(_by(written))
         for number, line in enumerate(_lines(written.value)):
             yield DocumentRow(self.name, f"{number}", [Span(line)], written.is_new, self._written(written))
 
     def _written(self, value: AttributedValue) -> str:
-        return self.words(
-            "documents.written", agent=safe(value.agent), time=local_clock(value.time * _NS_PER_MS)
+        return self.texts(
+            "documents.written", agent=sanitize(value.agent), time=local_clock(value.time * _NS_PER_MS)
         )
 
     def _text(self, field: AttributedText) -> Iterator[DocumentRow]:
         yield self._head(self._authors(field))
         runs = field.runs or (Run(len(field.text), ""),) * bool(field.text)
         for number, pieces in enumerate(_lines_of(field.text, runs)):
-            authors = ", ".join(dict.fromkeys(safe(run.agent) for _, run in pieces if run.agent))
-            spans = [Span(safe(text), _style(run)) for text, run in pieces]
+            authors = ", ".join(dict.fromkeys(sanitize(run.agent) for _, run in pieces if run.agent))
+            spans = [Span(sanitize(text), _style(run)) for text, run in pieces]
             is_new = any(run.is_new for _, run in pieces)
             yield DocumentRow(self.name, f"{number}", spans, is_new, authors)
 
     def _authors(self, field: AttributedText) -> list[Span]:
         """How long the text is, and how much of it is whose, in their colours."""
-        said = [Span(self.words("documents.characters", count=f"{len(field.text):,}"), "dim")]
+        said = [Span(self.texts("documents.characters", count=f"{len(field.text):,}"), "dim")]
         if field.text and not field.runs:
-            return [*said, Span("  " + self.words("documents.not_blamed"), "dim")]
+            return [*said, Span("  " + self.texts("documents.not_blamed"), "dim")]
         amounts: dict[str, int] = {}
         for run in field.runs:
             amounts[run.agent] = amounts.get(run.agent, 0) + run.length
         for agent in sorted(amounts, key=lambda each: -amounts[each])[:_MOST_NAMED]:
             share = round(100 * amounts[agent] / len(field.text))
-            said.append(Span(f"  ▍{safe(agent) or '?'} {share} %", agent_class(agent)))
+            said.append(Span(f"  ▍{sanitize(agent) or '?'} {share} %", agent_class(agent)))
         return said
 
     def _set(self, field: AttributedSet) -> Iterator[DocumentRow]:
         yield self._head([Span(f"{len(field.elements):,}", "dim")])
         for element in field.elements:
-            who = ", ".join(map(safe, element.agents))
-            line = [Span("• "), Span(safe(element.text)), Span("  "), *_names(element.agents)]
+            who = ", ".join(map(sanitize, element.agents))
+            line = [Span("• "), Span(sanitize(element.text)), Span("  "), *_names(element.agents)]
             yield DocumentRow(self.name, element.text, line, element.is_new, who)
         yield from self._removed(field.removed)
 
     def _map(self, field: AttributedMap) -> Iterator[DocumentRow]:
         yield self._head([Span(f"{len(field.entries):,}", "dim")])
-        width = min(_KEY, max((width_of([Span(safe(key))]) for key in field.entries), default=0)) + 1
+        width = min(_KEY, max((width_of([Span(sanitize(key))]) for key in field.entries), default=0)) + 1
         for key, value in field.entries.items():
             first, *more = _lines(value.value)
-            line = [Span(fit(safe(key), width) + " ", "key"), Span(first), Span("  "), *_by(value)]
+            line = [Span(fit(sanitize(key), width) + " ", "key"), Span(first), Span("  "), *_by(value)]
             foot = self._written(value)
             yield DocumentRow(self.name, key, line, value.is_new, foot)
             for number, text in enumerate(more, start=1):
@@ -182,8 +182,8 @@ class _Field(NamedTuple):
 
     def _removed(self, removed: Sequence[str]) -> Iterator[DocumentRow]:
         for each in removed:
-            line = [Span("− ", "removed"), Span(safe(each), "removed")]
-            yield DocumentRow(self.name, f"-{each}", line, True, self.words("documents.removed"))
+            line = [Span("− ", "removed"), Span(sanitize(each), "removed")]
+            yield DocumentRow(self.name, f"-{each}", line, True, self.texts("documents.removed"))
 
     def _counter(self, field: AttributedCounter) -> Iterator[DocumentRow]:
         yield self._head([Span(f"{field.value:,}", "strong")])
@@ -193,7 +193,7 @@ class _Field(NamedTuple):
             length = max(1, round(_BAR * (share.up + share.down) / most)) if most else 0
             down = f" −{share.down:,}" if share.down else ""
             line = [
-                Span(fit(safe(share.agent), _NAME) + " ", style),
+                Span(fit(sanitize(share.agent), _NAME) + " ", style),
                 Span(fit(f"+{share.up:,}{down}", 12, "right") + "  "),
                 Span("█" * length, style),
             ]
@@ -207,20 +207,20 @@ def _style(run: Run) -> str:
 
 def _by(value: AttributedValue) -> list[Span]:
     time = local_clock(value.time * _NS_PER_MS)
-    return [Span(safe(value.agent), agent_class(value.agent)), Span(f" {time}", "dim")]
+    return [Span(sanitize(value.agent), agent_class(value.agent)), Span(f" {time}", "dim")]
 
 
 def _names(agents: Sequence[str]) -> list[Span]:
     spans: list[Span] = []
     for agent in agents:
-        spans += [Span(", ", "dim")] * bool(spans) + [Span(safe(agent), agent_class(agent))]
+        spans += [Span(", ", "dim")] * bool(spans) + [Span(sanitize(agent), agent_class(agent))]
     return spans
 
 
 def _lines(value: Json) -> list[str]:
     """A value as safe lines: texts as they are, the rest as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return safe_lines(text if len(text) <= _MOST_VALUE else text[:_MOST_VALUE] + "…")
+    return sanitize_lines(text if len(text) <= _MOST_VALUE else text[:_MOST_VALUE] + "…")
 
 
 def _lines_of(text: str, runs: Sequence[Run]) -> list[list[tuple[str, Run]]]:

@@ -12,15 +12,15 @@ from textual.timer import Timer
 from watchroom.errors import WatchroomError
 from watchroom.projections import DocumentView as Document
 
-from watchroom_tui.document_reading import DocumentReader, Reading
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Span
+from watchroom_tui.readers.document import DocumentReader, Reading
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.document_view import DocumentView
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.scrubber import Scrubber
 
 if TYPE_CHECKING:
-    from watchroom_tui.screens.documents import DocumentsRoom
+    from watchroom_tui.screens.documents import DocumentsScreen
 
 PLAY_SECONDS: Final = 20.0
 """How long it takes to play a long history."""
@@ -35,12 +35,12 @@ LEAP: Final = 20
 class DocumentPane:
     """Shows a document in ``view``, and in ``scrubber`` where in its history that is."""
 
-    def __init__(self, room: DocumentsRoom, view: DocumentView, scrubber: Scrubber) -> None:
+    def __init__(self, room: DocumentsScreen, view: DocumentView, scrubber: Scrubber) -> None:
         self._room = room
         self._app = room.watchroom
         self._view = view
         self._scrubber = scrubber
-        self._reader = DocumentReader(self._app.journal, self._app.words)
+        self._reader = DocumentReader(self._app.journal, self._app.texts)
         self._document: Document | None = None
         self._asked: tuple[str, int] | None = None
         self._shown: Reading | None = None
@@ -79,7 +79,7 @@ class DocumentPane:
             self._scrubber.show(None, 0, self._mark())
             return
         if self._document is None or document.name != self._document.name:
-            self.has_been_looked_at()
+            self.mark_seen()
             self.go_live()
         self._document = document
         if self._asked == (document.name, document.version):
@@ -104,7 +104,7 @@ class DocumentPane:
             self._is_loading = False
 
     async def _load_once(self, name: str, version: int) -> None:
-        workspace = await self._app.opened_workspace()
+        workspace = await self._app.wait_for_workspace()
         former = self._looked.get(name)
         read = partial(self._reader.now, name, version, workspace, former.picture if former else None)
         try:
@@ -125,11 +125,11 @@ class DocumentPane:
 
     def _draw(self, reading: Reading) -> None:
         self._shown = reading
-        words = self._app.words
+        texts = self._app.texts
         drawing = reading.drawing
-        title = f"{safe(reading.name)}  v{reading.version:,}"
+        title = f"{sanitize(reading.name)}  v{reading.version:,}"
         if self.is_live and drawing.new_rows:
-            title += "  " + words("documents.new", count=drawing.new_rows)
+            title += "  " + texts("documents.new", count=drawing.new_rows)
         self._view.show_document(reading.name, drawing, title=title)
         self._show_scrubber(reading, self._newest)
 
@@ -140,18 +140,18 @@ class DocumentPane:
 
     def _mark(self) -> Span:
         """In a word, which version is shown."""
-        words = self._app.words
+        texts = self._app.texts
         if not self.is_live:
-            return Span(f"{'⏸' if self._timer is None else '▶'} {words('documents.then')}", "warning")
+            return Span(f"{'⏸' if self._timer is None else '▶'} {texts('documents.then')}", "warning")
         if not self._app.feed.is_live:
-            return Span(f"◷ {words('documents.newest')}", "dim")
-        return Span(f"● {words('documents.live')}", "ok")
+            return Span(f"◷ {texts('documents.newest')}", "dim")
+        return Span(f"● {texts('documents.live')}", "ok")
 
     @property
     def _newest(self) -> int:
         return self._live.newest if self._live else 0
 
-    def has_been_looked_at(self) -> None:
+    def mark_seen(self) -> None:
         """A person has seen the document as it is: from now on what comes is new."""
         if self._live is not None:
             self._looked[self._live.name] = self._live

@@ -11,20 +11,20 @@ from watchroom.model import CANCEL, PAUSE, RESUME, Row, SessionStatus
 from watchroom.projections import AgentView
 
 from watchroom_tui import describe
-from watchroom_tui.safe import safe
-from watchroom_tui.session_reading import Reading, SessionReader
-from watchroom_tui.steering import Steering
+from watchroom_tui.readers.session import Reading, SessionReader
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.transcript import Entry, entries_of
-from watchroom_tui.widgets.session_view import SessionTranscript
+from watchroom_tui.widgets.session_view import SessionView
 
 if TYPE_CHECKING:
-    from watchroom_tui.screens.agents import AgentsRoom
+    from watchroom_tui.screens.agents import AgentsScreen
 
 
 class SessionPane:
     """Shows in ``view`` the newest session of an agent, or an older one that was chosen."""
 
-    def __init__(self, room: AgentsRoom, view: SessionTranscript) -> None:
+    def __init__(self, room: AgentsScreen, view: SessionView) -> None:
         self._room = room
         self._app = room.watchroom
         self._view = view
@@ -35,7 +35,7 @@ class SessionPane:
         self._steps_asked = 0
         self._shown: tuple[str, Row | None, Row | None] | None = None
         self._entries: tuple[object, list[Entry]] = (None, [])
-        self._steering = Steering(room)
+        self._agent_actions = AgentActions(room)
 
     def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
         self._room.run_worker(work, group=group, exclusive=exclusive)
@@ -102,12 +102,12 @@ class SessionPane:
         # A reading that was given up may still be at work in its thread.
         steps, entries = self._entries
         if reading.steps is not steps:
-            entries = entries_of(path.partition("/")[0], reading.steps, self._app.words)
+            entries = entries_of(path.partition("/")[0], reading.steps, self._app.texts)
             self._entries = reading.steps, entries
         return reading, entries
 
     def _title(self, reading: Reading) -> str:
-        words, last = self._app.words, reading.steps[-1].row
+        texts, last = self._app.texts, reading.steps[-1].row
         detail = last.detail
         status = cast("SessionStatus", detail.get("status", "idle"))
         if reading.saying:
@@ -116,47 +116,47 @@ class SessionPane:
         used = sum(each for each in tokens if isinstance(each, int)) if isinstance(tokens, list) else 0
         parts = [
             (
-                f"{words('pane.session')} {describe.SESSION_MARKS[status].text}"
-                f" {words(f'session.status.{status}')}"
+                f"{texts('pane.session')} {describe.SESSION_MARKS[status].text}"
+                f" {texts(f'session.status.{status}')}"
             ),
-            words("session.steps", count=detail.get("step", 0)),
-            words(f"session.tokens{'_estimated' * ('estimated' in detail)}", count=describe.amount(used)),
+            texts("session.steps", count=detail.get("step", 0)),
+            texts(f"session.tokens{'_estimated' * ('estimated' in detail)}", count=describe.amount(used)),
         ]
         if self._chosen:
-            parts.insert(0, words("session.earlier", id=safe(reading.path[-describe.SESSION_WIDTH :])))
+            parts.insert(0, texts("session.earlier", id=sanitize(reading.path[-describe.SESSION_WIDTH :])))
         return " · ".join(parts)
 
     def write_message(self) -> None:
         agent = self._steerable()
         if agent is not None:
-            self._steering.write_to(agent)
+            self._agent_actions.write_message(agent)
 
     def hold_or_release(self) -> None:
         agent = self._steerable()
         if agent is None or self._agent is None or self._agent.session is None:
             return
         is_held = self._agent.session.status in ("paused", "error")
-        self._steering.start(partial(self._hold, agent, is_held))
+        self._agent_actions.start(partial(self._hold, agent, is_held))
 
     async def _hold(self, agent: str, is_held: bool) -> None:
-        words = self._app.words
-        if await self._steering.act(RESUME if is_held else PAUSE, {"agent_id": agent}):
-            self._app.tell(words("session.resumed" if is_held else "session.paused", agent=safe(agent)))
+        texts = self._app.texts
+        if await self._agent_actions.act(RESUME if is_held else PAUSE, {"agent_id": agent}):
+            self._app.tell(texts("session.resumed" if is_held else "session.paused", agent=sanitize(agent)))
 
     def end(self) -> None:
         agent = self._steerable()
         if agent is not None:
-            words, name = self._app.words, safe(agent)
-            question = words("session.end_question", agent=name)
-            done = words("session.ended", agent=name)
-            act = partial(self._steering.act_if_meant, words("session.end_title"), question)
-            self._steering.start(partial(act, CANCEL, {"agent_id": agent}, done))
+            texts, name = self._app.texts, sanitize(agent)
+            question = texts("session.end_question", agent=name)
+            done = texts("session.ended", agent=name)
+            act = partial(self._agent_actions.confirm_and_act, texts("session.end_title"), question)
+            self._agent_actions.start(partial(act, CANCEL, {"agent_id": agent}, done))
 
     def _steerable(self) -> str | None:
         """The agent, if it has a session that heeds what is said now; else says why not."""
         if self._agent is None:
-            if self._steering.may_act():
-                self._app.tell(self._app.words("session.none"), "warning")
+            if self._agent_actions.can_act():
+                self._app.tell(self._app.texts("session.none"), "warning")
             return None
         agent = self._agent.agent.id
-        return agent if self._steering.is_heard(agent) else None
+        return agent if self._agent_actions.can_receive(agent) else None

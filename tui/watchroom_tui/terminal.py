@@ -24,13 +24,13 @@ _STREAMS = (0, 1, 2)
 """Standard input, output and error: Textual reads the first and draws on the last."""
 
 
-def require_terminal(words: Catalogue, instead: str) -> None:
+def require_terminal(texts: Catalogue, instead: str) -> None:
     """Raises `WrongUsage`, which names ``instead``, where the dashboard would be drawn into a file or a pipe.
 
     A page in a browser (`watchroom web`) needs none.
     """
     if not is_page() and not all(map(os.isatty, _STREAMS)):
-        raise WrongUsage(words("cli.no_terminal", instead=instead))
+        raise WrongUsage(texts("cli.no_terminal", instead=instead))
 
 
 def is_page() -> bool:

@@ -12,10 +12,10 @@ from watchroom.rules.requests import PendingCall, call_subject
 from watchroom.texts import Catalogue
 
 from watchroom_tui.columns import fit
-from watchroom_tui.comparing import Cell
 from watchroom_tui.describe import tool_name
-from watchroom_tui.safe import safe, safe_lines
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.diff_drawing import Cell
+from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
 
 EntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
@@ -55,13 +55,13 @@ def step_of(row: Row, text: str) -> Step:
     return Step(row, json.loads(text))
 
 
-def entries_of(agent: str, steps: Sequence[Step], words: Catalogue) -> list[Entry]:
+def entries_of(agent: str, steps: Sequence[Step], texts: Catalogue) -> list[Entry]:
     """What stands in the session's transcript."""
     found: list[Entry] = []
     calls: dict[str, int] = {}
     for number, (_, record) in enumerate(steps):
         for event in record.get("events", ()):
-            note = _note(f"{number}", event, words)
+            note = _note(f"{number}", event, texts)
             if note is not None:
                 found.append(note)
         for place, message in enumerate(record.get("messages", ())):
@@ -69,16 +69,16 @@ def entries_of(agent: str, steps: Sequence[Step], words: Catalogue) -> list[Entr
             if message["role"] == "tool":
                 at = calls.get(message["tool_call_id"])
                 if at is not None:
-                    found[at] = _with_result(found[at], str(message["content"]), words)
+                    found[at] = _with_result(found[at], str(message["content"]), texts)
                 continue
-            found.extend(_said(key, agent, message, words))
+            found.extend(_said(key, agent, message, texts))
             for order, call in enumerate(message.get("tool_calls", ())):
                 calls[call["id"]] = len(found)
-                found.append(_call(f"{key}.{order}", agent, call, words))
+                found.append(_call(f"{key}.{order}", agent, call, texts))
     return found
 
 
-def _said(key: str, agent: str, message: Mapping[str, Any], words: Catalogue) -> Iterable[Entry]:
+def _said(key: str, agent: str, message: Mapping[str, Any], texts: Catalogue) -> Iterable[Entry]:
     text = str(message["content"])
     if not text.strip():
         return
@@ -86,25 +86,25 @@ def _said(key: str, agent: str, message: Mapping[str, Any], words: Catalogue) ->
         yield Entry(key, "said", agent, Span("▍", agent_class(agent)), text)
     elif message["role"] == "user":
         author = str(message.get("author", ""))
-        yield Entry(key, "said", author or words("session.task"), Span("▍", "accent"), text, style="strong")
+        yield Entry(key, "said", author or texts("session.task"), Span("▍", "accent"), text, style="strong")
     else:
         yield Entry(key, "said", "system", Span("▍", "dim"), text, style="dim")
 
 
-def _call(key: str, agent: str, call: Mapping[str, Any], words: Catalogue) -> Entry:
+def _call(key: str, agent: str, call: Mapping[str, Any], texts: Catalogue) -> Entry:
     function = call["function"]
     asked = PendingCall(call["id"], function["name"], function["arguments"])
-    text = f"{tool_name(asked.name, words)} {call_subject(asked)}".strip()
+    text = f"{tool_name(asked.name, texts)} {call_subject(asked)}".strip()
     return Entry(key, "call", agent, Span("◌", "warning"), text, pretty(asked.arguments))
 
 
-def _with_result(entry: Entry, content: str, words: Catalogue) -> Entry:
-    mark, said = _outcome(content, words)
-    given = f"{entry.more}\n{words('session.gave')}\n{pretty(content)}"
+def _with_result(entry: Entry, content: str, texts: Catalogue) -> Entry:
+    mark, said = _outcome(content, texts)
+    given = f"{entry.more}\n{texts('session.gave')}\n{pretty(content)}"
     return entry._replace(mark=mark, text=f"{entry.text}  {said}".rstrip(), more=given)
 
 
-def _outcome(content: str, words: Catalogue) -> tuple[Span, str]:
+def _outcome(content: str, texts: Catalogue) -> tuple[Span, str]:
     """How a call went, and what is worth saying of it beside its name."""
     try:
         result = json.loads(content)
@@ -119,7 +119,7 @@ def _outcome(content: str, words: Catalogue) -> tuple[Span, str]:
         return mark, f"{error}: {_short(str(inner.get('message', '')))}"
     version = inner.get("version", inner.get("new_version"))
     edited = (
-        f" {words('session.edited')}" if isinstance(result, dict) and "edited_arguments" in result else ""
+        f" {texts('session.edited')}" if isinstance(result, dict) and "edited_arguments" in result else ""
     )
     return Span("✓", "ok"), (f"→ v{version}" if isinstance(version, int) else "") + edited
 
@@ -138,14 +138,14 @@ _NOTES: Final[Mapping[str, Span]] = {
 }
 
 
-def _note(key: str, event: Mapping[str, Any], words: Catalogue) -> Entry | None:
+def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> Entry | None:
     kind = str(event["type"])
     mark = _NOTES.get(kind)
     if mark is None:
         return None
     said = ""
     if kind == "human_answered":
-        said = _answered(event["answer"], words)
+        said = _answered(event["answer"], texts)
     elif kind == "error":
         said = f"{event['error']['code']}: {event['error']['message']}"
     elif kind.startswith("human_"):
@@ -154,22 +154,22 @@ def _note(key: str, event: Mapping[str, Any], words: Catalogue) -> Entry | None:
         said = str(event.get("reason", ""))
     who = str(event.get("by", ""))
     style = "error" if mark.style == "error" else "dim"
-    text = f"{words(f'session.event.{kind}')}{': ' if said else ''}{said}"
+    text = f"{texts(f'session.event.{kind}')}{': ' if said else ''}{said}"
     return Entry(f"{key}.{kind}", "note", who, mark, text, style=style)
 
 
-def _answered(answer: Mapping[str, Any], words: Catalogue) -> str:
+def _answered(answer: Mapping[str, Any], texts: Catalogue) -> str:
     if answer["expired"]:
-        return words("request.outcome.expired")
-    return answer["text"] or ", ".join(answer["values"]) or _decided(answer["decisions"], words)
+        return texts("request.outcome.expired")
+    return answer["text"] or ", ".join(answer["values"]) or _decided(answer["decisions"], texts)
 
 
-def _decided(decisions: Sequence[Mapping[str, Any]], words: Catalogue) -> str:
+def _decided(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> str:
     said = []
     for decision in decisions:
-        text = words("session.approved" if decision["approved"] else "session.rejected")
+        text = texts("session.approved" if decision["approved"] else "session.rejected")
         if decision["arguments"] is not None:
-            text = words("session.approved_edited")
+            text = texts("session.approved_edited")
         said.append(f"{text} ({decision['reason']})" if decision["reason"] else text)
     return ", ".join(said)
 
@@ -258,14 +258,14 @@ class Transcript:
     def foot(self, index: int) -> str:
         return ""
 
-    def texts(self, index: int) -> Sequence[str]:
+    def cell_texts(self, index: int) -> Sequence[str]:
         return [self._rows[index].text]
 
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
         row = self._rows[index]
         before = self._rows[index - 1].entry.who if index else ""
         name = row.entry.who if row.is_first and (row.entry.who != before or is_top) else ""
-        shown = safe(name.removeprefix(HUMAN_PREFIX))
+        shown = sanitize(name.removeprefix(HUMAN_PREFIX))
         style = agent_class(row.entry.who) if row.entry.is_named else "dim"
         # What was said has its mark all along, so that the eye sees where it ends.
         goes_on = row.entry.mark if row.entry.mark.text == "▍" else Span(" ")
@@ -278,12 +278,12 @@ class Transcript:
 def _rows(entry: Entry, is_unfolded: bool) -> Iterable[_Row]:
     if entry.kind == "call":
         sign = "▾" if is_unfolded else "▸"
-        yield _Row(entry, f"{sign} {safe(entry.text)}", True, entry.style)
+        yield _Row(entry, f"{sign} {sanitize(entry.text)}", True, entry.style)
         if is_unfolded:
-            lines = safe_lines(entry.more)
+            lines = sanitize_lines(entry.more)
             yield from (_Row(entry, f"    {line}", False, "dim") for line in lines[:MOST_UNFOLDED])
             if len(lines) > MOST_UNFOLDED:
                 yield _Row(entry, f"    … +{len(lines) - MOST_UNFOLDED}", False, "dim")
         return
-    for number, line in enumerate(safe_lines(entry.text.strip("\n"))):
+    for number, line in enumerate(sanitize_lines(entry.text.strip("\n"))):
         yield _Row(entry, line, number == 0, entry.style)

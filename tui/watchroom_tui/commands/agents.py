@@ -12,47 +12,47 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import WrongUsage, print_json
 
 
-def declare_init(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", help=words("cli.argument.dir"))
+def declare_init(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument(
         "--agent",
         action="append",
         default=[],
         metavar="ID[:LAYER[:SUPERVISOR[:ROLE]]]",
-        help=words("cli.argument.agent"),
+        help=texts("cli.argument.agent"),
     )
-    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
+    parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
 
 
-def run_init(given: Namespace, words: Catalogue) -> int:
-    agents = [_agent(text, words) for text in given.agent]
+def run_init(given: Namespace, texts: Catalogue) -> int:
+    agents = [_agent(text, texts) for text in given.agent]
     with Workspace.open(given.dir, agents, language=given.language) as workspace:
         if not workspace.config.agents:
-            print(words("cli.init.empty", root=given.dir))
+            print(texts("cli.init.empty", root=given.dir))
         for agent in workspace.config.agents.values():
             print(f"{agent.id}\t{agent.layer}\t{agent.supervisor or '-'}")
     return 0
 
 
-def _agent(text: str, words: Catalogue) -> Agent:
+def _agent(text: str, texts: Catalogue) -> Agent:
     agent_id, _, rest = text.partition(":")
     layer, _, rest = rest.partition(":")
     supervisor, _, role = rest.partition(":")
     if layer and layer not in LAYERS:
-        raise WrongUsage(words("cli.init.layer", given=text, layers=", ".join(LAYERS)))
+        raise WrongUsage(texts("cli.init.layer", given=text, layers=", ".join(LAYERS)))
     return Agent(agent_id, role=role, layer=layer or "bottom", supervisor=supervisor)
 
 
-def declare_call(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", help=words("cli.argument.dir"))
+def declare_call(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument("agent")
     parser.add_argument("tool")
     parser.add_argument(
-        "arguments", nargs="?", default="{}", metavar="JSON | -", help=words("cli.argument.arguments")
+        "arguments", nargs="?", default="{}", metavar="JSON | -", help=texts("cli.argument.arguments")
     )
 
 
-def run_call(given: Namespace, words: Catalogue) -> int:
+def run_call(given: Namespace, texts: Catalogue) -> int:
     arguments = sys.stdin.read() if given.arguments == "-" else given.arguments
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         result = workspace.tools(given.agent).dispatch_tool_call(given.tool, arguments)
@@ -60,13 +60,13 @@ def run_call(given: Namespace, words: Catalogue) -> int:
     return 0 if result["success"] else 1
 
 
-def declare_tools(parser: ArgumentParser, words: Catalogue) -> None:
+def declare_tools(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--format", choices=("plain", "openai", "anthropic", "mcp"), default="plain")
-    parser.add_argument("--toolsets", help=words("cli.argument.toolsets"))
-    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
+    parser.add_argument("--toolsets", help=texts("cli.argument.toolsets"))
+    parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
 
 
-def run_tools(given: Namespace, words: Catalogue) -> int:
+def run_tools(given: Namespace, texts: Catalogue) -> int:
     from watchroom.toolbox.schemas import definition
     from watchroom.toolbox.tool_registry import all_tools
 
@@ -74,19 +74,19 @@ def run_tools(given: Namespace, words: Catalogue) -> int:
     known = {tool.toolset for tool in tools}
     wanted = known if given.toolsets is None else set(given.toolsets.split(","))
     if unknown := wanted - known:
-        text = words("cli.tools.unknown", given=", ".join(sorted(unknown)), known=", ".join(sorted(known)))
+        text = texts("cli.tools.unknown", given=", ".join(sorted(unknown)), known=", ".join(sorted(known)))
         raise WrongUsage(text)
     definitions = [definition(tool, given.format, given.language) for tool in tools if tool.toolset in wanted]
     print_json(definitions, indent=2)
     return 0
 
 
-def declare_prompt(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", help=words("cli.argument.dir"))
+def declare_prompt(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument("agent")
 
 
-def run_prompt(given: Namespace, words: Catalogue) -> int:
+def run_prompt(given: Namespace, texts: Catalogue) -> int:
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         print(workspace.tools(given.agent).system_prompt())
     return 0

@@ -14,37 +14,37 @@ from watchroom.rules.requests import Request
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
-from watchroom_tui.asking import read_request, request_lines
 from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.person import name_of_this_person
-from watchroom_tui.work import DiffLine, diff
+from watchroom_tui.readers.request import read_request, request_lines
+from watchroom_tui.services.worker import DiffLine, diff
 
 
-def declare_answer(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", help=words("cli.argument.dir"))
-    parser.add_argument("request", type=int, help=words("cli.argument.request"))
+def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("request", type=int, help=texts("cli.argument.request"))
     answers = parser.add_mutually_exclusive_group()
-    answers.add_argument("--approve", action="store_true", help=words("cli.argument.approve"))
-    answers.add_argument("--reject", nargs="?", const="", metavar="REASON", help=words("cli.argument.reject"))
-    answers.add_argument("--text", help=words("cli.argument.text"))
-    answers.add_argument("--choose", action="append", metavar="VALUE", help=words("cli.argument.choose"))
+    answers.add_argument("--approve", action="store_true", help=texts("cli.argument.approve"))
+    answers.add_argument("--reject", nargs="?", const="", metavar="REASON", help=texts("cli.argument.reject"))
+    answers.add_argument("--text", help=texts("cli.argument.text"))
+    answers.add_argument("--choose", action="append", metavar="VALUE", help=texts("cli.argument.choose"))
     parser.add_argument(
-        "--arguments", action="append", default=[], metavar="[CALL=]JSON", help=words("cli.argument.edited")
+        "--arguments", action="append", default=[], metavar="[CALL=]JSON", help=texts("cli.argument.edited")
     )
-    parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
 
 
-def run_answer(given: Namespace, words: Catalogue) -> int:
+def run_answer(given: Namespace, texts: Catalogue) -> int:
     """Without an answer, the request is printed."""
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         if given.arguments and not given.approve:
-            raise WrongUsage(words("cli.answer.arguments"))
+            raise WrongUsage(texts("cli.answer.arguments"))
         request = workspace.requests.find(given.request)
         if not (given.approve or given.reject is not None or given.text is not None or given.choose):
-            _print(workspace, given.request, words)
+            _print(workspace, given.request, texts)
             return 0
         tools = workspace.tools_for_human(given.person or name_of_this_person())
-        arguments = {"request": given.request, **_answer(given, request, words)}
+        arguments = {"request": given.request, **_answer(given, request, texts)}
         if agent := agent_above(workspace.root, os.environ):
             # People shall see that it was tried.
             result = tools.refuse(ANSWER, arguments, AgentCannotAnswer(agent=agent))
@@ -54,14 +54,14 @@ def run_answer(given: Namespace, words: Catalogue) -> int:
     return 0 if result["success"] else 1
 
 
-def _answer(given: Namespace, request: Request, words: Catalogue) -> Mapping[str, Json]:
+def _answer(given: Namespace, request: Request, texts: Catalogue) -> Mapping[str, Json]:
     if given.text is not None:
         return {"text": given.text}
     if given.choose:
         return {"values": given.choose}
     if not given.arguments:
         return {"approved": bool(given.approve), "reason": given.reject or None}
-    edited = dict(_edited(text, request, words) for text in given.arguments)
+    edited = dict(_edited(text, request, texts) for text in given.arguments)
     return {
         "decisions": [
             {"call_id": call.id, "approved": True, "arguments": edited.get(call.id)} for call in request.calls
@@ -69,7 +69,7 @@ def _answer(given: Namespace, request: Request, words: Catalogue) -> Mapping[str
     }
 
 
-def _edited(text: str, request: Request, words: Catalogue) -> tuple[str, str]:
+def _edited(text: str, request: Request, texts: Catalogue) -> tuple[str, str]:
     """Which call gets other arguments, and which. Of a single call the name may be left out."""
     ids = [call.id for call in request.calls]
     call_id, separator, arguments = text.partition("=")
@@ -77,15 +77,15 @@ def _edited(text: str, request: Request, words: Catalogue) -> tuple[str, str]:
         return call_id, arguments
     if len(ids) == 1:
         return ids[0], text
-    raise WrongUsage(words("cli.answer.which", calls=", ".join(ids)))
+    raise WrongUsage(texts("cli.answer.which", calls=", ".join(ids)))
 
 
-def _print(workspace: Workspace, number: int, words: Catalogue) -> None:
+def _print(workspace: Workspace, number: int, texts: Catalogue) -> None:
     journal = workspace.journal
     (row,) = journal.rows(number - 1, until=number)
     full = read_request(journal, RequestView(row, journal.version("request", row.path, 2)))
     changes: list[list[DiffLine] | None] = [
         diff(would.before, would.after) if would else None for would in full.proposals
     ]
-    for line in request_lines(full, changes, words):
+    for line in request_lines(full, changes, texts):
         print("".join(span.text for span in line).rstrip())

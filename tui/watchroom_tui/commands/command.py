@@ -18,13 +18,13 @@ class Command(NamedTuple):
     name: str
     module: str
 
-    def declare(self, parser: ArgumentParser, words: Catalogue) -> None:
+    def declare(self, parser: ArgumentParser, texts: Catalogue) -> None:
         """Add the arguments."""
-        self._function("declare")(parser, words)
+        self._function("declare")(parser, texts)
 
-    def run(self, given: Namespace, words: Catalogue) -> int:
+    def run(self, given: Namespace, texts: Catalogue) -> int:
         """Returns the exit status. May raise `WatchroomError`, and `WrongUsage`."""
-        return cast(int, self._function("run")(given, words))
+        return cast(int, self._function("run")(given, texts))
 
     def _function(self, kind: str):  # type: ignore[no-untyped-def]  # the two kinds differ in their types
         return getattr(import_module(f"watchroom_tui.commands.{self.module}"), f"{kind}_{self.name}")

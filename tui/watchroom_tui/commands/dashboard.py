@@ -15,12 +15,12 @@ from watchroom.journal import Journal
 from watchroom.projections import Fold
 from watchroom.texts import LANGUAGES, Catalogue
 
-from watchroom_tui.alerts import MODES
+from watchroom_tui.alerts.policy import MODES
 from watchroom_tui.commands.command import WrongUsage, print_json
-from watchroom_tui.commands.moments import moment, open_journal
 from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.commands.time_argument import moment, open_journal
+from watchroom_tui.localization import load_texts
 from watchroom_tui.terminal import TerminalWatch, require_terminal
-from watchroom_tui.wording import wording
 
 FEWEST_AGENTS: Final = 3
 HEADLESS_SECONDS: Final = 10.0
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 
-def _declare_common(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
-    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
-    parser.add_argument("--alerts", choices=MODES, default="bell", help=words("cli.argument.alerts"))
+def _declare_common(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+    parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
+    parser.add_argument("--alerts", choices=MODES, default="bell", help=texts("cli.argument.alerts"))
 
 
-def declare_open(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", nargs="?", default=".", help=words("cli.argument.dir"))
-    parser.add_argument("--at", metavar="SEQ | TIME", help=words("cli.argument.at"))
-    parser.add_argument("--view", action="store_true", help=words("cli.argument.view"))
-    _declare_common(parser, words)
+def declare_open(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", nargs="?", default=".", help=texts("cli.argument.dir"))
+    parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
+    parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
+    _declare_common(parser, texts)
 
 
-def run_open(given: Namespace, words: Catalogue) -> int:
+def run_open(given: Namespace, texts: Catalogue) -> int:
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(given.dir)))
-        require_terminal(words, f"watchroom show {given.dir} agents")
-        until = moment(journal, given.at, words) if given.at else None
+        require_terminal(texts, f"watchroom show {given.dir} agents")
+        until = moment(journal, given.at, texts) if given.at else None
 
         def opened() -> Workspace:
             from watchroom.workspace import Workspace
@@ -57,21 +57,21 @@ def run_open(given: Namespace, words: Catalogue) -> int:
         return run_dashboard(journal, given.dir, given, None if given.view else opened, until=until)
 
 
-def declare_demo(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", nargs="?", help=words("cli.argument.demo_dir"))
-    parser.add_argument("--agents", type=int, default=6, metavar="N", help=words("cli.argument.agents"))
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help=words("cli.argument.seed"))
-    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=words("cli.argument.speed"))
-    parser.add_argument("--headless", action="store_true", help=words("cli.argument.headless"))
+def declare_demo(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", nargs="?", help=texts("cli.argument.demo_dir"))
+    parser.add_argument("--agents", type=int, default=6, metavar="N", help=texts("cli.argument.agents"))
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=texts("cli.argument.seed"))
+    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=texts("cli.argument.speed"))
+    parser.add_argument("--headless", action="store_true", help=texts("cli.argument.headless"))
     parser.add_argument(
-        "--for", dest="seconds", type=float, metavar="SECONDS", help=words("cli.argument.for")
+        "--for", dest="seconds", type=float, metavar="SECONDS", help=texts("cli.argument.for")
     )
-    _declare_common(parser, words)
+    _declare_common(parser, texts)
 
 
-def run_demo(given: Namespace, words: Catalogue) -> int:
+def run_demo(given: Namespace, texts: Catalogue) -> int:
     if not given.headless:
-        require_terminal(words, "watchroom demo --headless")
+        require_terminal(texts, "watchroom demo --headless")
     import tempfile
     from dataclasses import asdict
 
@@ -79,11 +79,11 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
     from watchroom.workspace import Workspace
 
     if given.agents < FEWEST_AGENTS:
-        raise WrongUsage(words("cli.demo.too_few"))
+        raise WrongUsage(texts("cli.demo.too_few"))
     if given.speed < 0 or (given.seconds is not None and given.seconds <= 0):
-        raise WrongUsage(words("cli.demo.not_positive"))
+        raise WrongUsage(texts("cli.demo.not_positive"))
     if given.dir and is_foreign(given.dir):
-        raise WrongUsage(words("cli.demo.not_empty", root=given.dir))
+        raise WrongUsage(texts("cli.demo.not_empty", root=given.dir))
     with ExitStack() as stack:
         root = given.dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-"))
         agents = roster(given.agents)
@@ -100,7 +100,7 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
             with simulation:
                 status = run_dashboard(workspace.journal, root, given, lambda: workspace)
             if given.dir:
-                print(words("cli.demo.kept", root=root))
+                print(texts("cli.demo.kept", root=root))
             return status
         with simulation:
             Event().wait(HEADLESS_SECONDS if given.seconds is None else given.seconds)
@@ -115,14 +115,14 @@ def run_demo(given: Namespace, words: Catalogue) -> int:
     return 0 if not problems else 1
 
 
-def declare_keys(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
+def declare_keys(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
 
 
-def run_keys(given: Namespace, words: Catalogue) -> int:
+def run_keys(given: Namespace, texts: Catalogue) -> int:
     from watchroom_tui.actions import keys_page
 
-    print(keys_page(wording(given.language)))
+    print(keys_page(load_texts(given.language)))
     return 0
 
 

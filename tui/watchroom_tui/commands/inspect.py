@@ -21,33 +21,33 @@ from watchroom.workspace import Workspace
 from watchroom_tui import describe
 from watchroom_tui.columns import fit, fit_path
 from watchroom_tui.commands.command import WrongUsage, print_json
-from watchroom_tui.commands.moments import moment, nanoseconds, open_journal
+from watchroom_tui.commands.time_argument import moment, nanoseconds, open_journal
 from watchroom_tui.commands.views import VIEWS, view_of
 from watchroom_tui.local_time import zoned_time
-from watchroom_tui.safe import safe
+from watchroom_tui.sanitize import sanitize
 from watchroom_tui.terminal import is_hung_up
 
 _LOOK_SECONDS: Final = 1.0
 """How often it is looked whether somebody still reads, and whether rows came that nothing told of."""
 
 
-def declare_log(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", help=words("cli.argument.dir"))
-    parser.add_argument("--follow", action="store_true", help=words("cli.argument.follow"))
-    parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
-    parser.add_argument("--limit", type=int, default=50, help=words("cli.argument.limit"))
+def declare_log(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("--follow", action="store_true", help=texts("cli.argument.follow"))
+    parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
+    parser.add_argument("--limit", type=int, default=50, help=texts("cli.argument.limit"))
     parser.add_argument("--agent")
     parser.add_argument("--zone", choices=get_args(Zone))
-    parser.add_argument("--path", help=words("cli.argument.path"))
+    parser.add_argument("--path", help=texts("cli.argument.path"))
     parser.add_argument("--tool")
-    parser.add_argument("--steps", action="store_true", help=words("cli.argument.steps"))
+    parser.add_argument("--steps", action="store_true", help=texts("cli.argument.steps"))
     parser.add_argument("--outcome", choices=OUTCOMES)
-    parser.add_argument("--since", metavar="TIME", help=words("cli.argument.since"))
+    parser.add_argument("--since", metavar="TIME", help=texts("cli.argument.since"))
 
 
-def run_log(given: Namespace, words: Catalogue) -> int:
+def run_log(given: Namespace, texts: Catalogue) -> int:
     if given.limit < 1:
-        raise WrongUsage(words("cli.log.limit"))
+        raise WrongUsage(texts("cli.log.limit"))
     journal = open_journal(given.dir)
     try:
         only = RowFilter(
@@ -57,15 +57,15 @@ def run_log(given: Namespace, words: Catalogue) -> int:
             tool=given.tool,
             outcome=given.outcome,
             steps=given.steps or given.zone == "session" or given.tool is not None,
-            since=nanoseconds(given.since, words) if given.since else None,
+            since=nanoseconds(given.since, texts) if given.since else None,
         )
         last = journal.last_seq()
         rows = journal.rows_before(last + 1, limit=given.limit, only=only)
         if not rows and given.agent is not None:
             _check_known(journal, given.agent)
-        _print_rows(reversed(rows), given.json, words)
+        _print_rows(reversed(rows), given.json, texts)
         if given.follow:
-            _print_rows((row for row in _coming(journal, last) if only.admits(row)), given.json, words)
+            _print_rows((row for row in _coming(journal, last) if only.admits(row)), given.json, texts)
     finally:
         journal.close()
     return 0
@@ -78,7 +78,7 @@ def _check_known(journal: Journal, actor: str) -> None:
         return
     if not journal.rows_before(last + 1, limit=1, only=RowFilter(actor=actor, steps=True)):
         known = ", ".join(Registry(journal).current().agents)
-        raise UnknownAgent(agent=safe(actor), known=known or "-")
+        raise UnknownAgent(agent=sanitize(actor), known=known or "-")
 
 
 def _coming(journal: Journal, last: int) -> Iterator[Row]:
@@ -91,40 +91,40 @@ def _coming(journal: Journal, last: int) -> Iterator[Row]:
             commits.wait(_LOOK_SECONDS)
 
 
-def _print_rows(rows: Iterable[Row], as_json: bool, words: Catalogue) -> None:
+def _print_rows(rows: Iterable[Row], as_json: bool, texts: Catalogue) -> None:
     for row in rows:
         if as_json:
             print_json(row_as_json(row))
         else:
-            what = describe.outcome(row, words).text
-            path = fit_path(safe(describe.path_of(row)), 30)
+            what = describe.outcome(row, texts).text
+            path = fit_path(sanitize(describe.path_of(row)), 30)
             time = zoned_time(row.time, "milliseconds")
-            line = f"{time}  {fit(safe(row.actor), 14)}{fit(safe(row.tool), 30)} {path}  {what}"
+            line = f"{time}  {fit(sanitize(row.actor), 14)}{fit(sanitize(row.tool), 30)} {path}  {what}"
             print(f"{line}  {describe.said(row)}".rstrip(), flush=True)
 
 
-def declare_show(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", help=words("cli.argument.dir"))
+def declare_show(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument("view", choices=VIEWS)
-    parser.add_argument("--at", metavar="SEQ | TIME", help=words("cli.argument.at"))
-    parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
+    parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
+    parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
 
-def run_show(given: Namespace, words: Catalogue) -> int:
+def run_show(given: Namespace, texts: Catalogue) -> int:
     journal = open_journal(given.dir)
     try:
-        model = model_at(journal, moment(journal, given.at, words))
+        model = model_at(journal, moment(journal, given.at, texts))
         if given.at is None:
             # As of now, as the dashboard shows it: things become urgent without a row.
             model = model._replace(time=time_ns())
     finally:
         journal.close()
-    lines = view_of(model, given.view, words, timestamp if given.json else zoned_time)
+    lines = view_of(model, given.view, texts, timestamp if given.json else zoned_time)
     if given.json:
         print_json(lines, indent=2)
     else:
         for line in lines:
-            print("  ".join(safe(str(value)) for value in line.values()))
+            print("  ".join(sanitize(str(value)) for value in line.values()))
     return 0
 
 
@@ -139,18 +139,18 @@ def model_at(journal: Journal, until: int) -> Model:
     return fold.model()
 
 
-def declare_export(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", help=words("cli.argument.dir"))
+def declare_export(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument("out")
-    parser.add_argument("--at", metavar="SEQ | TIME", help=words("cli.argument.at"))
+    parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
 
 
-def run_export(given: Namespace, words: Catalogue) -> int:
+def run_export(given: Namespace, texts: Catalogue) -> int:
     if os.path.isdir(given.out) and os.listdir(given.out):
-        raise WrongUsage(words("cli.export.not_empty", out=given.out))
+        raise WrongUsage(texts("cli.export.not_empty", out=given.out))
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        until = moment(workspace.journal, given.at, words)
+        until = moment(workspace.journal, given.at, texts)
         count = workspace.export(until, given.out)
     done = "cli.export.done_one" if count == 1 else "cli.export.done"
-    print(words(done, count=count, row=until, out=given.out))
+    print(texts(done, count=count, row=until, out=given.out))
     return 0

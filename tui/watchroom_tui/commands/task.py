@@ -14,11 +14,11 @@ from watchroom import validation
 from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMINATE, USER, Row
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
-from watchroom_tui.alerts import MODES
+from watchroom_tui.alerts.policy import MODES
 from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.dashboard import is_foreign, run_dashboard
 from watchroom_tui.commands.person import name_of_this_person
-from watchroom_tui.safe import safe
+from watchroom_tui.sanitize import sanitize
 from watchroom_tui.terminal import require_terminal
 
 if TYPE_CHECKING:
@@ -36,28 +36,28 @@ _LIMITS: Final = ("depth", "agents", "steps")
 _TOLD: Final = frozenset({MESSAGE, SPAWN, TERMINATE, END_TASK, "end_command"})
 
 
-def declare_task(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("text", nargs="?", metavar="TEXT | -", help=words("cli.task.text"))
-    parser.add_argument("--workspace", metavar="DIR", help=words("cli.task.workspace"))
-    parser.add_argument("--team", metavar="DIR", help=words("cli.task.team"))
-    parser.add_argument("--model", metavar="NAME", help=words("cli.task.model"))
-    parser.add_argument("--base-url", metavar="URL", default=BASE_URL, help=words("cli.task.base_url"))
-    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=words("cli.task.speed"))
+def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("text", nargs="?", metavar="TEXT | -", help=texts("cli.task.text"))
+    parser.add_argument("--workspace", metavar="DIR", help=texts("cli.task.workspace"))
+    parser.add_argument("--team", metavar="DIR", help=texts("cli.task.team"))
+    parser.add_argument("--model", metavar="NAME", help=texts("cli.task.model"))
+    parser.add_argument("--base-url", metavar="URL", default=BASE_URL, help=texts("cli.task.base_url"))
+    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=texts("cli.task.speed"))
     for limit in _LIMITS:
-        parser.add_argument(f"--{limit}", type=int, metavar="N", help=words(f"cli.task.{limit}"))
-    parser.add_argument("--headless", action="store_true", help=words("cli.task.headless"))
-    parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
-    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
-    parser.add_argument("--alerts", choices=MODES, default="bell", help=words("cli.argument.alerts"))
+        parser.add_argument(f"--{limit}", type=int, metavar="N", help=texts(f"cli.task.{limit}"))
+    parser.add_argument("--headless", action="store_true", help=texts("cli.task.headless"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+    parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
+    parser.add_argument("--alerts", choices=MODES, default="bell", help=texts("cli.argument.alerts"))
 
 
-def run_task(given: Namespace, words: Catalogue) -> int:
+def run_task(given: Namespace, texts: Catalogue) -> int:
     """Begins the task, or without a text goes on with those that are open, until they have ended."""
-    root = _team_folder(given, words)
+    root = _team_folder(given, texts)
     text = sys.stdin.read() if given.text == "-" else given.text
-    limits = _checked(given, root, text, words)
+    limits = _checked(given, root, text, texts)
     if not given.headless:
-        require_terminal(words, "watchroom task --headless")
+        require_terminal(texts, "watchroom task --headless")
     # Slow to load: what is refused is refused at once.
     from watchroom.society import Background, Society
     from watchroom.workspace import Workspace
@@ -71,68 +71,68 @@ def run_task(given: Namespace, words: Catalogue) -> int:
             return Society(workspace, models, language=language, asks=not given.headless)
 
         if text is None:
-            tasks = _unfinished(workspace, given, words)
+            tasks = _unfinished(workspace, given, texts)
         else:
             folder, model = os.path.abspath(given.workspace), given.model or ""
             by = HUMAN_PREFIX + person
             task = workspace.tasks.submit(by, text, folder, TaskLimits(**limits), model)
             workspace.members.start(task)
             tasks = [task]
-        print(words("cli.task.where", root=root), file=sys.stderr)
+        print(texts("cli.task.where", root=root), file=sys.stderr)
         speed = 0.0 if given.headless else given.speed
-        models = _models(given, language, speed, words)
+        models = _models(given, language, speed, texts)
         background = Background(society, models, [each.id for each in tasks], stay=not given.headless)
         if not given.headless:
             with background:
                 status = run_dashboard(workspace.journal, root, given, lambda: workspace, room="tasks")
             background.result()
             if any(workspace.tasks.is_open(each.id) for each in tasks):
-                print(words("cli.task.later", root=root))
+                print(texts("cli.task.later", root=root))
             return status
-        return _headless(workspace, background, root, words)
+        return _headless(workspace, background, root, texts)
 
 
-def _checked(given: Namespace, root: str, text: str | None, words: Catalogue) -> dict[str, int]:
+def _checked(given: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
     """The limits that were given, if everything that was given makes sense. Nothing is made yet. Raises
     `WrongUsage`, `InvalidWorkspace`."""
     from watchroom.zones.tasks import checked_folder
 
     if text is not None and not text.strip():
-        raise WrongUsage(words("cli.task.no_text"))
+        raise WrongUsage(texts("cli.task.no_text"))
     limits = {limit: getattr(given, limit) for limit in _LIMITS if getattr(given, limit) is not None}
     if any(most < 1 for most in limits.values()) or given.speed < 0:
-        raise WrongUsage(words("cli.task.not_positive"))
+        raise WrongUsage(texts("cli.task.not_positive"))
     if text is None and limits:
-        raise WrongUsage(words("cli.task.limits"))
+        raise WrongUsage(texts("cli.task.limits"))
     if given.model is None and given.base_url != BASE_URL:
-        raise WrongUsage(words("cli.task.no_model"))
+        raise WrongUsage(texts("cli.task.no_model"))
     if text is not None:
         checked_folder(os.path.abspath(given.workspace), root)
     return limits
 
 
-def _team_folder(given: Namespace, words: Catalogue) -> str:
+def _team_folder(given: Namespace, texts: Catalogue) -> str:
     if given.team:
         root: str = os.path.abspath(given.team)
     elif given.workspace:
         root = os.path.realpath(given.workspace) + TEAM_SUFFIX
     else:
-        raise WrongUsage(words("cli.task.which"))
+        raise WrongUsage(texts("cli.task.which"))
     if given.text is not None and not given.workspace:
-        raise WrongUsage(words("cli.task.no_workspace"))
+        raise WrongUsage(texts("cli.task.no_workspace"))
     if is_foreign(root):
-        raise WrongUsage(words("cli.task.not_empty", root=root))
+        raise WrongUsage(texts("cli.task.not_empty", root=root))
     return root
 
 
-def _unfinished(workspace: Workspace, given: Namespace, words: Catalogue) -> list[Task]:
+def _unfinished(workspace: Workspace, given: Namespace, texts: Catalogue) -> list[Task]:
     """The tasks that are open, and those whose agents do not know yet that it has ended."""
     found = [each for each in workspace.tasks.list() if each.status == "open" or _is_at_work(workspace, each)]
     if not found:
-        raise WrongUsage(words("cli.task.none_open"))
+        raise WrongUsage(texts("cli.task.none_open"))
     models = {each.model for each in found} - {""}
     if models and given.model is None:
-        raise WrongUsage(words("cli.task.which_model", models=", ".join(sorted(models))))
+        raise WrongUsage(texts("cli.task.which_model", models=", ".join(sorted(models))))
     return found
 
 
@@ -144,11 +144,11 @@ def _is_at_work(workspace: Workspace, task: Task) -> bool:
 
 
 def _models(
-    given: Namespace, language: Language, speed: float, words: Catalogue
+    given: Namespace, language: Language, speed: float, texts: Catalogue
 ) -> Callable[[], AbstractAsyncContextManager[Models]]:
     """What opens the models: one for all, or the simulated ones."""
     if given.model is None:
-        print(words("cli.task.simulated"), file=sys.stderr)
+        print(texts("cli.task.simulated"), file=sys.stderr)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Models]:
@@ -166,7 +166,7 @@ def _models(
     return opened
 
 
-def _headless(workspace: Workspace, background: Background, root: str, words: Catalogue) -> int:
+def _headless(workspace: Workspace, background: Background, root: str, texts: Catalogue) -> int:
     """Tells on standard error how it goes, and at the end a summary; 0 if every task was done."""
     news = Event()
     forget = workspace.subscribe(news.set)
@@ -181,9 +181,9 @@ def _headless(workspace: Workspace, background: Background, root: str, words: Ca
                     news.clear()
                 while rows := workspace.journal.rows(seq):
                     seq = rows[-1].seq
-                    _tell(rows, words)
+                    _tell(rows, texts)
     except KeyboardInterrupt:
-        print(words("cli.task.later", root=root), file=sys.stderr)
+        print(texts("cli.task.later", root=root), file=sys.stderr)
         raise
     finally:
         forget()
@@ -193,20 +193,20 @@ def _headless(workspace: Workspace, background: Background, root: str, words: Ca
     for task in ended:
         print_json(_summary(workspace, task, len(problems)))
         if task.status == "open":
-            print(words("cli.task.waits", root=root), file=sys.stderr)
+            print(texts("cli.task.waits", root=root), file=sys.stderr)
     return 0 if not problems and all(each.status == "done" for each in ended) else 1
 
 
-def _tell(rows: list[Row], words: Catalogue) -> None:
+def _tell(rows: list[Row], texts: Catalogue) -> None:
     for row in rows:
         if row.tool not in _TOLD or row.outcome != "ok":
             continue
-        who = safe(row.actor)
+        who = sanitize(row.actor)
         if row.tool == "end_command":
-            what = f"$ {safe(row.message)}  → {row.detail.get('exit_code')}"
+            what = f"$ {sanitize(row.message)}  → {row.detail.get('exit_code')}"
         else:
-            to = words("cli.task.you") if row.path == USER else safe(row.path)
-            what = words(f"cli.task.row.{row.tool}", to=to, text=safe(row.message)).rstrip()
+            to = texts("cli.task.you") if row.path == USER else sanitize(row.path)
+            what = texts(f"cli.task.row.{row.tool}", to=to, text=sanitize(row.message)).rstrip()
         print(f"{who}: {what}", file=sys.stderr, flush=True)
 
 

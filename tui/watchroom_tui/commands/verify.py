@@ -21,8 +21,8 @@ from watchroom.workspace import Workspace
 from watchroom_tui import describe
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.inspect import model_at
-from watchroom_tui.commands.moments import open_journal
-from watchroom_tui.safe import safe
+from watchroom_tui.commands.time_argument import open_journal
+from watchroom_tui.sanitize import sanitize
 
 
 class Repair(NamedTuple):
@@ -34,20 +34,20 @@ class Repair(NamedTuple):
     needs: Sequence[Need] = ()
 
 
-def declare_verify(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", help=words("cli.argument.dir"))
-    parser.add_argument("--repair", action="store_true", help=words("cli.argument.repair"))
-    parser.add_argument("--json", action="store_true", help=words("cli.argument.json"))
+def declare_verify(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("--repair", action="store_true", help=texts("cli.argument.repair"))
+    parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
 
-def run_verify(given: Namespace, words: Catalogue) -> int:
+def run_verify(given: Namespace, texts: Catalogue) -> int:
     with closing(open_journal(given.dir)) as journal:
         before = journal.last_seq()
     # Its spinner is drawn with escapes.
     console = Console(file=sys.__stderr__)
     repair = Repair()
     with (
-        console.status(Text(words("cli.verify.comparing", root=safe(given.dir)))),
+        console.status(Text(texts("cli.verify.comparing", root=sanitize(given.dir)))),
         Workspace.open(given.dir, create=False, scan=False) as workspace,
     ):
         problems = workspace.verify()
@@ -57,10 +57,10 @@ def run_verify(given: Namespace, words: Catalogue) -> int:
             problems = remaining
         rows = workspace.journal.last_seq()
     if given.json:
-        _print_as_json(problems, rows, repair if given.repair else None, words)
+        _print_as_json(problems, rows, repair if given.repair else None, texts)
     else:
-        _print_repair(repair, words)
-        _print_problems(problems, rows, given, words)
+        _print_repair(repair, texts)
+        _print_problems(problems, rows, given, texts)
     return 0 if not problems else 1
 
 
@@ -76,7 +76,7 @@ def _repair(journal: Journal, before: int, found: list[Problem], remaining: list
     return Repair([each for each in found if each not in remaining], recorded, needs)
 
 
-def _print_as_json(problems: list[Problem], rows: int, repair: Repair | None, words: Catalogue) -> None:
+def _print_as_json(problems: list[Problem], rows: int, repair: Repair | None, texts: Catalogue) -> None:
     found: dict[str, object] = {
         "clean": not problems,
         "rows": rows,
@@ -86,37 +86,37 @@ def _print_as_json(problems: list[Problem], rows: int, repair: Repair | None, wo
         found["mended"] = [asdict(each) for each in repair.mended]
         found["recorded"] = [row_as_json(row) for row in repair.recorded]
         found["needs"] = [
-            {"kind": each.kind, "path": each.row.path, "row": each.row.seq, "what": _what(each, words)}
+            {"kind": each.kind, "path": each.row.path, "row": each.row.seq, "what": _what(each, texts)}
             for each in repair.needs
         ]
     print_json(found, indent=2)
 
 
-def _print_repair(repair: Repair, words: Catalogue) -> None:
+def _print_repair(repair: Repair, texts: Catalogue) -> None:
     for problem in repair.mended:
-        zone, path, what = problem.zone, safe(problem.path), safe(problem.what)
-        print(words("cli.verify.mended", zone=zone, path=path, what=what))
+        zone, path, what = problem.zone, sanitize(problem.path), sanitize(problem.what)
+        print(texts("cli.verify.mended", zone=zone, path=path, what=what))
     for row in repair.recorded:
-        what = describe.outcome(row, words).text
-        print(words("cli.verify.recorded", row=row.seq, zone=row.zone, path=safe(row.path), what=what))
+        what = describe.outcome(row, texts).text
+        print(texts("cli.verify.recorded", row=row.seq, zone=row.zone, path=sanitize(row.path), what=what))
     for need in repair.needs:
-        print(words("cli.verify.need", path=safe(need.row.path), what=_what(need, words)))
+        print(texts("cli.verify.need", path=sanitize(need.row.path), what=_what(need, texts)))
 
 
-def _what(need: Need, words: Catalogue) -> str:
-    return describe.need_text(need, words)
+def _what(need: Need, texts: Catalogue) -> str:
+    return describe.need_text(need, texts)
 
 
-def _print_problems(problems: list[Problem], rows: int, given: Namespace, words: Catalogue) -> None:
+def _print_problems(problems: list[Problem], rows: int, given: Namespace, texts: Catalogue) -> None:
     if not problems:
-        print(words("cli.verify.clean", rows=rows))
+        print(texts("cli.verify.clean", rows=rows))
         return
     for each in problems:
-        print(f"{each.kind}\t{each.zone}\t{safe(each.path)}\t{safe(each.what)}")
+        print(f"{each.kind}\t{each.zone}\t{sanitize(each.path)}\t{sanitize(each.what)}")
     of_journal = sum(each.kind == "journal" for each in problems)
     of_files = len(problems) - of_journal
     if of_files:
         closing_text = "cli.verify.remains" if given.repair else "cli.verify.found"
-        print(words(closing_text, count=of_files, root=given.dir), file=sys.stderr)
+        print(texts(closing_text, count=of_files, root=given.dir), file=sys.stderr)
     if of_journal:
-        print(words("cli.verify.journal", count=of_journal), file=sys.stderr)
+        print(texts("cli.verify.journal", count=of_journal), file=sys.stderr)

@@ -17,13 +17,13 @@ Table: TypeAlias = list[dict[str, Json]]
 FormatTime: TypeAlias = Callable[[int], str]
 
 
-def view_of(model: Model, view: str, words: Catalogue, time: FormatTime) -> Table:
+def view_of(model: Model, view: str, texts: Catalogue, time: FormatTime) -> Table:
     """The lines of a view, which is one of `VIEWS`. ``time`` formats nanoseconds since the epoch, as the
     reader wants them."""
-    return _MAKERS[view](model, words, time)
+    return _MAKERS[view](model, texts, time)
 
 
-def _agents(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _agents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     now = model.time
     return [
         {
@@ -41,12 +41,12 @@ def _agents(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _needs(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _needs(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "kind": each.kind,
             "path": each.row.path,
-            "what": describe.need_text(each, words),
+            "what": describe.need_text(each, texts),
             "row": each.row.seq,
             "since": time(each.row.time),
         }
@@ -54,7 +54,7 @@ def _needs(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _handoffs(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _handoffs(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "from": each.sender,
@@ -69,7 +69,7 @@ def _handoffs(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _files(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _files(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "path": each.path,
@@ -82,7 +82,7 @@ def _files(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _documents(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _documents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "document": each.name,
@@ -96,7 +96,7 @@ def _documents(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _boards(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _boards(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     # What is known of boards stands in their package, which the other views need not load.
     from watchroom_tui.board_tree import board_tree
 
@@ -115,13 +115,13 @@ def _boards(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _requests(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _requests(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "request": each.id,
             "agent": each.agent,
             "kind": each.kind,
-            "what": describe.request_text(each, words),
+            "what": describe.request_text(each, texts),
             "session": each.session,
             "since": time(each.row.time),
             "expires": time(each.expires) if each.expires else "",
@@ -130,7 +130,7 @@ def _requests(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _sessions(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _sessions(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "agent": each.agent,
@@ -145,7 +145,7 @@ def _sessions(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _tasks(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _tasks(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "task": each.id,
@@ -160,7 +160,7 @@ def _tasks(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _messages(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _messages(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "from": each.sender,
@@ -175,7 +175,7 @@ def _messages(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _commands(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _commands(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "agent": each.begun.actor,
@@ -189,7 +189,7 @@ def _commands(model: Model, words: Catalogue, time: FormatTime) -> Table:
     ]
 
 
-def _buffers(model: Model, words: Catalogue, time: FormatTime) -> Table:
+def _buffers(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "agent": each.agent,

@@ -10,26 +10,26 @@ from argparse import ArgumentParser, Namespace
 
 from watchroom.texts import LANGUAGES, Catalogue
 
-from watchroom_tui.commands.listening import listen
-from watchroom_tui.commands.moments import open_journal
+from watchroom_tui.commands.port import listen
+from watchroom_tui.commands.time_argument import open_journal
 
 PORT = 8642
 
 
-def declare_web(parser: ArgumentParser, words: Catalogue) -> None:
-    parser.add_argument("dir", nargs="?", default=".", help=words("cli.argument.dir"))
-    parser.add_argument("--port", type=int, default=PORT, help=words("cli.argument.web_port"))
-    parser.add_argument("--view", action="store_true", help=words("cli.argument.view"))
-    parser.add_argument("--as", dest="person", metavar="NAME", help=words("cli.argument.as"))
-    parser.add_argument("--language", choices=LANGUAGES, help=words("cli.argument.language"))
+def declare_web(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", nargs="?", default=".", help=texts("cli.argument.dir"))
+    parser.add_argument("--port", type=int, default=PORT, help=texts("cli.argument.web_port"))
+    parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+    parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
 
 
-def run_web(given: Namespace, words: Catalogue) -> int:
+def run_web(given: Namespace, texts: Catalogue) -> int:
     from watchroom_tui.web import HOST, WebDashboard
 
     # Said before anything is served, not in a browser.
     open_journal(given.dir).close()
-    listener = listen(HOST, given.port, words)
+    listener = listen(HOST, given.port, texts)
     root = os.path.abspath(given.dir)
     command = [sys.executable, "-m", "watchroom_tui.cli", "open", root, "--alerts", "off"]
     command += ["--language", given.language]
@@ -37,7 +37,7 @@ def run_web(given: Namespace, words: Catalogue) -> int:
     command += ["--view"] if given.view else []
 
     def started(url: str) -> None:
-        print(words("cli.web.serving", url=url), flush=True)
+        print(texts("cli.web.serving", url=url), flush=True)
 
     WebDashboard(
         # Without a shell in between, which would be what the server knows.
@@ -45,7 +45,7 @@ def run_web(given: Namespace, words: Catalogue) -> int:
         listener,
         secrets.token_urlsafe(24),
         title=f"Watchroom · {os.path.basename(root)}",
-        refusal=words("cli.web.refusal"),
+        refusal=texts("cli.web.refusal"),
         started=started,
     ).serve()
     return 0

@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 from rich.cells import cell_len, chop_cells
 
-from watchroom_tui.markdown.words import width_of
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Span
+from watchroom_tui.markdown.inline import width_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Span
 
 
 class Lexer(Protocol):
@@ -83,14 +83,14 @@ def coloured(text: str, language: str) -> list[list[Span]]:
     lines = text.split("\n")
     lexer = _loaded.get(language)
     if lexer is None or any(len(line) > _LONGEST_LINE for line in lines):
-        return [[Span(safe(line))] for line in lines]
+        return [[Span(sanitize(line))] for line in lines]
     found: list[list[Span]] = [[]]
     for _, kind, value in lexer.get_tokens_unprocessed(text):
         for number, piece in enumerate(value.split("\n")):
             if number:
                 found.append([])
             if piece:
-                _append(found[-1], safe(piece), _style(str(kind)))
+                _append(found[-1], sanitize(piece), _style(str(kind)))
     return found
 
 

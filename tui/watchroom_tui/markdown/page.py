@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from watchroom_whiteboards.chunks import Chunk
 
-from watchroom_tui.markdown.drawing import Drawn, MarkdownLine, draw
 from watchroom_tui.markdown.index import Change, Index
+from watchroom_tui.markdown.renderer import MarkdownLine, RenderedChunk, draw
 
 _KEPT: Final = 64
 """So many chunks stay drawn."""
@@ -40,14 +40,14 @@ class Page:
     def __init__(self, index: Index, width: int) -> None:
         self.index = index
         self.width = width
-        self._drawn: OrderedDict[Chunk, Drawn] = OrderedDict()
+        self._drawn: OrderedDict[Chunk, RenderedChunk] = OrderedDict()
         self._heights = array("l")
         self._before = array("l")
         """The heights of what may be the same again behind an edit."""
 
     # -- what is drawn
 
-    def drawn(self, number: int) -> Drawn:
+    def drawn(self, number: int) -> RenderedChunk:
         chunk = self.index[number]
         found = self._drawn.get(chunk)
         if found is None:
@@ -60,7 +60,7 @@ class Page:
         self._heights[number] = len(found.lines)
         return found
 
-    def _draw(self, number: int) -> Drawn:
+    def _draw(self, number: int) -> RenderedChunk:
         index = self.index
         is_followed = self._has(number + 1) and index[number + 1].kind == "text"
         chunk = index[number]
@@ -115,7 +115,7 @@ class Page:
         index, change, kept = self.index.edited(data)
         shift = change.new_end - change.old_end
         first = self.index[kept].start if len(self.index) else 0
-        known = OrderedDict[Chunk, Drawn]()
+        known = OrderedDict[Chunk, RenderedChunk]()
         for chunk, drawn in self._drawn.items():
             if chunk.end < first:
                 known[chunk] = drawn

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom_tui.markdown.words import Run, WordsLine, lay_out, natural_width
-from watchroom_tui.spans import Span, width_of
+from watchroom_tui.markdown.inline import Run, WordsLine, lay_out, natural_width
+from watchroom_tui.styled_text import Span, width_of
 
 Align: TypeAlias = Literal["left", "center", "right"]
 

@@ -12,14 +12,14 @@ from watchroom.model import Outcome, Row
 from watchroom.projections import Model
 
 from watchroom_tui.actions import bindings
-from watchroom_tui.screens.detail import RowScreen
-from watchroom_tui.screens.room import Room
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.row_pages import PagedRowList
+from watchroom_tui.widgets.paged_row_list import PagedRowList
 
 
-class ActivityRoom(Room):
-    ROOM: ClassVar = "activity"
+class ActivityScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "activity"
     BINDINGS = bindings("activity")
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class ActivityRoom(Room):
         self._outcome: Outcome | None = None
         self._with_steps = False
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         yield PagedRowList(title="pane.activity", empty="empty.activity", id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
@@ -52,12 +52,12 @@ class ActivityRoom(Room):
         self.query_one("#rows", PagedRowList).show_only(only, self._label())
 
     def _label(self) -> str:
-        words = self.watchroom.words
-        parts = [words(f"outcome.{self._outcome}")] if self._outcome else []
-        return " · ".join([*parts, words("action.steps.label")] if self._with_steps else parts)
+        texts = self.watchroom.texts
+        parts = [texts(f"outcome.{self._outcome}")] if self._outcome else []
+        return " · ".join([*parts, texts("action.steps.label")] if self._with_steps else parts)
 
-    @on(PagedRowList.Wanted)
-    def load_more(self, event: PagedRowList.Wanted) -> None:
+    @on(PagedRowList.PageRequested)
+    def load_more(self, event: PagedRowList.PageRequested) -> None:
         self.load(event.before, event.only)
 
     @work(exclusive=True, group="pages")
@@ -74,4 +74,4 @@ class ActivityRoom(Room):
     def open_row(self) -> None:
         row = self.query_one("#rows", PagedRowList).item
         if row:
-            self.app.push_screen(RowScreen(row))
+            self.app.push_screen(RowDialog(row))

@@ -13,22 +13,22 @@ from watchroom.model import Row
 from watchroom.projections import BufferView, Model, Need
 
 from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.buffer_pane import reading_of, show_changes, show_text, title_of
-from watchroom_tui.previewing import show_version
+from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.screens.buffers import BuffersScreen
-from watchroom_tui.screens.detail import RowScreen
-from watchroom_tui.screens.room import Room
+from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.session_pane import SessionPane
 from watchroom_tui.widgets.buffer_list import OwnBufferList
-from watchroom_tui.widgets.drawing_view import DrawingView
 from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.lists import AgentList, FileList, OwnRowList
-from watchroom_tui.widgets.session_view import SessionTranscript
+from watchroom_tui.widgets.session_view import SessionView
 
 
-class AgentsRoom(Room):
-    ROOM: ClassVar = "agents"
-    ALSO: ClassVar = ("session",)
+class AgentsScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "agents"
+    EXTRA_SCOPES: ClassVar = ("session",)
     BINDINGS = bindings("agents")
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class AgentsRoom(Room):
         self._looks_at_files = False
         """Whether the preview is of a file, though there are buffers."""
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             with Vertical(id="left", classes="group"):
                 yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
@@ -49,13 +49,9 @@ class AgentsRoom(Room):
                 )
                 yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
             with Vertical(id="middle", classes="group"):
-                yield SessionTranscript(
-                    title="pane.session", empty="empty.session", id="session", classes="pane"
-                )
+                yield SessionView(title="pane.session", empty="empty.session", id="session", classes="pane")
                 with Vertical(id="right", classes="group"):
-                    yield DrawingView(
-                        title="pane.preview", empty="empty.preview", id="preview", classes="pane"
-                    )
+                    yield LineView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
                     yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
@@ -83,7 +79,7 @@ class AgentsRoom(Room):
     def action_buffers(self) -> None:
         """Show the open buffers of all agents."""
         if not self.watchroom.model.buffers:
-            self.watchroom.tell(self.watchroom.words("empty.buffers"))
+            self.watchroom.tell(self.watchroom.texts("empty.buffers"))
             return
         buffer = self.query_one("#buffers", OwnBufferList).item
         self.app.push_screen(BuffersScreen(buffer.path if buffer else ""))
@@ -98,7 +94,7 @@ class AgentsRoom(Room):
     def session(self) -> SessionPane:
         """What the agent under the cursor says and does."""
         if self._session is None:
-            self._session = SessionPane(self, self.query_one("#session", SessionTranscript))
+            self._session = SessionPane(self, self.query_one("#session", SessionView))
         return self._session
 
     def go_to(self, row: Row) -> None:
@@ -108,7 +104,7 @@ class AgentsRoom(Room):
         """Show this session of its agent."""
         self.go_to_agent(path.partition("/")[0])
         self.session.choose(path)
-        self.front(self.query_one("#session", SessionTranscript))
+        self.front(self.query_one("#session", SessionView))
 
     def action_session(self, older: int) -> None:
         self.session.step(older)
@@ -123,7 +119,7 @@ class AgentsRoom(Room):
         self.session.end()
 
     @property
-    def need_at_hand(self) -> Need | None:
+    def current_need(self) -> Need | None:
         view = self.query_one("#agents", AgentList).item
         return self.need_of_agent(("failed", "denied", "stalled"), view.agent.id if view else None)
 
@@ -158,19 +154,19 @@ class AgentsRoom(Room):
     def open_agent(self) -> None:
         view = self.query_one("#agents", AgentList).item
         if view is not None and view.session is not None:
-            self.front(self.query_one("#session", SessionTranscript))
+            self.front(self.query_one("#session", SessionView))
         else:
             self.front(self.query_one("#files", FileList))
 
     @on(LineList.Opened, "#files")
     def open_file(self) -> None:
-        self.front(self.query_one("#preview", DrawingView))
+        self.front(self.query_one("#preview", LineView))
 
     @on(LineList.Opened, "#rows")
     def open_row(self) -> None:
         row = self.query_one("#rows", OwnRowList).item
         if row:
-            self.app.push_screen(RowScreen(row))
+            self.app.push_screen(RowDialog(row))
 
     @work(exclusive=True, group="agent")
     async def load_agent(self, agent: str, as_of: int) -> None:
@@ -195,7 +191,7 @@ class AgentsRoom(Room):
         head = self.query_one("#files", FileList).item
         if head is None:
             self._previewed = None
-            self.query_one("#preview", DrawingView).clear()
+            self.query_one("#preview", LineView).clear()
         elif head != self._previewed:
             self._previewed = head
             self.load_preview(head)
@@ -203,14 +199,14 @@ class AgentsRoom(Room):
     @work(exclusive=True, group="preview")
     async def load_preview(self, head: Row) -> None:
         """Show the file, with the lines marked that its newest version changed."""
-        await show_version(self.watchroom, self.query_one("#preview", DrawingView), head, head.path)
+        await show_version(self.watchroom, self.query_one("#preview", LineView), head, head.path)
 
     @work(exclusive=True, group="preview")
     async def load_buffer(self, buffer: BufferView) -> None:
         """Show the places among which the agent has to choose, else what is not written yet."""
-        app, view = self.watchroom, self.query_one("#preview", DrawingView)
+        app, view = self.watchroom, self.query_one("#preview", LineView)
         reading = await reading_of(app, buffer)
         if buffer.waits_for_choice or not buffer.record.is_changed:
             show_text(app, view, buffer, reading)
         else:
-            await show_changes(app, view, buffer, reading, title_of(buffer, app.words))
+            await show_changes(app, view, buffer, reading, title_of(buffer, app.texts))

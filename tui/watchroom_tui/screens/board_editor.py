@@ -15,23 +15,23 @@ from watchroom.merge import split_lines
 from watchroom.model import Json, Row
 from watchroom.projections import Model
 
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.board_drafts import BoardDraft
-from watchroom_tui.comparing import Compared, Comparison
-from watchroom_tui.safe import safe
-from watchroom_tui.screens.commit import CommitScreen
-from watchroom_tui.screens.room import Room
-from watchroom_tui.widgets.board_source import BoardSource
-from watchroom_tui.widgets.drawn import content
+from watchroom_tui.dialogs.commit import CommitDialog
+from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.widgets.board_text_area import BoardTextArea
+from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.markdown_view import MarkdownView
 
 PREVIEWED_AFTER: Final = 0.1
 """So many seconds without a key, and the preview follows."""
 
 
-class BoardEditor(Room):
+class BoardEditorScreen(BaseScreen):
     """Lies over the room of the boards. What is written and not saved stays a draft."""
 
-    ROOM: ClassVar = "board_writing"
+    SCREEN_NAME: ClassVar = "board_writing"
     AUTO_FOCUS = "#source"
 
     def __init__(self, draft: BoardDraft) -> None:
@@ -41,14 +41,14 @@ class BoardEditor(Room):
         self._is_saving = False
         self._newest = draft.version
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
-            yield BoardSource(id="source")
+            yield BoardTextArea(id="source")
             yield MarkdownView(title="pane.preview", empty="empty.board", id="preview", classes="pane")
 
     def on_mount(self) -> None:
         super().on_mount()
-        source = self.query_one(BoardSource)
+        source = self.query_one(BoardTextArea)
         source.open(self._draft.text)
         self._is_open = True
         self._entitle()
@@ -66,16 +66,16 @@ class BoardEditor(Room):
         return next((board.head for board in model.boards if board.name == self._draft.name), None)
 
     def _entitle(self) -> None:
-        words, draft = self.watchroom.words, self._draft
+        texts, draft = self.watchroom.texts, self._draft
         where = f"{draft.name} > {draft.section}" if draft.section else draft.name
-        title = f"{safe(where)}  v{draft.version}"
+        title = f"{sanitize(where)}  v{draft.version}"
         if self._is_saving:
-            title += "  " + words("boards.saving")
+            title += "  " + texts("boards.saving")
         if self._newest > draft.version:
             head = self._head(self.watchroom.model)
-            who = safe(head.actor) if head else ""
-            title += "  " + words("boards.meanwhile", version=self._newest, who=who)
-        self.query_one(BoardSource).border_title = content(title)
+            who = sanitize(head.actor) if head else ""
+            title += "  " + texts("boards.meanwhile", version=self._newest, who=who)
+        self.query_one(BoardTextArea).border_title = content(title)
         self._show_tabs()
 
     @property
@@ -83,10 +83,10 @@ class BoardEditor(Room):
         """What is written so far."""
         if not self._is_open:
             return self._draft
-        return self._draft._replace(text=self.query_one(BoardSource).source)
+        return self._draft._replace(text=self.query_one(BoardTextArea).source)
 
     @property
-    def has_words(self) -> bool:
+    def has_unsent_text(self) -> bool:
         """Whether something was written that would be lost."""
         return self.draft.is_changed
 
@@ -104,7 +104,7 @@ class BoardEditor(Room):
 
     def _show_where_it_is_written(self) -> None:
         """Bring the section that the cursor is in to the top of the preview, if it cannot be seen."""
-        source, preview = self.query_one(BoardSource), self.query_one(MarkdownView)
+        source, preview = self.query_one(BoardTextArea), self.query_one(MarkdownView)
         row = source.cursor_location[0]
         above = "".join(f"{source.document.get_line(number)}\n" for number in range(row + 1))
         end = len(above.encode())
@@ -114,10 +114,10 @@ class BoardEditor(Room):
             preview.go_to(section)
 
     def _preview(self, text: str) -> None:
-        title = self.watchroom.words("pane.preview")
+        title = self.watchroom.texts("pane.preview")
         self.query_one(MarkdownView).show_board(self._draft.name, text.encode(), title=title)
 
-    @on(BoardSource.Left)
+    @on(BoardTextArea.Left)
     def go_back(self) -> None:
         # Later: what removes this screen waits until it has done.
         self.app.call_later(self.watchroom.action_back)
@@ -130,17 +130,17 @@ class BoardEditor(Room):
         app, draft = self.watchroom, self.draft
         if draft.is_changed:
             app.board_drafts[draft.name] = draft
-            app.tell(app.words("boards.draft_kept", board=draft.name))
+            app.tell(app.texts("boards.draft_kept", board=draft.name))
         else:
             app.board_drafts.pop(draft.name, None)
 
-    @on(BoardSource.Saved)
+    @on(BoardTextArea.Saved)
     def save(self) -> None:
         app, draft = self.watchroom, self.draft
         if not draft.is_changed:
-            app.tell(app.words("boards.nothing_to_save"))
+            app.tell(app.texts("boards.nothing_to_save"))
         elif app.workspace is None:
-            app.tell_why_not()
+            app.explain_read_only()
         elif not self._is_saving:
             self._is_saving = True
             self.ask_and_save(draft)
@@ -151,10 +151,10 @@ class BoardEditor(Room):
         app = self.watchroom
         try:
             found = await app.worker_process.changes(draft.before, draft.text)
-            compared = Compared(split_lines(draft.before), split_lines(draft.text), found)
-            changes = await asyncio.to_thread(Comparison, compared, side_by_side=False)
-            title = f"{safe(draft.name)}  v{draft.version} → v{draft.version + 1}"
-            message = await app.push_screen_wait(CommitScreen(changes, title, ""))
+            compared = DiffInput(split_lines(draft.before), split_lines(draft.text), found)
+            changes = await asyncio.to_thread(DiffDrawing, compared, side_by_side=False)
+            title = f"{sanitize(draft.name)}  v{draft.version} → v{draft.version + 1}"
+            message = await app.push_screen_wait(CommitDialog(changes, title, ""))
         finally:
             self._is_saving = False
         if message is not None:
@@ -171,7 +171,7 @@ class BoardEditor(Room):
     def _hold_still(self, is_still: bool) -> None:
         """While a text is saved, which may have to wait for somebody's lease, nothing is written after it."""
         self._is_saving = is_still
-        self.query_one(BoardSource).read_only = is_still
+        self.query_one(BoardTextArea).read_only = is_still
         self._entitle()
 
     async def _tell_the_end(self, coming: Awaitable[Mapping[str, Json]], draft: BoardDraft) -> None:
@@ -180,7 +180,7 @@ class BoardEditor(Room):
         if answer["success"]:
             self._is_open = False
             app.board_drafts.pop(draft.name, None)
-            app.tell(app.words("boards.saved", board=draft.name, version=answer["version"]))
+            app.tell(app.texts("boards.saved", board=draft.name, version=answer["version"]))
             await self._close()
         elif answer.get("is_conflict"):
             await self._to_merge(answer["conflict_id"])
@@ -195,11 +195,11 @@ class BoardEditor(Room):
         if not isinstance(number, int):
             raise TypeError(number)
         (row,) = await asyncio.to_thread(app.journal.rows, number - 1, until=number)
-        app.tell(app.words("boards.collided", board=row.path), "warning")
+        app.tell(app.texts("boards.collided", board=row.path), "warning")
         self._is_open = False
         app.board_drafts.pop(row.path, None)
         await self._close()
-        await app.guide.to_merge(row)
+        await app.navigator.open_merge(row)
 
     async def _close(self) -> None:
         if self.app.screen is self:

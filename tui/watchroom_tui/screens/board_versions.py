@@ -12,21 +12,21 @@ from watchroom.model import Row
 from watchroom.projections import Model
 
 from watchroom_tui.actions import bindings
-from watchroom_tui.comparing import Compared, Comparison
-from watchroom_tui.safe import safe
-from watchroom_tui.screens.rollback import RollbackScreen
-from watchroom_tui.screens.room import Room
-from watchroom_tui.spans import Span
-from watchroom_tui.versions import Unreadable, read_pair, read_texts, read_timeline
-from watchroom_tui.widgets.drawing_view import DrawingView
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.dialogs.restore import RestoreDialog
+from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
+from watchroom_tui.readers.versions import UnreadableVersionError, read_pair, read_texts, read_timeline
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.timeline import Timeline, version_name
 
 
-class BoardVersionsScreen(Room):
+class BoardVersionsScreen(BaseScreen):
     """Lies over the room of the boards."""
 
-    ROOM: ClassVar = "board_versions"
+    SCREEN_NAME: ClassVar = "board_versions"
     BINDINGS = bindings("board_versions")
 
     def __init__(self, head: Row) -> None:
@@ -34,9 +34,9 @@ class BoardVersionsScreen(Room):
         self._head = head
         self._listed: Row | None = None
         self.timeline = Timeline(title="pane.versions", empty="empty.versions", id="versions", classes="pane")
-        self.view = DrawingView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+        self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             yield self.timeline
             yield self.view
@@ -74,13 +74,13 @@ class BoardVersionsScreen(Room):
         if row is None:
             return
         if app.workspace is None:
-            app.tell_why_not()
+            app.explain_read_only()
         elif row.version is None:
-            app.tell(app.words("files.refused"), "warning")
+            app.tell(app.texts("files.refused"), "warning")
         elif row.version == self._head.version:
-            app.tell(app.words("files.current", version=row.version), "warning")
+            app.tell(app.texts("files.current", version=row.version), "warning")
         else:
-            self.app.push_screen(RollbackScreen(row, app.workspace, app.words))
+            self.app.push_screen(RestoreDialog(row, app.workspace, app.texts))
 
     def _compare(self) -> None:
         row, marked = self.timeline.item, self.timeline.marked
@@ -92,21 +92,21 @@ class BoardVersionsScreen(Room):
         app = self.watchroom
         try:
             pair = await asyncio.to_thread(read_pair, app.journal, row, other)
-            texts = await asyncio.to_thread(read_texts, app.journal, pair)
-        except Unreadable as error:
+            contents = await asyncio.to_thread(read_texts, app.journal, pair)
+        except UnreadableVersionError as error:
             name = version_name(error.row)
-            self._say(name, app.words("files.unreadable", version=name))
+            self._say(name, app.texts("files.unreadable", version=name))
             return
-        changed = await app.worker_process.changes(texts.old, texts.new)
+        changed = await app.worker_process.changes(contents.old, contents.new)
         before = version_name(pair.old) if pair.old is not None else "v0"
         name = f"{before} → {version_name(pair.new)}"
         if not changed:
-            self._say(name, app.words("files.no_changes", version=before))
+            self._say(name, app.texts("files.no_changes", version=before))
             return
-        compared = Compared(texts.old_lines, texts.new_lines, changed)
-        drawing = await asyncio.to_thread(Comparison, compared, side_by_side=False)
-        self.view.show_drawing(pair, drawing, title=f"{safe(row.path)}  {name}")
+        compared = DiffInput(contents.old_lines, contents.new_lines, changed)
+        drawing = await asyncio.to_thread(DiffDrawing, compared, side_by_side=False)
+        self.view.show_drawing(pair, drawing, title=f"{sanitize(row.path)}  {name}")
 
     def _say(self, name: str, text: str) -> None:
-        title = f"{safe(self._head.path)}  {name}"
+        title = f"{sanitize(self._head.path)}  {name}"
         self.view.show_words(name, [[], [Span(f" {text}", "dim")]], title=title)

@@ -12,33 +12,33 @@ from watchroom.model import Row
 from watchroom.projections import Model, Need
 
 from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.board_drafts import begun
 from watchroom_tui.board_pane import BoardPane
-from watchroom_tui.board_reading import read_board
 from watchroom_tui.board_tree import board_tree
-from watchroom_tui.screens.board_editor import BoardEditor
+from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.outline import OutlineDialog
+from watchroom_tui.readers.board import read_board
+from watchroom_tui.screens.board_editor import BoardEditorScreen
 from watchroom_tui.screens.board_versions import BoardVersionsScreen
-from watchroom_tui.screens.outline import OutlineScreen
-from watchroom_tui.screens.question import QuestionScreen
-from watchroom_tui.screens.room import Room
 from watchroom_tui.widgets.board_list import BoardList
 from watchroom_tui.widgets.board_panel import BoardPanel
-from watchroom_tui.widgets.board_text import BoardText
+from watchroom_tui.widgets.board_view import BoardView
 from watchroom_tui.widgets.line_list import LineList
 
 
-class BoardsRoom(Room):
-    ROOM: ClassVar = "boards"
+class BoardsScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "boards"
     BINDINGS = bindings("boards")
 
     def __init__(self) -> None:
         super().__init__()
         self._pane: BoardPane | None = None
         self.boards = BoardList(title="pane.boards", empty="empty.boards", id="boards", classes="pane")
-        self.text = BoardText(title="pane.board", empty="empty.board", id="board", classes="pane")
+        self.text = BoardView(title="pane.board", empty="empty.board", id="board", classes="pane")
         self.panel = BoardPanel(title="pane.summary", empty="empty.summary", id="summary", classes="pane")
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             yield self.boards
             yield self.text
@@ -70,7 +70,7 @@ class BoardsRoom(Room):
         self.front(self.boards)
 
     @property
-    def need_at_hand(self) -> Need | None:
+    def current_need(self) -> Need | None:
         item = self.boards.item
         return self.need_of(["unchecked"], f"board {item.name}" if item else None)
 
@@ -105,14 +105,14 @@ class BoardsRoom(Room):
             if offset is not None:
                 self.text.go_to(offset)
 
-        self.app.push_screen(OutlineScreen(self.text.outline(), self.text.at_offset), go)
+        self.app.push_screen(OutlineDialog(self.text.outline(), self.text.at_offset), go)
 
     @work(group="edit", exclusive=True)
     async def action_edit(self) -> None:
         """Write on the board, or go on with what was written."""
         app, item = self.watchroom, self.boards.item
-        if await app.opened_workspace() is None:
-            app.tell_why_not()
+        if await app.wait_for_workspace() is None:
+            app.explain_read_only()
         elif item is not None:
             reading = self.pane.reading
             at = self.text.at_offset if reading else 0
@@ -124,15 +124,15 @@ class BoardsRoom(Room):
             if draft is None:
                 draft = await asyncio.to_thread(begun, reading.name, reading.version, reading.data, at)
             if draft is None:
-                app.tell(app.words("boards.too_long"), "warning")
+                app.tell(app.texts("boards.too_long"), "warning")
             else:
-                app.push_screen(BoardEditor(draft))
+                app.push_screen(BoardEditorScreen(draft))
 
     def action_drop_draft(self) -> None:
         """Throw away what was written on the board and not saved, if the person means it."""
         app, item = self.watchroom, self.boards.item
         if item is None or item.name not in app.board_drafts:
-            app.tell(app.words("boards.no_draft"))
+            app.tell(app.texts("boards.no_draft"))
             return
 
         def drop(means_it: bool | None) -> None:
@@ -140,8 +140,8 @@ class BoardsRoom(Room):
                 app.board_drafts.pop(item.name, None)
                 self.show_model(app.model)
 
-        title, text = app.words("boards.drop_title"), app.words("boards.drop_question", board=item.name)
-        app.push_screen(QuestionScreen(title, text), drop)
+        title, text = app.texts("boards.drop_title"), app.texts("boards.drop_question", board=item.name)
+        app.push_screen(ConfirmDialog(title, text), drop)
 
     def action_versions(self) -> None:
         item = self.boards.item
@@ -154,9 +154,9 @@ class BoardsRoom(Room):
         place = ("board", item.name if item else "")
         mine = [each for each in app.model.conflicts if (each.zone, each.path) == place]
         if mine:
-            await app.guide.to_merge(mine[0].row)
+            await app.navigator.open_merge(mine[0].row)
         else:
-            app.tell(app.words("boards.no_conflict"))
+            app.tell(app.texts("boards.no_conflict"))
 
-    def step_back(self) -> bool:
-        return self.text.end_search() or super().step_back()
+    def return_to_pane(self) -> bool:
+        return self.text.end_search() or super().return_to_pane()

@@ -10,17 +10,17 @@ from textual.containers import Horizontal, Vertical
 from watchroom.projections import BufferView, Model
 
 from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.buffer_pane import reading_of, show_changes, show_text
-from watchroom_tui.screens.room import Room
 from watchroom_tui.widgets.buffer_list import BufferList
-from watchroom_tui.widgets.drawing_view import DrawingView
 from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
 
 
-class BuffersScreen(Room):
+class BuffersScreen(BaseScreen):
     """Lies over the room of the agents, with the cursor on the buffer at ``path``."""
 
-    ROOM: ClassVar = "buffers"
+    SCREEN_NAME: ClassVar = "buffers"
     BINDINGS = bindings("buffers")
 
     def __init__(self, path: str = "") -> None:
@@ -28,12 +28,10 @@ class BuffersScreen(Room):
         self._wanted = path
         self._shown: BufferView | None = None
         self.buffers = BufferList(title="pane.buffers", empty="empty.buffers", id="buffers", classes="pane")
-        self.text = DrawingView(title="pane.text", empty="empty.buffer", id="buffer", classes="pane")
-        self.changes = DrawingView(
-            title="pane.unwritten", empty="empty.buffer", id="unwritten", classes="pane"
-        )
+        self.text = LineView(title="pane.text", empty="empty.buffer", id="buffer", classes="pane")
+        self.changes = LineView(title="pane.unwritten", empty="empty.buffer", id="unwritten", classes="pane")
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Vertical(id="body", classes="group"):
             yield self.buffers
             with Horizontal(id="both", classes="group"):
@@ -70,4 +68,4 @@ class BuffersScreen(Room):
         app = self.watchroom
         reading = await reading_of(app, buffer)
         show_text(app, self.text, buffer, reading)
-        await show_changes(app, self.changes, buffer, reading, app.words("pane.unwritten"))
+        await show_changes(app, self.changes, buffer, reading, app.texts("pane.unwritten"))

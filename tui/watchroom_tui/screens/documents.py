@@ -11,8 +11,8 @@ from watchroom.model import Row
 from watchroom.projections import Model
 
 from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.document_pane import DocumentPane
-from watchroom_tui.screens.room import Room
 from watchroom_tui.widgets.document_list import DocumentList
 from watchroom_tui.widgets.document_view import DocumentView
 from watchroom_tui.widgets.line_list import LineList
@@ -21,15 +21,15 @@ from watchroom_tui.widgets.scrubber import Scrubber
 _OF_A_DOCUMENT: Final = frozenset({"play", "earlier", "later", "live", "looked"})
 
 
-class DocumentsRoom(Room):
-    ROOM: ClassVar = "documents"
+class DocumentsScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "documents"
     BINDINGS = bindings("documents")
 
     def __init__(self) -> None:
         super().__init__()
         self._pane: DocumentPane | None = None
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             yield DocumentList(
                 title="pane.documents", empty="empty.documents", id="documents", classes="pane"
@@ -64,8 +64,8 @@ class DocumentsRoom(Room):
     def open_document(self) -> None:
         self.front(self.query_one("#document", DocumentView))
 
-    @on(Scrubber.Sought)
-    def seek(self, event: Scrubber.Sought) -> None:
+    @on(Scrubber.SeekRequested)
+    def seek(self, event: Scrubber.SeekRequested) -> None:
         self.pane.seek(event.share)
 
     def offers(self, action: str) -> bool:
@@ -74,7 +74,7 @@ class DocumentsRoom(Room):
         return action != "live" or not self.pane.is_live
 
     def on_screen_suspend(self) -> None:
-        self.pane.has_been_looked_at()
+        self.pane.mark_seen()
 
     def action_step(self, versions: int) -> None:
         self.pane.step(versions)
@@ -89,11 +89,11 @@ class DocumentsRoom(Room):
         self.pane.go_live()
 
     def action_looked(self) -> None:
-        self.pane.has_been_looked_at()
+        self.pane.mark_seen()
         self.show_model(self.watchroom.model)
 
-    def step_back(self) -> bool:
+    def return_to_pane(self) -> bool:
         if not self.pane.is_live:
             self.pane.go_live()
             return True
-        return super().step_back()
+        return super().return_to_pane()

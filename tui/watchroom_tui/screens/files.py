@@ -16,27 +16,27 @@ from watchroom.model import Row
 from watchroom.projections import Model, Need, SharedFile
 
 from watchroom_tui.actions import bindings
-from watchroom_tui.blaming import MOST_VERSIONS, BlameGutter, blamed
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.blame import MOST_VERSIONS, BlameGutter, blame_lines
 from watchroom_tui.columns import fit_path
-from watchroom_tui.comparing import Compared, Comparison
+from watchroom_tui.dialogs.restore import RestoreDialog
+from watchroom_tui.dialogs.row import RowDialog
+from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
 from watchroom_tui.local_time import local_clock
-from watchroom_tui.safe import safe
-from watchroom_tui.screens.detail import RowScreen
-from watchroom_tui.screens.rollback import RollbackScreen
-from watchroom_tui.screens.room import Room
-from watchroom_tui.spans import Span
-from watchroom_tui.versions import (
+from watchroom_tui.readers.versions import (
     Pair,
-    Unreadable,
+    UnreadableVersionError,
     find_broken,
-    read_line_of_versions,
     read_pair,
     read_text,
     read_texts,
     read_timeline,
+    read_version_line,
 )
-from watchroom_tui.widgets.drawing_view import DrawingView
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.lists import SharedFileList
 from watchroom_tui.widgets.timeline import Timeline, version_name
 
@@ -58,8 +58,8 @@ class Shown(NamedTuple):
     is_blame: bool
 
 
-class FilesRoom(Room):
-    ROOM: ClassVar = "files"
+class FilesScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "files"
     BINDINGS = bindings("files")
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class FilesRoom(Room):
         self._shown_file: SharedFile | None = None
         self._shown: Shown | None = None
         self._pair: Pair | None = None
-        self._compared: Compared | None = None
+        self._compared: DiffInput | None = None
         self._wanted_seq: int | None = None
         self._wanted_version: tuple[str, int] | None = None
         self._checked: dict[int, str] = {}
@@ -78,10 +78,10 @@ class FilesRoom(Room):
 
         self.shared = SharedFileList(title="pane.shared", empty="empty.shared", id="shared", classes="pane")
         self.timeline = Timeline(title="pane.versions", empty="empty.versions", id="versions", classes="pane")
-        self.view = DrawingView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+        self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
         self._body = Container(id="body", classes="group")
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with self._body:
             with Container(id="left", classes="group"):
                 yield self.shared
@@ -100,7 +100,7 @@ class FilesRoom(Room):
         self.shared.show(self.watchroom.model.files)
         if not self.shared.move_to(row.path):
             # Nothing was ever accepted under this name: there is the row alone.
-            self.app.push_screen(RowScreen(row))
+            self.app.push_screen(RowDialog(row))
             return
         self._wanted_seq = row.seq
         self._shown_file = None
@@ -122,7 +122,7 @@ class FilesRoom(Room):
             self._shown_file = None
 
     @property
-    def need_at_hand(self) -> Need | None:
+    def current_need(self) -> Need | None:
         file = self.shared.item
         return self.need_of(["unchecked"], file.path if file else None)
 
@@ -156,8 +156,8 @@ class FilesRoom(Room):
 
     def action_flip_sides(self) -> None:
         if self.app.size.width < SIDES_FROM:
-            words = self.watchroom.words
-            self.watchroom.tell(words("files.too_narrow", columns=SIDES_FROM), "warning")
+            texts = self.watchroom.texts
+            self.watchroom.tell(texts("files.too_narrow", columns=SIDES_FROM), "warning")
             return
         self._wants_sides = not self._wants_sides
         if self._blames:
@@ -209,7 +209,7 @@ class FilesRoom(Room):
     @work(exclusive=True, group="check")
     async def check_versions(self, *, anew: bool) -> None:
         """Compare the versions with their checksums, a few at a time; ``anew``: also those that were."""
-        app, words = self.watchroom, self.watchroom.words
+        app, texts = self.watchroom, self.watchroom.texts
         workspace = app.workspace if app.feed.is_live else None
         if anew:
             self._checked = {}
@@ -224,7 +224,7 @@ class FilesRoom(Room):
             broken = await asyncio.to_thread(find_broken, app.journal, workspace, now)
             checked |= {row.seq: "" for row in now}
             for each in broken:
-                what = words(f"files.broken.{each.what}", version=each.row.version)
+                what = texts(f"files.broken.{each.what}", version=each.row.version)
                 before = checked[each.row.seq]
                 checked[each.row.seq] = f"{before} · {what}" if before else what
             self.timeline.show_broken({seq: what for seq, what in checked.items() if what})
@@ -256,12 +256,12 @@ class FilesRoom(Room):
         try:
             with self._at_work_on(row):
                 pair = await asyncio.to_thread(read_pair, journal, row, other)
-                texts = await asyncio.to_thread(read_texts, journal, pair)
-                changed = await self.watchroom.worker_process.changes(texts.old, texts.new)
-        except Unreadable as error:
+                contents = await asyncio.to_thread(read_texts, journal, pair)
+                changed = await self.watchroom.worker_process.changes(contents.old, contents.new)
+        except UnreadableVersionError as error:
             self._say(error.row, "files.unreadable")
             return
-        self._pair, self._compared = pair, Compared(texts.old_lines, texts.new_lines, changed)
+        self._pair, self._compared = pair, DiffInput(contents.old_lines, contents.new_lines, changed)
         self.draw_comparison()
 
     def _has_sides(self) -> bool:
@@ -279,7 +279,7 @@ class FilesRoom(Room):
         if compared is None or pair is None:
             return
         # Thousands of changes take a while, even to be counted.
-        drawing = await asyncio.to_thread(Comparison, compared, side_by_side=sides)
+        drawing = await asyncio.to_thread(DiffDrawing, compared, side_by_side=sides)
         if compared is not self._compared:
             return
         name = version_name(pair.old) if pair.old is not None else "v0"
@@ -287,7 +287,7 @@ class FilesRoom(Room):
         if compared.changed:
             self.view.show_drawing(pair, drawing, title=title)
         else:
-            text = self.watchroom.words("files.no_changes", version=name)
+            text = self.watchroom.texts("files.no_changes", version=name)
             self.view.show_words(pair, [[], [Span(" "), Span(text, "dim")]], title=title)
 
     @work(exclusive=True, group="diff")
@@ -297,11 +297,11 @@ class FilesRoom(Room):
         self._arrange()
         try:
             with self._at_work_on(row):
-                versions = await asyncio.to_thread(read_line_of_versions, app.journal, row)
-                text, found = await blamed(
+                versions = await asyncio.to_thread(read_version_line, app.journal, row)
+                text, found = await blame_lines(
                     versions, lambda each: read_text(app.journal, each), app.worker_process
                 )
-        except Unreadable as error:
+        except UnreadableVersionError as error:
             self._say(error.row, "files.unreadable")
             return
         oldest = versions[0] if len(versions) >= MOST_VERSIONS and (versions[0].version or 0) > 1 else None
@@ -310,12 +310,12 @@ class FilesRoom(Room):
             return BlameGutter(split_lines(text), found, self._foot, oldest=oldest)
 
         drawing = await asyncio.to_thread(draw)
-        title = self._title(app.words("files.blame", version=version_name(row)))
+        title = self._title(app.texts("files.blame", version=version_name(row)))
         self.view.show_drawing(("blame", row.path), drawing, title=title, with_cursor=True)
 
     def _foot(self, row: Row) -> str:
-        said = f" · {safe(row.message)}" if row.message else ""
-        return f"{version_name(row)} · {safe(row.actor)} · {local_clock(row.time)}{said}"
+        said = f" · {sanitize(row.message)}" if row.message else ""
+        return f"{version_name(row)} · {sanitize(row.actor)} · {local_clock(row.time)}{said}"
 
     @contextmanager
     def _at_work_on(self, row: Row) -> Iterator[None]:
@@ -336,13 +336,13 @@ class FilesRoom(Room):
 
     def _say(self, row: Row, key: str) -> None:
         """Show a sentence about a version in place of its text."""
-        text = self.watchroom.words(key, version=version_name(row))
+        text = self.watchroom.texts(key, version=version_name(row))
         self._compared = None
         self.view.show_words(key, [[], [Span(" "), Span(text, "dim")]], title=self._title(version_name(row)))
 
     def _title(self, what: str) -> str:
         """The file's name before ``what``, as much of it as there is space for."""
-        path = safe(self._shown_file.path) if self._shown_file is not None else ""
+        path = sanitize(self._shown_file.path) if self._shown_file is not None else ""
         # A pane that waits behind another has no size yet.
         room = (self.view.size.width or self.app.size.width) - cell_len(what) - 8
         return f"{path if cell_len(path) <= room else fit_path(path, max(8, room))}  {what}"
@@ -353,21 +353,21 @@ class FilesRoom(Room):
         mine = [] if file is None else app.model.conflicts_of(file.head)
         chosen = next((each for each in mine if row is not None and each.actor == row.actor), None)
         if mine:
-            await app.guide.to_merge((chosen or mine[0]).row)
+            await app.navigator.open_merge((chosen or mine[0]).row)
         else:
-            app.tell(app.words("files.no_conflict"))
+            app.tell(app.texts("files.no_conflict"))
 
     def action_rollback(self) -> None:
         """Bring the chosen version back, after showing what that changes."""
-        app, words = self.watchroom, self.watchroom.words
+        app, texts = self.watchroom, self.watchroom.texts
         row, file = self.timeline.item, self._shown_file
         if row is None or file is None:
             return
         if not app.feed.is_live or app.workspace is None:
-            app.tell_why_not()
+            app.explain_read_only()
         elif row.version is None:
-            app.tell(words("files.refused"), "warning")
+            app.tell(texts("files.refused"), "warning")
         elif row.version == file.head.version:
-            app.tell(words("files.current", version=row.version), "warning")
+            app.tell(texts("files.current", version=row.version), "warning")
         else:
-            self.app.push_screen(RollbackScreen(row, app.workspace, words))
+            self.app.push_screen(RestoreDialog(row, app.workspace, texts))

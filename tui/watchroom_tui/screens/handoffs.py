@@ -12,11 +12,11 @@ from watchroom.model import Row
 from watchroom.projections import Delivery, Model, Need
 
 from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.columns import fit
 from watchroom_tui.local_time import local_clock
-from watchroom_tui.safe import safe
-from watchroom_tui.screens.room import Room
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import DeliveryList
@@ -26,8 +26,8 @@ MATRIX_AGENTS = 12
 """The matrix shows the agents that hand over most: more would not be read."""
 
 
-class HandoffsRoom(Room):
-    ROOM: ClassVar = "handoffs"
+class HandoffsScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "handoffs"
     BINDINGS = bindings("handoffs")
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class HandoffsRoom(Room):
         self._shown: Delivery | None = None
         self._drawn: tuple[tuple[Delivery, ...], int] | None = None
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             with Vertical(id="left", classes="group"):
                 yield DeliveryList(
@@ -53,7 +53,7 @@ class HandoffsRoom(Room):
             shown = [each for each in model.deliveries if not (self._open_only and each.acknowledged)]
             self.query_one("#deliveries", DeliveryList).show(shown)
             lines = matrix_lines(model.deliveries, width)
-            matrix.show_lines("matrix", lines, title=self.watchroom.words("pane.matrix"))
+            matrix.show_lines("matrix", lines, title=self.watchroom.texts("pane.matrix"))
         self._show_content()
 
     def go_to(self, row: Row) -> None:
@@ -62,7 +62,7 @@ class HandoffsRoom(Room):
         self.front(deliveries)
 
     @property
-    def need_at_hand(self) -> Need | None:
+    def current_need(self) -> Need | None:
         delivery = self.query_one("#deliveries", DeliveryList).item
         path = delivery.row.path if delivery else ""
         return self.need_of(("outside", "handoff"), f"handoff {path}", path)
@@ -99,20 +99,20 @@ class HandoffsRoom(Room):
         row = delivery.row
         head: list[Line] = [
             [
-                Span(f" {safe(delivery.sender)}", agent_class(delivery.sender)),
+                Span(f" {sanitize(delivery.sender)}", agent_class(delivery.sender)),
                 Span(" → ", "dim"),
-                Span(safe(delivery.receiver), agent_class(delivery.receiver)),
+                Span(sanitize(delivery.receiver), agent_class(delivery.receiver)),
                 Span(f"   {local_clock(row.time)}   v{row.version}", "dim"),
             ],
-            [Span(" "), Span(f"“{safe(row.message)}”", "strong")],
+            [Span(" "), Span(f"“{sanitize(row.message)}”", "strong")],
         ]
         if delivery.acknowledged:
-            answer = safe(delivery.acknowledged.message)
+            answer = sanitize(delivery.acknowledged.message)
             head.append(
                 [Span(" ✓ ", "ok"), Span(f"{local_clock(delivery.acknowledged.time)}  {answer}", "ok")]
             )
         view = self.query_one("#content", TextView)
-        view.show_text(row.path, content or "", title=safe(delivery.filename), head=[*head, []])
+        view.show_text(row.path, content or "", title=sanitize(delivery.filename), head=[*head, []])
 
 
 def matrix_lines(deliveries: tuple[Delivery, ...], width: int) -> list[Line]:
@@ -129,10 +129,10 @@ def matrix_lines(deliveries: tuple[Delivery, ...], width: int) -> list[Line]:
         return []
     cell_width = max(6, min(12, (width - 13) // len(agents) - 1))
     header: list[Span] = [Span(fit("", 13))]
-    header += [Span(fit(safe(agent), cell_width, "right") + " ", agent_class(agent)) for agent in agents]
+    header += [Span(fit(sanitize(agent), cell_width, "right") + " ", agent_class(agent)) for agent in agents]
     lines: list[Line] = [header]
     for sender in agents:
-        line = [Span(" " + fit(safe(sender), 12), agent_class(sender))]
+        line = [Span(" " + fit(sanitize(sender), 12), agent_class(sender))]
         for receiver in agents:
             total, unread = counts.get((sender, receiver), (0, 0))
             cell = "·" if not total else f"{total}" + (f" ✉{unread}" if unread else "")

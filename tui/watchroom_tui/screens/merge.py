@@ -16,12 +16,12 @@ from watchroom.projections import BoardView, ConflictView, Model, SharedFile
 from watchroom.rules.conflicts import is_same_text
 
 from watchroom_tui.actions import bindings
-from watchroom_tui.merge_in_hand import MergeInHand, take_up
-from watchroom_tui.screens.question import QuestionScreen
-from watchroom_tui.screens.room import Room
-from watchroom_tui.screens.settling import Settling
-from watchroom_tui.widgets.drawn import content
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.merge_draft import MergeDraft, take_up
+from watchroom_tui.services.conflict_resolution import ConflictResolution
 from watchroom_tui.widgets.editor import Editor
+from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.merge_panes import RegionPane, ResultPane, SidePane
 from watchroom_tui.widgets.merge_title import MergeTitle
 
@@ -33,17 +33,17 @@ DECIDING: Final = ("take", "whole_file", "undo", "redo")
 """The actions that change the regions."""
 
 
-class MergeScreen(Room):
+class MergeScreen(BaseScreen):
     """Lies over the room that it was opened from. What is decided stays when it is left."""
 
-    ROOM: ClassVar = "merge"
+    SCREEN_NAME: ClassVar = "merge"
     BINDINGS = bindings("merge")
     AUTO_FOCUS = "#result"
 
     def __init__(self, row: Row) -> None:
         super().__init__()
         self._row = row
-        self._hand: MergeInHand | None = None
+        self._hand: MergeDraft | None = None
         self._for_all = False
         self._is_settling = False
         self._edited: tuple[int, int] | None = None
@@ -51,7 +51,7 @@ class MergeScreen(Room):
         self._heads: tuple[SharedFile, ...] | tuple[BoardView, ...] = ()
         self._conflicts: tuple[ConflictView, ...] | None = None
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         yield MergeTitle()
         with Horizontal(id="sides"):
             yield SidePane("base")
@@ -84,7 +84,7 @@ class MergeScreen(Room):
         self.call_after_refresh(self._reveal)
 
     @property
-    def hand(self) -> MergeInHand | None:
+    def hand(self) -> MergeDraft | None:
         """The merge, once its texts are read."""
         return self._hand
 
@@ -123,11 +123,11 @@ class MergeScreen(Room):
             hand.is_settled = True
             same = self._version_with_its_text(model)
             key = "merge.settled" if same is None else "merge.alike"
-            app.tell(app.words(key, path=row.path, author=row.actor, version=same))
+            app.tell(app.texts(key, path=row.path, author=row.actor, version=same))
         elif mine is not None and mine.id > hand.newest:
             hand.newest = mine.id
             key = "merge.again_outside" if hand.sides.is_outside else "merge.again"
-            app.tell(app.words(key, author=row.actor), "warning")
+            app.tell(app.texts(key, author=row.actor), "warning")
         self.query_one(MergeTitle).show(hand, for_all=self._for_all)
 
     def _version_with_its_text(self, model: Model) -> int | None:
@@ -155,7 +155,7 @@ class MergeScreen(Room):
         head = hand.sides.current
         again = hand.left - left
         app.tell(
-            app.words(
+            app.texts(
                 "merge.moved_on_open" if again > 0 else "merge.moved_on",
                 path=self._row.path,
                 version=hand.sides.version,
@@ -167,17 +167,17 @@ class MergeScreen(Room):
         return True
 
     def _show_hand(self) -> None:
-        hand, words = self._hand, self.watchroom.words
+        hand, texts = self._hand, self.watchroom.texts
         if hand is None:
             return
         base, current, incoming = hand.sides
-        none = words("merge.none")
+        none = texts("merge.none")
         standing = f"v{current.version} · {current.actor}" if current else none
         titles = {
-            "base": words("merge.base", which=f"v{base.version} · {base.actor}" if base else none),
-            "current": words("merge.current", which=standing),
-            "incoming": words("merge.incoming", which=incoming.actor),
-            "result": words("merge.result"),
+            "base": texts("merge.base", which=f"v{base.version} · {base.actor}" if base else none),
+            "current": texts("merge.current", which=standing),
+            "incoming": texts("merge.incoming", which=incoming.actor),
+            "result": texts("merge.result"),
         }
         for pane in self._texts:
             pane.entitle(titles[pane.id or "result"])
@@ -188,7 +188,7 @@ class MergeScreen(Room):
         self._for_all = for_all
         result = self.query_one(ResultPane)
         result.set_class(for_all, "-armed")
-        result.entitle(self.watchroom.words("merge.whole_file_result" if for_all else "merge.result"))
+        result.entitle(self.watchroom.texts("merge.whole_file_result" if for_all else "merge.result"))
         self._show_regions()
 
     def _show_regions(self) -> None:
@@ -240,17 +240,17 @@ class MergeScreen(Room):
     @work(group="settle")
     async def _take_everywhere(self, choice: Choice) -> None:
         """Ask first: some conflicts are decided otherwise."""
-        hand, words = self._hand, self.watchroom.words
+        hand, texts = self._hand, self.watchroom.texts
         if hand is None or self._is_settling:
             return
         self._is_settling = True
         try:
             merging = hand.merging
-            question = words(
+            question = texts(
                 "merge.whole_file_question", count=merging.overwritten_by(choice), all=merging.conflicts
             )
-            title = words("merge.whole_file_title")
-            if await self.app.push_screen_wait(QuestionScreen(title, question)):
+            title = texts("merge.whole_file_title")
+            if await self.app.push_screen_wait(ConfirmDialog(title, question)):
                 hand.merging.take_everywhere(choice)
             self._arm(False)
             self._reveal()
@@ -260,7 +260,7 @@ class MergeScreen(Room):
     def action_whole_file(self) -> None:
         self._arm(not self._for_all)
 
-    def end_mode(self) -> bool:
+    def cancel_mode(self) -> bool:
         was_armed = self._for_all
         if was_armed:
             self._arm(False)
@@ -299,7 +299,7 @@ class MergeScreen(Room):
             self._show_regions()
             self._reveal()
         else:
-            self.watchroom.tell(self.watchroom.words(f"merge.no_{where}"))
+            self.watchroom.tell(self.watchroom.texts(f"merge.no_{where}"))
 
     # -- writing by hand
 
@@ -322,11 +322,11 @@ class MergeScreen(Room):
         self._show_editor(True)
         editor = self.query_one(Editor)
         editor.open(text, line)
-        editor.border_title = content(self.watchroom.words("merge.editing"))
+        editor.border_title = content(self.watchroom.texts("merge.editing"))
         editor.focus()
         self._show_regions()
 
-    def _can_edit(self, hand: MergeInHand) -> bool:
+    def _can_edit(self, hand: MergeDraft) -> bool:
         return self._edited is None and not hand.is_catching_up
 
     def _show_editor(self, is_shown: bool) -> None:
@@ -362,7 +362,7 @@ class MergeScreen(Room):
             merging.do((*regions[:start], *written, *regions[end:]))
             self._edited, self._hand.is_being_written = None, False
             if any(each.is_open and each.text for each in written):
-                self.watchroom.tell(self.watchroom.words("merge.marks_left"), "warning")
+                self.watchroom.tell(self.watchroom.texts("merge.marks_left"), "warning")
             return True
 
     async def leave(self) -> None:
@@ -375,7 +375,7 @@ class MergeScreen(Room):
     # -- settling
 
     @work(group="settle")
-    async def settle(self, how: Callable[[Settling], Awaitable[None]]) -> None:
+    async def settle(self, how: Callable[[ConflictResolution], Awaitable[None]]) -> None:
         """One thing at a time: a key that comes while the person is asked, or acts, does nothing."""
         hand = self._hand
         if hand is None or hand.is_ending or self._is_settling:
@@ -383,18 +383,18 @@ class MergeScreen(Room):
         self._is_settling = True
         try:
             await self._finish_editing()
-            await how(Settling(self, hand))
+            await how(ConflictResolution(self, hand))
         finally:
             self._is_settling = False
 
     def action_preview(self) -> None:
-        self.settle(Settling.preview)
+        self.settle(ConflictResolution.preview)
 
     def action_commit(self) -> None:
-        self.settle(Settling.commit)
+        self.settle(ConflictResolution.commit)
 
     def action_dismiss_conflict(self) -> None:
-        self.settle(Settling.dismiss)
+        self.settle(ConflictResolution.dismiss)
 
     def action_revert(self) -> None:
-        self.settle(Settling.revert)
+        self.settle(ConflictResolution.revert)

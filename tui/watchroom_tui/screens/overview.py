@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from watchroom.projections import Model, Need
 from watchroom.projections.model import urgent_needs
 
-from watchroom_tui.screens.room import Room
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.lists import AgentList, NeedList, RowList
 
@@ -18,10 +18,10 @@ AGE_SECONDS = 10.0
 """How often the relative times are brought up to date while nothing happens."""
 
 
-class OverviewRoom(Room):
-    ROOM: ClassVar = "overview"
+class OverviewScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "overview"
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Horizontal(id="top", classes="group"):
             yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
             yield NeedList(title="pane.needs", empty="empty.needs", id="needs", classes="pane")
@@ -36,25 +36,25 @@ class OverviewRoom(Room):
         self.query_one("#activity", RowList).show(model.recent)
 
     @property
-    def need_at_hand(self) -> Need | None:
+    def current_need(self) -> Need | None:
         return self.query_one("#needs", NeedList).item
 
     @on(LineList.Opened, "#agents")
     async def open_agent(self) -> None:
         view = self.query_one("#agents", AgentList).item
         if view:
-            await self.watchroom.guide.to_agent(view.agent.id)
+            await self.watchroom.navigator.go_to_agent(view.agent.id)
 
     @on(LineList.Opened, "#needs")
     async def open_need(self) -> None:
         need = self.query_one("#needs", NeedList).item
         if need:
-            await self.watchroom.guide.to_need(need)
+            await self.watchroom.navigator.go_to_need(need)
 
     @on(LineList.Opened, "#activity")
     def open_row(self) -> None:
-        from watchroom_tui.screens.detail import RowScreen
+        from watchroom_tui.dialogs.row import RowDialog
 
         row = self.query_one("#activity", RowList).item
         if row:
-            self.app.push_screen(RowScreen(row))
+            self.app.push_screen(RowDialog(row))

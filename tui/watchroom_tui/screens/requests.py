@@ -12,16 +12,16 @@ from watchroom.model import Row
 from watchroom.projections import Model, Need, RequestView
 
 from watchroom_tui.actions import bindings
-from watchroom_tui.answering import Answering
-from watchroom_tui.asking import AskedInFull, read_request, request_lines
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.describe import tool_name
-from watchroom_tui.safe import safe
-from watchroom_tui.screens.room import Room
+from watchroom_tui.readers.request import RequestDetails, read_request, request_lines
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.services.request_actions import RequestActions
+from watchroom_tui.services.worker import DiffLine
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.request_lists import Choice, ChoiceList, RequestList
 from watchroom_tui.widgets.text_view import TextView
-from watchroom_tui.work import DiffLine
 
 ANSWERS: Final = {
     "approve": "approve",
@@ -32,27 +32,27 @@ ANSWERS: Final = {
 """Which kind of request each action answers."""
 
 
-class RequestsRoom(Room):
-    ROOM: ClassVar = "requests"
-    ALSO: ClassVar = ("choices",)
+class RequestsScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "requests"
+    EXTRA_SCOPES: ClassVar = ("choices",)
     BINDINGS = bindings("requests")
 
     def __init__(self) -> None:
         super().__init__()
         self._shown: RequestView | None = None
-        self._full: AskedInFull | None = None
+        self._full: RequestDetails | None = None
         self._loaded = asyncio.Event()
         self._loaded.set()
-        self._answering: Answering | None = None
+        self._answering: RequestActions | None = None
 
     @property
-    def answering(self) -> Answering:
+    def answering(self) -> RequestActions:
         """How this person answers."""
         if self._answering is None:
-            self._answering = Answering(self.watchroom)
+            self._answering = RequestActions(self.watchroom)
         return self._answering
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             yield RequestList(title="pane.requests", empty="empty.requests", id="requests", classes="pane")
             with Vertical(id="right", classes="group"):
@@ -69,7 +69,7 @@ class RequestsRoom(Room):
         self._show_request()
 
     @property
-    def need_at_hand(self) -> Need | None:
+    def current_need(self) -> Need | None:
         asked = self.query_one("#requests", RequestList).item
         return self.need_of(["request"], asked.row.path if asked else None)
 
@@ -138,27 +138,27 @@ class RequestsRoom(Room):
     async def action_to_session(self) -> None:
         asked = self.query_one("#requests", RequestList).item
         if asked is not None:
-            await self.watchroom.guide.to_session(asked.session)
+            await self.watchroom.navigator.go_to_session(asked.session)
 
-    def _ticked(self, full: AskedInFull) -> list[str]:
+    def _ticked(self, full: RequestDetails) -> list[str]:
         """The ids of the calls that are ticked; of a single one, that."""
         if len(full.request.calls) == 1:
             return [full.request.calls[0].id]
         return list(self.query_one("#choices", ChoiceList).ticked)
 
-    async def _open_request(self, kind: str | None = None) -> AskedInFull | None:
+    async def _open_request(self, kind: str | None = None) -> RequestDetails | None:
         """The request under the cursor, if it is open and of this kind; else says what it is."""
         # What was chosen just now is still being read: a quick key means it all the same.
         await self._loaded.wait()
         app, full = self.watchroom, self._full
-        if await app.opened_workspace() is None:
-            app.tell_why_not()
+        if await app.wait_for_workspace() is None:
+            app.explain_read_only()
         elif full is None or full.asked.ended is not None or full.asked.has_expired(app.now()):
-            app.tell(app.words("request.none"), "warning")
+            app.tell(app.texts("request.none"), "warning")
         elif kind is not None and full.request.kind != kind:
-            app.tell(app.words(f"request.how.{full.request.kind}"), "warning")
+            app.tell(app.texts(f"request.how.{full.request.kind}"), "warning")
         elif kind == "approve" and not self._shows_request():
-            app.tell(app.words("request.look_first"))
+            app.tell(app.texts("request.look_first"))
             self.front(self.query_one("#request", TextView))
         else:
             return full
@@ -193,22 +193,22 @@ class RequestsRoom(Room):
             changed = await app.worker_process.diff(would.before, would.after) if would else None
             changes.append(changed)
         self._full = full
-        lines = request_lines(full, changes, app.words)
-        title = f"{app.words(f'request.kind.{full.request.kind}')} · {safe(asked.agent)}"
+        lines = request_lines(full, changes, app.texts)
+        title = f"{app.texts(f'request.kind.{full.request.kind}')} · {sanitize(asked.agent)}"
         self.query_one("#request", TextView).show_words(asked.row.path, lines, title=title)
         self._offer(self._choices(full))
         self._loaded.set()
         self.query_one(Footer).refresh()
 
-    def _choices(self, full: AskedInFull) -> list[Choice]:
+    def _choices(self, full: RequestDetails) -> list[Choice]:
         request = full.request
         if full.asked.ended is not None:
             return []
         if request.kind == "select":
             return [Choice(each.label, each.value, False, not request.multi) for each in request.options]
         if len(request.calls) > 1:
-            words = self.watchroom.words
-            return [Choice(tool_name(call.name, words), call.id, True, False) for call in request.calls]
+            texts = self.watchroom.texts
+            return [Choice(tool_name(call.name, texts), call.id, True, False) for call in request.calls]
         return []
 
     def _offer(self, choices: list[Choice]) -> None:
@@ -221,5 +221,5 @@ class RequestsRoom(Room):
             if offered.has_focus:
                 self.query_one("#requests", RequestList).focus()
         prompt = self._full.request.prompt.strip() if self._full else ""
-        offered.offer(choices, safe(prompt.split("\n", 1)[0]))
+        offered.offer(choices, sanitize(prompt.split("\n", 1)[0]))
         self.recount()

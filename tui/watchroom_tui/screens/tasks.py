@@ -13,14 +13,14 @@ from watchroom.projections import CommandView, MessageView, Model, Need, NeedKin
 
 from watchroom_tui import describe
 from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.command_pane import CommandPane
+from watchroom_tui.dialogs.row import RowDialog
+from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
+from watchroom_tui.dialogs.task import TaskDialog
 from watchroom_tui.ending import cancel_task, end_agent
-from watchroom_tui.previewing import show_version
-from watchroom_tui.screens.detail import RowScreen
-from watchroom_tui.screens.room import Room
-from watchroom_tui.screens.sandbox import SandboxScreen, sandbox_text
-from watchroom_tui.screens.task_detail import TaskScreen
-from watchroom_tui.steering import Steering
+from watchroom_tui.services.agent_actions import AgentActions
+from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.task_tree import member_items, task_items
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
@@ -43,8 +43,8 @@ def _kept(before: list[T], now: list[T]) -> list[T]:
     return before if now == before else now
 
 
-class TasksRoom(Room):
-    ROOM: ClassVar = "tasks"
+class TasksScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "tasks"
     BINDINGS = bindings("tasks")
 
     def __init__(self) -> None:
@@ -61,14 +61,14 @@ class TasksRoom(Room):
         )
         self.output = OutputView(title="pane.output", empty="empty.output", id="output", classes="pane")
         self._command_pane: CommandPane | None = None
-        self._steering: Steering | None = None
+        self._agent_actions: AgentActions | None = None
         self._files_of = ""
         self._messages: list[MessageView] = []
         self._commands: list[CommandView] = []
         self._seen = 0
         self._previewed: Row | None = None
 
-    def compose_body(self) -> ComposeResult:
+    def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             with Vertical(id="work", classes="group"):
                 with Vertical(id="who", classes="group"):
@@ -90,11 +90,11 @@ class TasksRoom(Room):
         return self._command_pane
 
     @property
-    def steering(self) -> Steering:
+    def agent_actions(self) -> AgentActions:
         """What a person does to agents."""
-        if self._steering is None:
-            self._steering = Steering(self)
-        return self._steering
+        if self._agent_actions is None:
+            self._agent_actions = AgentActions(self)
+        return self._agent_actions
 
     def on_mount(self) -> None:
         # Commands run, and agents fall silent, without a row.
@@ -110,7 +110,7 @@ class TasksRoom(Room):
             self.look_for_workers()
 
     @property
-    def chosen_task(self) -> TaskView | None:
+    def selected_task(self) -> TaskView | None:
         """The task under the cursor."""
         return self.tasks.item.task if self.tasks.item else None
 
@@ -120,7 +120,7 @@ class TasksRoom(Room):
 
     def _show_task(self, model: Model) -> None:
         """Bring the other panes up to the task under the cursor."""
-        task = self.chosen_task
+        task = self.selected_task
         path = task.id if task else ""
         self._messages = _kept(self._messages, [each for each in model.messages if each.task == path])
         self._commands = _kept(self._commands, [each for each in model.commands if each.task == path])
@@ -201,14 +201,14 @@ class TasksRoom(Room):
             return
         session = item.view.session if item.view else None
         if session is not None:
-            await self.watchroom.guide.to_session(session.path)
+            await self.watchroom.navigator.go_to_session(session.path)
         else:
-            await self.watchroom.guide.to_agent(item.member.id)
+            await self.watchroom.navigator.go_to_agent(item.member.id)
 
     @on(LineList.Opened, "#messages")
     def open_message(self) -> None:
         if self.messages.item is not None:
-            self.app.push_screen(RowScreen(self.messages.item.row))
+            self.app.push_screen(RowDialog(self.messages.item.row))
 
     @on(LineList.Opened, "#files")
     def open_file(self) -> None:
@@ -238,7 +238,7 @@ class TasksRoom(Room):
             self.front(self.tasks)
 
     @property
-    def need_at_hand(self) -> Need | None:
+    def current_need(self) -> Need | None:
         message = self.messages.item
         if self.focused is self.messages and message is not None:
             return self.need_of(["message"], message.sender) if message.receiver == USER else None
@@ -249,9 +249,9 @@ class TasksRoom(Room):
         if action == "sandbox":
             return self.watchroom.feed.is_live
         if action == "task_detail":
-            return self.chosen_task is not None
+            return self.selected_task is not None
         if action == "cancel_task":
-            return self.chosen_task is not None and self.chosen_task.ended is None
+            return self.selected_task is not None and self.selected_task.ended is None
         if action == "end_agent":
             item = self.members.item
             return item is not None and item.member.ended is None
@@ -260,7 +260,7 @@ class TasksRoom(Room):
     def _addressee(self) -> str:
         """To whom a person would write from here: who wrote the message under the cursor, else the agent
         under the cursor. Empty if that one works no more."""
-        task, message = self.chosen_task, self.messages.item
+        task, message = self.selected_task, self.messages.item
         if self.focused is self.messages and message is not None:
             named = [message.sender, message.receiver]
         else:
@@ -269,40 +269,40 @@ class TasksRoom(Room):
         return next((each for each in named if each in at_work), "")
 
     def action_message(self) -> None:
-        if not self.steering.may_act():
+        if not self.agent_actions.can_act():
             return
         agent = self._addressee()
         if agent:
-            self.steering.write_to(agent)
+            self.agent_actions.write_message(agent)
         else:
-            self.watchroom.tell(self.watchroom.words("tasks.nobody"), "warning")
+            self.watchroom.tell(self.watchroom.texts("tasks.nobody"), "warning")
 
     def action_end_agent(self) -> None:
-        app, task, item = self.watchroom, self.chosen_task, self.members.item
-        if not self.steering.may_act():
+        app, task, item = self.watchroom, self.selected_task, self.members.item
+        if not self.agent_actions.can_act():
             return
         if task is None or item is None or item.member.ended is not None:
-            app.tell(app.words("tasks.nobody"), "warning")
+            app.tell(app.texts("tasks.nobody"), "warning")
             return
-        end_agent(self.steering, task, item.member, app.words)
+        end_agent(self.agent_actions, task, item.member, app.texts)
 
     def action_task_detail(self) -> None:
-        if self.chosen_task is not None:
-            self.app.push_screen(TaskScreen(self.chosen_task))
+        if self.selected_task is not None:
+            self.app.push_screen(TaskDialog(self.selected_task))
 
     def action_cancel_task(self) -> None:
-        app, task = self.watchroom, self.chosen_task
-        if not self.steering.may_act():
+        app, task = self.watchroom, self.selected_task
+        if not self.agent_actions.can_act():
             return
         if task is None or task.ended is not None:
-            app.tell(app.words("tasks.none"), "warning")
+            app.tell(app.texts("tasks.none"), "warning")
         else:
-            cancel_task(self.steering, task, app.words)
+            cancel_task(self.agent_actions, task, app.texts)
 
     @work(exclusive=True, group="workers")
     async def look_for_workers(self) -> None:
         """Say whether somebody lets the agents of the task work: they look alive in the journal for ever."""
-        task, workspace = self.chosen_task, self.watchroom.workspace
+        task, workspace = self.selected_task, self.watchroom.workspace
         is_open = task is not None and task.ended is None and self.watchroom.feed.is_live
         left_alone = False
         if task is not None and workspace is not None and is_open:
@@ -314,19 +314,19 @@ class TasksRoom(Room):
         """Show the best sandbox in the pane's title, once it is known."""
         probe = await self._sandbox()
         if probe is not None:
-            self.commands.show_sandbox(sandbox_text(probe, self.watchroom.words))
+            self.commands.show_sandbox(sandbox_text(probe, self.watchroom.texts))
 
     @work(exclusive=True, group="sandbox")
     async def action_sandbox(self) -> None:
         probe = await self._sandbox()
         if probe is None:
-            self.watchroom.tell(self.watchroom.words("sandbox.not_now"), "warning")
+            self.watchroom.tell(self.watchroom.texts("sandbox.not_now"), "warning")
         else:
-            self.app.push_screen(SandboxScreen(probe))
+            self.app.push_screen(SandboxDialog(probe))
 
     async def _sandbox(self) -> SandboxProbe | None:
         """The sandboxes of this machine; None where no command can be run. Testing them takes a moment."""
-        workspace = await self.watchroom.opened_workspace()
+        workspace = await self.watchroom.wait_for_workspace()
         return await asyncio.to_thread(_probe_of, workspace) if workspace is not None else None
 
 

@@ -8,21 +8,21 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.board_tree import BoardItem
 from watchroom_tui.columns import age, fit
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span, width_of
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span, width_of
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import now_of, words_of
 
 _OWNERS_FROM = 38
 """From so many columns on, the list names who keeps each board."""
 
 
-def board_name(item: BoardItem, words: Catalogue) -> str:
+def board_name(item: BoardItem, texts: Catalogue) -> str:
     """A board as people call it: by its layer, its role or its agent."""
     if item.board.kind in ("global", "top"):
-        return words(f"boards.{item.board.kind}")
-    return safe(item.board.owner)
+        return texts(f"boards.{item.board.kind}")
+    return sanitize(item.board.owner)
 
 
 class BoardList(LineList[BoardItem]):
@@ -58,12 +58,12 @@ class BoardList(LineList[BoardItem]):
         )
 
     def line(self, item: BoardItem, width: int) -> Line:
-        words, now = words_of(self), now_of(self)
+        texts, now = texts_of(self), now_of(self)
         unseen = self._unseen.get(item.name, 0)
         style = "strong" if unseen else "" if item.version else "dim"
         tail = self._tail(item, now)
         room = max(1, width - width_of(tail) - 2 - len(item.guides))
-        name = board_name(item, words)
+        name = board_name(item, texts)
         owners = _owners(item, name, is_named=width >= _OWNERS_FROM)
         head: Line = [Span(name, style), Span(" "), *owners]
         if width_of(head) > room:
@@ -77,7 +77,7 @@ class BoardList(LineList[BoardItem]):
         return [
             Span(" ✐" if item.name in self._drafts else "", "human"),
             Span(" ⚔" if item.conflicts else "", "error"),
-            Span(f" ✎ {safe(holder)}" if holder else "", agent_class(holder)),
+            Span(f" ✎ {sanitize(holder)}" if holder else "", agent_class(holder)),
             Span(" "),
             Span(f"v{item.version}".rjust(4) if item.view else "   –", "ok" if item.view else "dim"),
             Span(fit(age(item.view.head.time, now) if item.view else "", 5, "right"), "dim"),

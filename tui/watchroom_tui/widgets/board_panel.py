@@ -7,9 +7,9 @@ from collections.abc import Hashable, Sequence
 from rich.cells import set_cell_size
 
 from watchroom_tui.board_summary import SummaryItem, summary_line
-from watchroom_tui.spans import Line, Span, cut, width_of
+from watchroom_tui.localization import texts_of
+from watchroom_tui.styled_text import Line, Span, cut, width_of
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import words_of
 
 
 class BoardPanel(LineList[SummaryItem]):
@@ -29,7 +29,7 @@ class BoardPanel(LineList[SummaryItem]):
 
     def empty_lines(self, width: int) -> list[str]:
         if self._is_waiting:
-            return [words_of(self)("boards.reading")]
+            return [texts_of(self)("boards.reading")]
         return super().empty_lines(width)
 
     def key_of(self, item: SummaryItem) -> Hashable:
@@ -39,7 +39,7 @@ class BoardPanel(LineList[SummaryItem]):
         return item
 
     def line(self, item: SummaryItem, width: int) -> Line:
-        line = summary_line(item, width, words_of(self))
+        line = summary_line(item, width, texts_of(self))
         if width_of(line) <= width:
             return line
         shown = set_cell_size("".join(span.text for span in line), width - 1)

@@ -12,11 +12,11 @@ from watchroom.zones.buffers.record import known_path
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import now_of, words_of
 
 MARKS: Final[Mapping[BufferState, Span]] = {
     "synced": Span("✓", "ok"),
@@ -41,23 +41,23 @@ class BufferList(LineList[BufferView]):
         return (item.row.seq, item.newest, self.age_of(item.row))
 
     def line(self, item: BufferView, width: int) -> Line:
-        words = words_of(self)
+        texts = texts_of(self)
         mark = CHOICE_MARK if item.waits_for_choice else MARKS[item.state]
-        states = [*(words(f"buffers.state.{state}") for state in MARKS), words("buffers.choose")]
+        states = [*(texts(f"buffers.state.{state}") for state in MARKS), texts("buffers.choose")]
         state_width = max(map(cell_len, states)) + 1
         name_width = min(24, max(8, width // 4))
         agent_width = min(14, width // 6) if self.SHOWS_AGENT else 0
         rest = max(0, width - agent_width - name_width - state_width - 10)
-        source = safe(source_of(item))
-        state = words("buffers.choose") if item.waits_for_choice else words(f"buffers.state.{item.state}")
+        source = sanitize(source_of(item))
+        state = texts("buffers.choose") if item.waits_for_choice else texts(f"buffers.state.{item.state}")
         return [
             Span(" "),
             mark,
             Span(
-                " " + fit(safe(item.agent), agent_width - 1) + " " * bool(agent_width),
+                " " + fit(sanitize(item.agent), agent_width - 1) + " " * bool(agent_width),
                 agent_class(item.agent),
             ),
-            Span(fit(safe(item.name), name_width) + " "),
+            Span(fit(sanitize(item.name), name_width) + " "),
             Span(fit(state, state_width), mark.style),
             Span(fit_path(source, rest), "dim"),
             Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),

@@ -8,11 +8,11 @@ from watchroom.projections import DocumentView
 from watchroom.projections.model import bucket_of, sparkline_counts
 
 from watchroom_tui.columns import age, fit, sparkline
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.localization import now_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import now_of
 
 _SPARK = 8
 _SPARKED_FROM = 46
@@ -48,7 +48,7 @@ class DocumentList(LineList[DocumentView]):
         dots = [Span("▍", agent_class(writer)) for writer in item.writers[:_MOST_DOTS]]
         return [
             Span("● " if unseen else "  ", "accent"),
-            Span(fit(safe(item.name), rest), "strong" if unseen else ""),
+            Span(fit(sanitize(item.name), rest), "strong" if unseen else ""),
             *dots,
             Span(" " * (_MOST_DOTS - len(dots))),
             Span(fit(f"v{item.version:,}", 7, "right"), "ok"),

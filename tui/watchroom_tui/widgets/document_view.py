@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from watchroom_tui.document_drawing import DocumentDrawing
-from watchroom_tui.widgets.drawing_view import DrawingView
+from watchroom_tui.widgets.line_view import LineView
 
 
-class DocumentView(DrawingView):
+class DocumentView(LineView):
     """Shows a document. The row under the cursor stays where it is on the screen when others come or go."""
 
     def show_document(self, name: str, drawing: DocumentDrawing, *, title: str) -> None:

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from watchroom_tui.actions import Scope, bindings
-from watchroom_tui.safe import safe
+from watchroom_tui.sanitize import sanitize
 
 _FIRST_STAND_IN: Final = 0xF0000
 """In a plane that is for private use, so that no text of anyone has it."""
@@ -26,7 +26,7 @@ class SourceArea(TextArea):
 
     def load_source(self, source: str) -> None:
         """Edit ``source`` instead."""
-        shown, self._meant = stand_ins(source)
+        shown, self._meant = substitution_maps(source)
         self.load_text(source.translate(shown))
 
     @property
@@ -69,12 +69,12 @@ class Editor(SourceArea):
         self.post_message(self.Done())
 
 
-def stand_ins(text: str) -> tuple[dict[int, str], dict[int, str]]:
+def substitution_maps(text: str) -> tuple[dict[int, str], dict[int, str]]:
     """What stands for the unsafe characters of ``text`` while it is edited, and what that means again: two
     tables for ``str.translate``. Line ends stand for themselves, if the text has one kind of them."""
     ends_differ = _LONE_FEED.search(text) is not None or _LONE_RETURN.search(text) is not None
     kept = {"\n", "\t"} if ends_differ else {"\r", "\n", "\t"}
-    strange = sorted(each for each in set(text) - kept if safe(each) != each or _is_stand_in(each))
+    strange = sorted(each for each in set(text) - kept if sanitize(each) != each or _is_stand_in(each))
     pairs = [(each, chr(_FIRST_STAND_IN + number)) for number, each in enumerate(strange)]
     return (
         {ord(each): stand_in for each, stand_in in pairs},
@@ -89,5 +89,5 @@ def _is_stand_in(character: str) -> bool:
 def _visible(character: str) -> str:
     if character == "\t":
         return character
-    shown = safe(character)
+    shown = sanitize(character)
     return shown if len(shown) == 1 else "\N{REPLACEMENT CHARACTER}"

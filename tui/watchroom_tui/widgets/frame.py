@@ -12,18 +12,18 @@ from textual.strip import Strip
 from watchroom.projections import Model
 from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
 
-from watchroom_tui.actions import ROOMS, of_scope, offered, scopes_of
+from watchroom_tui.actions import SCREENS, of_scope, offered, scopes_of
 from watchroom_tui.columns import sparkline
 from watchroom_tui.local_time import local_clock, local_time, utc_offset, zoned_time
-from watchroom_tui.spans import Line, Span, width_of
-from watchroom_tui.widgets.drawn import Drawn
-from watchroom_tui.wording import now_of, words_of
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.styled_text import Line, Span, width_of
+from watchroom_tui.widgets.line_widget import LineWidget
 
 NAMED_FROM: Final = 110
 """From so many columns on, every room is named in the footer."""
 
 
-class Header(Drawn):
+class Header(LineWidget):
     """Which workspace, how fresh, how busy, and how many things wait for a person."""
 
     def __init__(self, place: str) -> None:
@@ -37,10 +37,10 @@ class Header(Drawn):
     def on_mount(self) -> None:
         self.set_interval(1.0, self.refresh)
 
-    def show(self, model: Model, waiting: int, *, is_live: bool, may_act: bool, progress: float) -> None:
+    def show(self, model: Model, waiting: int, *, is_live: bool, can_act: bool, progress: float) -> None:
         """``waiting``: how many things need a person now."""
         self._model, self._waiting, self._is_live, self._progress = model, waiting, is_live, progress
-        self._may_act = may_act
+        self._may_act = can_act
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -52,25 +52,25 @@ class Header(Drawn):
 
     def _left(self, width: int) -> Line:
         """As much as there is space for, the most important first."""
-        words, model = words_of(self), self._model
+        texts, model = texts_of(self), self._model
         now = now_of(self)
         title = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")]
         if self._is_live:
-            live = words("header.live" if self._may_act else "header.view")
+            live = texts("header.live" if self._may_act else "header.view")
             mode = Span(f"● {live} {local_clock(now)}", "ok")
         else:
             mode = self._moment(width - width_of(title), now)
         groups: list[list[Span]] = [title, [mode]]
         if self._progress < 1:
             done = int(self._progress * 10)
-            bar = f"  {'▰' * done}{'▱' * (10 - done)} {words('header.reading')}"
+            bar = f"  {'▰' * done}{'▱' * (10 - done)} {texts('header.reading')}"
             groups.append([Span(bar, "warning")])
         count = len(model.agents)
-        agents = words("header.agent") if count == 1 else words("header.agents", count=count)
+        agents = texts("header.agent") if count == 1 else texts("header.agents", count=count)
         groups.append([Span(f"  {agents}  ", "dim")])
         counts = sparkline_counts(model.activity, now)
         per_minute = sum(counts[-60 // BUCKET_SECONDS :])
-        rate = Span(f" {words('header.rate', count=per_minute)}", "dim")
+        rate = Span(f" {texts('header.rate', count=per_minute)}", "dim")
         groups.append([Span(sparkline(counts, 12), "accent"), rate])
         spans: list[Span] = []
         for group in groups:
@@ -81,21 +81,21 @@ class Header(Drawn):
 
     def _moment(self, width: int, now: int) -> Span:
         """Which moment of the past is shown: its time as exactly as there is space for."""
-        words = words_of(self)
+        texts = texts_of(self)
         times = (
             f"{local_time(now)} {utc_offset(now)}",
             zoned_time(now),
             zoned_time(now, "minutes"),
             local_clock(now),
         )
-        texts = [f"◷ {words('header.past', row=self._model.seq, time=each)}" for each in times]
-        return Span(next((each for each in texts if cell_len(each) <= width), texts[-1]), "warning")
+        variants = [f"◷ {texts('header.past', row=self._model.seq, time=each)}" for each in times]
+        return Span(next((each for each in variants if cell_len(each) <= width), variants[-1]), "warning")
 
     def _right(self) -> Span:
-        words = words_of(self)
+        texts = texts_of(self)
         if not self._waiting:
-            return Span(f"✓ {words('header.calm')} ", "ok")
-        return Span(f" ⚑ {words('header.needs', count=self._waiting)} ", "error")
+            return Span(f"✓ {texts('header.calm')} ", "ok")
+        return Span(f" ⚑ {texts('header.needs', count=self._waiting)} ", "error")
 
     def on_click(self, event: events.Click) -> None:
         if event.x >= self.size.width - cell_len(self._right().text):
@@ -103,7 +103,7 @@ class Header(Drawn):
             self.app.call_later(self.app.run_action, "app.urgent", self.screen)
 
 
-class PaneTabs(Drawn):
+class PaneTabs(LineWidget):
     """The panes of a room by name, where there is only space for one of them. Can be clicked."""
 
     class Chosen(Message):
@@ -148,21 +148,21 @@ _Entry: TypeAlias = tuple[str, str, str, str]
 """A key, its label, what it does, and the style of the label."""
 
 
-class Footer(Drawn):
+class Footer(LineWidget):
     """The rooms with their number keys, and the keys that matter here. All can be clicked."""
 
-    def __init__(self, room: str, *, may_act: bool) -> None:
+    def __init__(self, room: str, *, can_act: bool) -> None:
         super().__init__()
         self._room = room
-        self._may_act = may_act
-        self._is_among_rooms = any(name == room for _, name in ROOMS)
+        self._may_act = can_act
+        self._is_among_rooms = any(name == room for _, name in SCREENS)
         self._targets: list[tuple[int, int, str]] = []
 
     def render_line(self, y: int) -> Strip:
-        words = words_of(self)
+        texts = texts_of(self)
         width = self.size.width
         everywhere = [
-            (action.shown_keys[0], action.label(words), action.target, "dim")
+            (action.shown_keys[0], action.label(texts), action.target, "dim")
             for action in of_scope("app")
             if action.footer and not self._is_written_in()
         ]
@@ -170,7 +170,7 @@ class Footer(Drawn):
         here, ours = [], []
         for action in offered(self._may_act, *self._scopes()):
             if action.footer and offers(action.id):
-                entry = (action.shown_keys[0], action.label(words), action.target, "dim")
+                entry = (action.shown_keys[0], action.label(texts), action.target, "dim")
                 here.append(entry)
                 if action.scope != "list":
                     ours.append(entry)
@@ -189,15 +189,15 @@ class Footer(Drawn):
     def _rooms(self, width: int, here: list[_Entry]) -> list[_Entry]:
         """The rooms' keys, without the names of the others where these would leave no space for what can be
         done just here: ``here``, without what every list has."""
-        words = words_of(self)
+        texts = texts_of(self)
         named = [
             (
                 key,
-                words(f"action.room_{room}.label"),
+                texts(f"action.room_{room}.label"),
                 f"app.room('{room}')",
                 "strong" if room == self._room else "dim",
             )
-            for key, room in ROOMS
+            for key, room in SCREENS
             if self._is_among_rooms
         ]
         needed = sum(_entry_width(key, label) for key, label, _, _ in named + here)

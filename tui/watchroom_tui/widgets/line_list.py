@@ -21,10 +21,10 @@ from watchroom.model import Row
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.columns import age
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span
-from watchroom_tui.widgets.drawn import Drawn, content
-from watchroom_tui.wording import now_of, words_of
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
+from watchroom_tui.widgets.line_widget import LineWidget, content
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ MOST_KEPT: Final = 2000
 """So many drawn lines are kept for the next time."""
 
 
-class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
+class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
     """Base of all lists. Subclasses say how an item is drawn and what tells it from others."""
 
     BINDINGS = bindings("list")
@@ -234,9 +234,9 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
 
     def empty_lines(self, width: int) -> list[str]:
         """What stands here while there is nothing: what will appear, and how to make it happen."""
-        words = words_of(self)
-        text = words("list.no_match", filter=self._filter) if self._filter else words(self._empty)
-        return textwrap.wrap(safe(text), max(10, width - 2))
+        texts = texts_of(self)
+        text = texts("list.no_match", filter=self._filter) if self._filter else texts(self._empty)
+        return textwrap.wrap(sanitize(text), max(10, width - 2))
 
     def redraw(self) -> None:
         """Draw anew what looks different by now."""
@@ -253,14 +253,14 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         self._retitle()
 
     def _retitle(self) -> None:
-        words = words_of(self)
+        texts = texts_of(self)
         parts = []
         if self._held is not None:
-            parts.append(words("list.new", count=self._count_new()))
+            parts.append(texts("list.new", count=self._count_new()))
         if self._filtering or self._filter:
             parts.append(f"/{self._filter}{'▏' if self._filtering else ''}")
-            parts.append(words("list.matches", count=len(self._shown)))
-        titles = (self.title_text(words(self._title)), " · ".join(parts))
+            parts.append(texts("list.matches", count=len(self._shown)))
+        titles = (self.title_text(texts(self._title)), " · ".join(parts))
         if titles != self._titles:
             self._titles = titles
             self.border_title = content(titles[0])
@@ -317,7 +317,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
         self.refresh_line(self._cursor)
 
     def on_blur(self) -> None:
-        self.end_filtering()
+        self.finish_filter()
         self.refresh_line(self._cursor)
 
     def action_move(self, step: int) -> None:
@@ -339,7 +339,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
     def action_copy(self) -> None:
         if self.item is not None:
             self.app.copy_to_clipboard(self.copied(self.item))
-            self.app.notify(words_of(self)("list.copied"), markup=False, timeout=2)
+            self.app.notify(texts_of(self)("list.copied"), markup=False, timeout=2)
 
     def copied(self, item: T) -> str:
         """What `y` puts on the clipboard."""
@@ -365,7 +365,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
     def filter(self) -> str:
         return self._filter
 
-    def end_filtering(self) -> None:
+    def finish_filter(self) -> None:
         """Keep the filter as it is, and give the keys back."""
         if self._filtering:
             self._filtering = False
@@ -388,7 +388,7 @@ class LineList(Drawn, ScrollView, Generic[T], can_focus=True):
                 event.prevent_default()
             return
         if event.key == "enter":
-            self.end_filtering()
+            self.finish_filter()
         elif event.key == "escape":
             self.clear_filter()
         elif event.key == "backspace":

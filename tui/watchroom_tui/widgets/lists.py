@@ -12,12 +12,12 @@ from watchroom.projections.model import bucket_of, sparkline_counts
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path, sparkline
 from watchroom_tui.local_time import local_clock
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.task_tree import ended_agents
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import now_of, words_of
 
 SHORT_OUTCOME = 9
 
@@ -35,18 +35,20 @@ class RowList(LineList[Row]):
         return item.seq
 
     def line(self, item: Row, width: int) -> Line:
-        outcome = describe.outcome(item, words_of(self))
+        outcome = describe.outcome(item, texts_of(self))
         actor_width = 14 if self.SHOWS_ACTOR else 0
         tool_width = 17
         path_width = max(12, min(48, (width - 10 - actor_width - tool_width) * 2 // 5))
         spans = [
             Span(f"{local_clock(item.time)} ", "dim"),
-            Span(fit(safe(item.actor), actor_width - 1) + " " * bool(actor_width), agent_class(item.actor)),
             Span(
-                fit(describe.tool(item, words_of(self)), tool_width) + " ",
+                fit(sanitize(item.actor), actor_width - 1) + " " * bool(actor_width), agent_class(item.actor)
+            ),
+            Span(
+                fit(describe.tool(item, texts_of(self)), tool_width) + " ",
                 "dim" if item.version is None and item.outcome == "ok" else "",
             ),
-            Span(fit_path(describe.shown_path(item, words_of(self)), path_width) + "  "),
+            Span(fit_path(describe.shown_path(item, texts_of(self)), path_width) + "  "),
             # Short outcomes stand in a column, so that the messages after them line up.
             Span(outcome.text.ljust(SHORT_OUTCOME), outcome.style),
         ]
@@ -89,7 +91,7 @@ class AgentList(LineList[AgentView]):
     def look_of(self, item: AgentView) -> Hashable:
         now = now_of(self)
         status = item.status(now)
-        says = describe.says(item, now, words_of(self))
+        says = describe.says(item, now, texts_of(self))
         ended = self.age_of(self._ended.get(item.agent.id))
         return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, ended)
 
@@ -104,21 +106,21 @@ class AgentList(LineList[AgentView]):
         spans = [
             Span(" "),
             describe.ENDED_MARK if item.agent.id in self._ended else describe.STATUS_MARKS[item.status(now)],
-            Span(" " + fit(safe(item.agent.id), name_width) + " ", colour),
+            Span(" " + fit(sanitize(item.agent.id), name_width) + " ", colour),
             Span(fit(item.agent.layer, layer_width), "dim"),
         ]
-        says = describe.says(item, now, words_of(self))
+        says = describe.says(item, now, texts_of(self))
         ended = self._ended.get(item.agent.id)
         if ended is not None:
-            spans.append(Span(fit(words_of(self)("agents.ended"), rest), "dim"))
+            spans.append(Span(fit(texts_of(self)("agents.ended"), rest), "dim"))
             spans.append(Span(fit(age(ended.time, now), 6, "right"), "dim"))
         elif says:
-            spans.append(Span(fit(safe(says), rest), "" if item.status(now) == "waiting" else "dim"))
+            spans.append(Span(fit(sanitize(says), rest), "" if item.status(now) == "waiting" else "dim"))
             spans.append(Span(fit(age(item.last_heard, now), 6, "right"), "dim"))
         elif last is None:
-            spans.append(Span(fit(words_of(self)("agents.nothing_yet"), rest + 6), "dim"))
+            spans.append(Span(fit(texts_of(self)("agents.nothing_yet"), rest + 6), "dim"))
         else:
-            tool, path = describe.doing(last, words_of(self))
+            tool, path = describe.doing(last, texts_of(self))
             tool_width = min(cell_len(tool.text), max(6, rest - 12))
             spans.append(Span(fit(tool.text, tool_width) + " ", tool.style))
             spans.append(Span(fit_path(path.text, max(0, rest - tool_width - 1))))
@@ -140,8 +142,8 @@ class NeedList(LineList[Need]):
         return (item.kind, item.key, item.times, item.row.seq, self.age_of(item.row))
 
     def line(self, item: Need, width: int) -> Line:
-        words = words_of(self)
-        kind = describe.need_kind(item, words)
+        texts = texts_of(self)
+        kind = describe.need_kind(item, texts)
         if item.kind in ("request", "message"):
             times = f"×{item.times} " if item.times > 1 else ""
             text_width = max(10, width - 31)
@@ -149,8 +151,8 @@ class NeedList(LineList[Need]):
                 Span(" "),
                 describe.NEED_MARKS[item.kind],
                 Span(" " + fit(kind, 10), "strong"),
-                Span(fit(safe(item.row.actor), 11) + " ", agent_class(item.row.actor)),
-                Span(fit(times + describe.subject(item, words), text_width)),
+                Span(fit(sanitize(item.row.actor), 11) + " ", agent_class(item.row.actor)),
+                Span(fit(times + describe.subject(item, texts), text_width)),
                 Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
             ]
         path_width = max(10, (width - 22) * 2 // 5)
@@ -159,8 +161,8 @@ class NeedList(LineList[Need]):
             Span(" "),
             describe.NEED_MARKS[item.kind],
             Span(" " + fit(kind, 10), "strong"),
-            Span(fit_path(safe(describe.subject(item, words)), path_width) + " "),
-            Span(fit(describe.need_text(item, words), text_width), "dim"),
+            Span(fit_path(sanitize(describe.subject(item, texts)), path_width) + " "),
+            Span(fit(describe.need_text(item, texts), text_width), "dim"),
             Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
         ]
 
@@ -186,12 +188,12 @@ class DeliveryList(LineList[Delivery]):
         return [
             Span(" "),
             mark,
-            Span(" " + fit(safe(item.sender), 11), agent_class(item.sender)),
+            Span(" " + fit(sanitize(item.sender), 11), agent_class(item.sender)),
             Span("→ ", "dim"),
-            Span(fit(safe(item.receiver), 11), agent_class(item.receiver)),
-            Span(" " + fit_path(safe(item.filename), file_width)),
+            Span(fit(sanitize(item.receiver), 11), agent_class(item.receiver)),
+            Span(" " + fit_path(sanitize(item.filename), file_width)),
             Span(fit(age(item.row.time, now_of(self)), 6, "right") + "  ", "dim"),
-            Span(safe(item.row.message), "dim"),
+            Span(sanitize(item.row.message), "dim"),
         ]
 
     def copied(self, item: Delivery) -> str:
@@ -210,10 +212,10 @@ class SharedFileList(LineList[SharedFile]):
     def line(self, item: SharedFile, width: int) -> Line:
         rest = max(8, width - 31)
         return [
-            Span(" " + fit_path(safe(item.path), rest)),
+            Span(" " + fit_path(sanitize(item.path), rest)),
             Span(fit(f"v{item.head.version}", 6, "right"), "ok"),
             Span(fit(f"⚔{item.conflicts}" if item.conflicts else "", 4, "right"), "error"),
-            Span(" " + fit(safe(item.head.actor), 12), agent_class(item.head.actor)),
+            Span(" " + fit(sanitize(item.head.actor), 12), agent_class(item.head.actor)),
             Span(fit(age(item.head.time, now_of(self)), 6, "right"), "dim"),
         ]
 
@@ -234,7 +236,7 @@ class FileList(LineList[Row]):
         filename = item.path.partition("/")[2]
         rest = max(8, width - 17)
         return [
-            Span(" " + fit_path(safe(filename), rest)),
+            Span(" " + fit_path(sanitize(filename), rest)),
             Span(fit(f"v{item.version}", 6, "right"), "ok"),
             Span(fit(age(item.time, now_of(self)), 7, "right"), "dim"),
         ]

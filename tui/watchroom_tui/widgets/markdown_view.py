@@ -17,15 +17,15 @@ from textual.geometry import Size
 from textual.strip import Strip
 from watchroom_whiteboards.outline import Heading
 
-from watchroom_tui.markdown.drawing import NARROWEST
+from watchroom_tui.localization import texts_of
 from watchroom_tui.markdown.index import Index, Outline, moved
 from watchroom_tui.markdown.page import TOP, Page, Place
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.markdown.renderer import NARROWEST
+from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.widgets.text_view import TextView
-from watchroom_tui.wording import words_of
 
 if TYPE_CHECKING:
-    from watchroom_tui.markdown.searching import Finder
+    from watchroom_tui.markdown.text_finder import Finder
 
 _SLICE: Final = 0.006
 """So many seconds at a time are spent on what is not on the screen: a key waits no longer."""
@@ -284,7 +284,7 @@ class MarkdownView(TextView):
     async def search(self, words: str) -> int:
         """Mark ``words`` wherever they stand, whatever their case; how often that is. Empty ends it."""
         self._match = None
-        from watchroom_tui.markdown.searching import Finder
+        from watchroom_tui.markdown.text_finder import Finder
 
         finder = self._finder = Finder(words) if words else None
         self._strips.clear()
@@ -365,7 +365,7 @@ class MarkdownView(TextView):
         rows, width = self._visible(page), self.room.width
         if y >= len(rows):
             is_empty = not rows and y == 1
-            return self.strip([Span(" " + words_of(self)(self._empty), "dim")] if is_empty else (), width)
+            return self.strip([Span(" " + texts_of(self)(self._empty), "dim")] if is_empty else (), width)
         strip = self._strips.get(rows[y])
         if strip is None or strip.cell_length != width:
             strip = self._strips[rows[y]] = self._drawn_strip(page, rows[y], width)

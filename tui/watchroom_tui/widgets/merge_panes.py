@@ -19,13 +19,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 from watchroom.merge import Lines, Region, Regions, find_changed_words
 
-from watchroom_tui.comparing import NO_END
-from watchroom_tui.merging import Layout, below, beside, is_taken
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span
-from watchroom_tui.widgets.drawn import content
-from watchroom_tui.widgets.scrolled import Scrolled
-from watchroom_tui.wording import words_of
+from watchroom_tui.diff_drawing import NO_END
+from watchroom_tui.localization import texts_of
+from watchroom_tui.merge_state import Layout, below, beside, is_taken
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
+from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.widgets.scrollable import ScrollableWidget
 
 Side: TypeAlias = Literal["base", "current", "incoming"]
 COMPARED: Final = 200
@@ -35,7 +35,7 @@ MEASURED: Final = 2000
 """So many lines are measured to know how far there is to scroll sideways."""
 
 
-class RegionPane(Scrolled):
+class RegionPane(ScrollableWidget):
     """One text of a merge, region by region."""
 
     class Moved(Message):
@@ -154,7 +154,7 @@ class RegionPane(Scrolled):
         else:
             changed, self._longest = regions, 0
         lines = (line for region in changed for side in _texts_of(region) for line in side)
-        widths = (cell_len(safe(line.rstrip("\r\n"))) for line in islice(lines, MEASURED))
+        widths = (cell_len(sanitize(line.rstrip("\r\n"))) for line in islice(lines, MEASURED))
         self._longest = max((self._longest, *widths))
 
     @property
@@ -216,12 +216,12 @@ class SidePane(RegionPane):
             return []
         line = lines[row].rstrip("\r\n")
         if region.kind == "unchanged":
-            return [Span(safe(line))]
+            return [Span(sanitize(line))]
         end = _end_of(lines[row], region)
         if region.choice is not None and not is_taken(region, self._side):
-            return [Span(safe(line), "dim"), end]
+            return [Span(sanitize(line), "dim"), end]
         if self._side == "base" or lines == region.base:
-            return [Span(safe(line), "" if region.is_open else "dim"), end]
+            return [Span(sanitize(line), "" if region.is_open else "dim"), end]
         others = region.base or self._opposite(region)
         return [*marked_words(others[row].rstrip("\r\n") if row < len(others) else "", line), end]
 
@@ -239,15 +239,15 @@ class ResultPane(RegionPane):
         return below(regions)
 
     def draw(self, region: Region, row: int) -> Line:
-        words = words_of(self)
+        words = texts_of(self)
         if region.is_open and not region.text:
             return [Span(f"‹ {words('merge.choose')} ›", "warning")]
         if region.is_open:
-            return [Span(safe(region.text[row].rstrip("\r\n")), "warning")]
+            return [Span(sanitize(region.text[row].rstrip("\r\n")), "warning")]
         if row >= len(region.result):
             changed = region.choice or region.kind != "unchanged"
             return [Span(f"‹ {words('merge.nothing')} ›", "dim")] if changed else []
-        line = safe(region.result[row].rstrip("\r\n"))
+        line = sanitize(region.result[row].rstrip("\r\n"))
         if region.choice == "edited":
             return [Span(line, "accent")]
         return [Span(line, "" if region.result == region.current else "added")]
@@ -279,7 +279,7 @@ def marked_words(old: str, new: str) -> Iterator[Span]:
     for start, end in [*find_changed_words(old, new), (len(new), len(new))]:
         for text, style in ((new[at:start], ""), (new[start:end], "added-word")):
             if text:
-                yield Span(safe(text), style)
+                yield Span(sanitize(text), style)
         at = end
 
 

@@ -6,43 +6,43 @@ from rich.cells import cell_len
 from textual.strip import Strip
 
 from watchroom_tui.columns import fit
-from watchroom_tui.merge_in_hand import MergeInHand
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Span
+from watchroom_tui.localization import texts_of
+from watchroom_tui.merge_draft import MergeDraft
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Span
 from watchroom_tui.theme import agent_class
-from watchroom_tui.widgets.drawn import Drawn
-from watchroom_tui.wording import words_of
+from watchroom_tui.widgets.line_widget import LineWidget
 
 
-class MergeTitle(Drawn):
+class MergeTitle(LineWidget):
     def __init__(self) -> None:
         super().__init__()
         self._left: list[Span] = []
         self._right = Span("")
 
-    def show(self, hand: MergeInHand, *, for_all: bool) -> None:
+    def show(self, hand: MergeDraft, *, for_all: bool) -> None:
         """``for_all``: the next choice goes for the whole file."""
-        words, sides, merging = words_of(self), hand.sides, hand.merging
-        self._left = [Span(f" {safe(sides.incoming.path)} ", "title")]
+        texts, sides, merging = texts_of(self), hand.sides, hand.merging
+        self._left = [Span(f" {sanitize(sides.incoming.path)} ", "title")]
         for row in (sides.current, sides.incoming):
             if row is not None:
                 self._left += [Span(" ↔", "dim")] if len(self._left) > 1 else []
-                message = f" “{safe(row.message)}”" if row.message else ""
-                self._left += [Span(f" {safe(row.actor)}", agent_class(row.actor)), Span(message, "dim")]
+                message = f" “{sanitize(row.message)}”" if row.message else ""
+                self._left += [Span(f" {sanitize(row.actor)}", agent_class(row.actor)), Span(message, "dim")]
         stops = merging.stops
         if hand.is_settled:
-            self._right = Span(f"✓ {words('merge.settled_title')} ", "ok")
+            self._right = Span(f"✓ {texts('merge.settled_title')} ", "ok")
         elif (sides.is_deletion or sides.is_no_text) and not hand.merging.is_touched:
             key = "merge.deleted_title" if sides.is_deletion else "merge.no_text_title"
-            self._right = Span(f"✎ {words(key)} ", "warning")
+            self._right = Span(f"✎ {texts(key)} ", "warning")
         elif for_all:
-            self._right = Span(f"{words('merge.whole_file')} ", "warning")
+            self._right = Span(f"{texts('merge.whole_file')} ", "warning")
         elif hand.left:
             number = stops.index(merging.at) + 1 if merging.at in stops else 0
-            at = words("merge.region", number=number, count=len(stops))
-            self._right = Span(f"{at} · {words('merge.open', count=hand.left)} ", "error")
+            at = texts("merge.region", number=number, count=len(stops))
+            self._right = Span(f"{at} · {texts('merge.open', count=hand.left)} ", "error")
         else:
-            self._right = Span(f"✓ {words('merge.decided')} ", "ok")
+            self._right = Span(f"✓ {texts('merge.decided')} ", "ok")
         self.refresh()
 
     def render_line(self, y: int) -> Strip:

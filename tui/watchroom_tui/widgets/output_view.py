@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from rich.cells import cell_len
 
 from watchroom_tui.columns import fit_path
-from watchroom_tui.spans import Line
+from watchroom_tui.styled_text import Line
 from watchroom_tui.widgets.text_view import TextView
 
 _FRAME = 11

@@ -10,11 +10,11 @@ from watchroom.projections import RequestView
 from watchroom_tui import describe
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.columns import age, fit
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import now_of, words_of
 
 
 class RequestList(LineList[RequestView]):
@@ -33,13 +33,13 @@ class RequestList(LineList[RequestView]):
             return age(item.ended.time, now)
         if item.expires is None or item.expires < now:
             return age(item.row.time, now)
-        return words_of(self)("request.left", time=age(now, item.expires))
+        return texts_of(self)("request.left", time=age(now, item.expires))
 
     def line(self, item: RequestView, width: int) -> Line:
-        words = words_of(self)
+        texts = texts_of(self)
         is_open = item.ended is None and not item.has_expired(now_of(self))
         mark = describe.request_mark(item, is_open=is_open)
-        kind = words(f"request.kind.{item.kind}") if is_open else describe.request_outcome(item, words)
+        kind = texts(f"request.kind.{item.kind}") if is_open else describe.request_outcome(item, texts)
         kind_width = 9
         name_width = 11
         time_width = 9
@@ -48,9 +48,9 @@ class RequestList(LineList[RequestView]):
         return [
             Span(" "),
             mark,
-            Span(" " + fit(safe(item.agent), name_width), agent_class(item.agent)),
+            Span(" " + fit(sanitize(item.agent), name_width), agent_class(item.agent)),
             Span(" " + fit(kind, kind_width) + " ", "strong" if is_open else "dim"),
-            Span(fit(describe.request_text(item, words), rest) + " ", style),
+            Span(fit(describe.request_text(item, texts), rest) + " ", style),
             Span(
                 fit(self._time(item), time_width, "right"), "warning" if is_open and item.expires else "dim"
             ),
@@ -89,7 +89,7 @@ class ChoiceList(LineList[Choice]):
 
     @property
     def tab_text(self) -> str:
-        return f"{words_of(self)(self._title)} {len(self.items)}"
+        return f"{texts_of(self)(self._title)} {len(self.items)}"
 
     def key_of(self, item: Choice) -> Hashable:
         return item.value
@@ -100,7 +100,7 @@ class ChoiceList(LineList[Choice]):
     def line(self, item: Choice, width: int) -> Line:
         marks = ("◉", "○") if item.is_single else ("☑", "☐")
         mark = Span(marks[0], "ok") if item.is_ticked else Span(marks[1], "dim")
-        return [Span(" "), mark, Span(" " + safe(item.label), "strong" if item.is_ticked else "")]
+        return [Span(" "), mark, Span(" " + sanitize(item.label), "strong" if item.is_ticked else "")]
 
     def action_tick(self) -> None:
         item = self.item

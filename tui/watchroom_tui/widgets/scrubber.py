@@ -10,17 +10,17 @@ from watchroom.model import Row
 from watchroom_tui import describe
 from watchroom_tui.columns import fit
 from watchroom_tui.local_time import local_clock
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span
+from watchroom_tui.localization import texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
-from watchroom_tui.widgets.drawn import Drawn
-from watchroom_tui.wording import words_of
+from watchroom_tui.widgets.line_widget import LineWidget
 
 
-class Scrubber(Drawn):
+class Scrubber(LineWidget):
     """Two lines: which version is shown and what it brought; and how far along the history it is."""
 
-    class Sought(Message):
+    class SeekRequested(Message):
         """The mouse points at this share of the history."""
 
         def __init__(self, share: float) -> None:
@@ -52,14 +52,14 @@ class Scrubber(Drawn):
         return self.strip(self._said(self._row) if y == 0 else self._bar(width), width)
 
     def _said(self, row: Row) -> Line:
-        words = words_of(self)
+        texts = texts_of(self)
         return [
             Span(" "),
             self._mark,
             Span(f"  v{row.version:,}", "strong"),
-            Span(f" {words('documents.of', count=f'{self._newest:,}')}  ", "dim"),
+            Span(f" {texts('documents.of', count=f'{self._newest:,}')}  ", "dim"),
             Span(f"{local_clock(row.time)}  ", "dim"),
-            Span(safe(row.actor), agent_class(row.actor)),
+            Span(sanitize(row.actor), agent_class(row.actor)),
             Span(f"  {describe.said(row)}"),
         ]
 
@@ -67,7 +67,7 @@ class Scrubber(Drawn):
         room = max(1, width - 4)
         if self._progress is not None:
             done = round(room * self._progress)
-            text = fit(words_of(self)("documents.reading"), room)
+            text = fit(texts_of(self)("documents.reading"), room)
             return [Span("  "), Span(text[:done], "cursor"), Span(text[done:], "dim")]
         version = self._row.version or 1 if self._row else 1
         share = (version - 1) / (self._newest - 1) if self._newest > 1 else 1.0
@@ -88,4 +88,4 @@ class Scrubber(Drawn):
 
     def _seek(self, event: events.MouseEvent) -> None:
         room = max(1, self.size.width - 5)
-        self.post_message(self.Sought(max(0.0, min(1.0, (event.x - 2) / room))))
+        self.post_message(self.SeekRequested(max(0.0, min(1.0, (event.x - 2) / room))))

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from watchroom_tui.actions import Scope, bindings
 from watchroom_tui.transcript import Entry, Transcript
-from watchroom_tui.widgets.drawing_view import DrawingView
+from watchroom_tui.widgets.line_view import LineView
 
 
-class SessionTranscript(DrawingView):
+class SessionView(LineView):
     """Shows entries. The cursor stays on its entry; at the end it follows what is said."""
 
     BINDINGS = bindings("session")

@@ -11,14 +11,14 @@ from watchroom.model import USER, Row
 from watchroom.projections import AgentView, CommandView, MessageView
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age, fit, fit_path, lasting
+from watchroom_tui.columns import age, fit, fit_path, format_duration
 from watchroom_tui.local_time import local_clock
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span, width_of
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span, width_of
 from watchroom_tui.task_tree import MemberItem, TaskItem
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import now_of, words_of
 
 LAYERS_FROM = 54
 ALL_FROM = 66
@@ -60,18 +60,18 @@ class TaskList(LineList[TaskItem]):
         return (task.id, task.status, item.at_work, item.waiting, self.age_of(task.row))
 
     def line(self, item: TaskItem, width: int) -> Line:
-        task, words = item.task, words_of(self)
+        task, texts = item.task, texts_of(self)
         if task.ended is None:
             mark = describe.STATUS_MARKS["waiting"] if item.waiting else describe.TASK_MARKS["open"]
-            said = words("tasks.agent") if item.at_work == 1 else words("tasks.agents", count=item.at_work)
+            said = texts("tasks.agent") if item.at_work == 1 else texts("tasks.agents", count=item.at_work)
         else:
             mark = describe.TASK_MARKS[task.status]
-            said = describe.task_status(task.status, words)
+            said = describe.task_status(task.status, texts)
         style = "dim" if task.ended is not None else ""
         return [
             Span(" "),
             mark,
-            Span(" " + fit(safe(task.row.message), max(8, width - 22)), style),
+            Span(" " + fit(sanitize(task.row.message), max(8, width - 22)), style),
             Span(fit(said, 11, "right"), "dim"),
             Span(fit(age(task.row.time, now_of(self)), 7, "right"), "dim"),
         ]
@@ -96,7 +96,7 @@ class MemberTree(_NamingList[MemberItem]):
             self._retitle()
 
     def title_text(self, title: str) -> str:
-        return f"{title} · {words_of(self)('tasks.left_alone')}" if self._left_alone else title
+        return f"{title} · {texts_of(self)('tasks.left_alone')}" if self._left_alone else title
 
     def key_of(self, item: MemberItem) -> Hashable:
         return item.member.id
@@ -109,7 +109,7 @@ class MemberTree(_NamingList[MemberItem]):
         member = item.member
         is_ended = member.ended is not None
         name_width = self.name_width(width, 2)
-        name = fit(safe(member.id), max(1, name_width - len(item.guides)))
+        name = fit(sanitize(member.id), max(1, name_width - len(item.guides)))
         spans = [
             Span(" "),
             self._mark(item),
@@ -134,7 +134,7 @@ class MemberTree(_NamingList[MemberItem]):
     def _longest_roles(self) -> tuple[int, int]:
         """How wide the widest role is, and the widest that no id says."""
         if self._roles[0] is not self.items:
-            roles = [(cell_len(safe(each.member.role)), _says_role(each)) for each in self.items]
+            roles = [(cell_len(sanitize(each.member.role)), _says_role(each)) for each in self.items]
             every = max((width for width, _ in roles), default=0)
             unsaid = max((width for width, is_said in roles if not is_said), default=0)
             self._roles = (self.items, (min(12, every), min(12, unsaid)))
@@ -145,7 +145,7 @@ class MemberTree(_NamingList[MemberItem]):
         every, unsaid = self._longest_roles()
         has_space = width >= ALL_FROM
         column = every if has_space else unsaid
-        role = safe(item.member.role) if has_space or not _says_role(item) else ""
+        role = sanitize(item.member.role) if has_space or not _says_role(item) else ""
         return " " + fit(role, column) if column else ""
 
     @staticmethod
@@ -166,19 +166,19 @@ class MemberTree(_NamingList[MemberItem]):
 
     def _doing(self, item: MemberItem) -> tuple[Span, ...]:
         """What it does, in one piece, or in two: the tool, and to what."""
-        words, now, view = words_of(self), now_of(self), item.view
+        texts, now, view = texts_of(self), now_of(self), item.view
         if item.member.ended is not None:
-            return (Span(describe.ended_how(item.member.ended, item.member.id, words), "dim"),)
+            return (Span(describe.ended_how(item.member.ended, item.member.id, texts), "dim"),)
         if view is None:
-            return (Span(words("agents.nothing_yet"), "dim"),)
-        said = describe.says(view, now, words)
+            return (Span(texts("agents.nothing_yet"), "dim"),)
+        said = describe.says(view, now, texts)
         if said:
-            return (Span(safe(said), "" if view.status(now) == "waiting" else "dim"),)
+            return (Span(sanitize(said), "" if view.status(now) == "waiting" else "dim"),)
         if item.command is not None:
-            return Span("$ ", "dim"), Span(safe(item.command.begun.message))
+            return Span("$ ", "dim"), Span(sanitize(item.command.begun.message))
         if view.last is None or _rests(view):
-            return (Span(words("tasks.rests" if _rests(view) else "agents.nothing_yet"), "dim"),)
-        tool, path = describe.doing(view.last, words)
+            return (Span(texts("tasks.rests" if _rests(view) else "agents.nothing_yet"), "dim"),)
+        tool, path = describe.doing(view.last, texts)
         return tool._replace(text=f"{tool.text} "), path
 
     def _age(self, item: MemberItem) -> str:
@@ -201,7 +201,7 @@ def _named(actor: str, width: int, you: str) -> Span:
     """Who writes or hears; the people who watch are ``you``."""
     if actor == USER:
         return Span(fit(you, width), "human")
-    return Span(fit(safe(actor), width), agent_class(actor))
+    return Span(fit(sanitize(actor), width), agent_class(actor))
 
 
 class MessageList(_NamingList[MessageView]):
@@ -217,10 +217,10 @@ class MessageList(_NamingList[MessageView]):
         return (item.row.seq, describe.message_mark(item), self.longest_name)
 
     def names_of(self, item: MessageView) -> Sequence[str]:
-        return item.sender, words_of(self)("tasks.you") if item.receiver == USER else item.receiver
+        return item.sender, texts_of(self)("tasks.you") if item.receiver == USER else item.receiver
 
     def line(self, item: MessageView, width: int) -> Line:
-        you = words_of(self)("tasks.you")
+        you = texts_of(self)("tasks.you")
         name_width = self.name_width(width, 5)
         is_new = item.receiver == USER and item.read is None
         return [
@@ -230,7 +230,9 @@ class MessageList(_NamingList[MessageView]):
             _named(item.receiver, name_width, you),
             Span(" "),
             describe.message_mark(item)._replace(text=fit(describe.message_mark(item).text, 2)),
-            Span(" " + fit(safe(item.row.message), width - 2 * name_width - 18), "strong" if is_new else ""),
+            Span(
+                " " + fit(sanitize(item.row.message), width - 2 * name_width - 18), "strong" if is_new else ""
+            ),
         ]
 
     def copied(self, item: MessageView) -> str:
@@ -253,12 +255,12 @@ class TaskFileList(_NamingList[Row]):
         who_width = self.name_width(width, 4)
         rest = max(8, width - who_width - 16)
         is_gone = item.deleted
-        path = fit_path(safe(describe.path_of(item)), rest)
-        version = words_of(self)("row.deleted") if is_gone else f"v{item.version}"
+        path = fit_path(sanitize(describe.path_of(item)), rest)
+        version = texts_of(self)("row.deleted") if is_gone else f"v{item.version}"
         return [
             Span(" " + path, "dim" if is_gone else ""),
             Span(fit(version, 7, "right"), "warning" if is_gone else "ok"),
-            Span(" " + fit(safe(item.actor), who_width), "dim" if is_gone else agent_class(item.actor)),
+            Span(" " + fit(sanitize(item.actor), who_width), "dim" if is_gone else agent_class(item.actor)),
             Span(fit(age(item.time, now_of(self)), 6, "right"), "dim"),
         ]
 
@@ -286,7 +288,7 @@ class CommandList(_NamingList[CommandView]):
 
     @property
     def tab_text(self) -> str:
-        return f"{words_of(self)(self._title)} {len(self.items)}"
+        return f"{texts_of(self)(self._title)} {len(self.items)}"
 
     def key_of(self, item: CommandView) -> Hashable:
         return item.path
@@ -298,19 +300,23 @@ class CommandList(_NamingList[CommandView]):
         return (item.begun.actor,)
 
     def line(self, item: CommandView, width: int) -> Line:
-        outcome = describe.outcome(item.ended or item.begun, words_of(self))
+        outcome = describe.outcome(item.ended or item.begun, texts_of(self))
         who_width = self.name_width(width, 5)
         rest = max(8, width - who_width - 21)
         return [
             Span(" $ ", "dim"),
-            Span(fit_path(safe(item.begun.message), rest)),
-            Span(" " + fit(safe(item.begun.actor), who_width), agent_class(item.begun.actor)),
+            Span(fit_path(sanitize(item.begun.message), rest)),
+            Span(" " + fit(sanitize(item.begun.actor), who_width), agent_class(item.begun.actor)),
             Span(fit(outcome.text, 10, "right"), outcome.style),
             Span(fit(self._time(item), 7, "right"), "dim"),
         ]
 
     def _time(self, item: CommandView) -> str:
-        return lasting(item.begun.time, item.ended.time) if item.ended else age(item.begun.time, now_of(self))
+        return (
+            format_duration(item.begun.time, item.ended.time)
+            if item.ended
+            else age(item.begun.time, now_of(self))
+        )
 
     def copied(self, item: CommandView) -> str:
         return item.begun.message

@@ -11,11 +11,11 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from watchroom_tui.columns import wrap
-from watchroom_tui.safe import safe_lines
-from watchroom_tui.spans import Line, Span, wrapped
-from watchroom_tui.widgets.drawn import content
-from watchroom_tui.widgets.scrolled import Scrolled
-from watchroom_tui.wording import words_of
+from watchroom_tui.localization import texts_of
+from watchroom_tui.sanitize import sanitize_lines
+from watchroom_tui.styled_text import Line, Span, wrapped
+from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.widgets.scrollable import ScrollableWidget
 
 MOST_WRAPPED: Final = 20_000
 """Texts of more lines are not wrapped at the edge of the pane: that would take longer than a key may."""
@@ -50,7 +50,7 @@ def _pieces(text: str, marks: re.Pattern[str] | None) -> Line:
     return [*found, Span(text[at:])]
 
 
-class TextView(Scrolled):
+class TextView(ScrollableWidget):
     """Shows lines that are safe already. The scroll position stays when the same text changes."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
@@ -75,7 +75,7 @@ class TextView(Scrolled):
         """Show ``text`` below ``head``, with line numbers and long lines wrapped; ``changed`` lines (counted
         from 0) are marked, and what ``marks`` finds in a line stands out. ``subject`` is what it is about:
         another one starts at the top."""
-        self._show(_Source(safe_lines(text), head, changed, marks), subject, title)
+        self._show(_Source(sanitize_lines(text), head, changed, marks), subject, title)
 
     def show_words(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
         """Show drawn lines, wrapped where they are long. ``subject`` as above."""
@@ -137,19 +137,19 @@ class TextView(Scrolled):
     def clear(self) -> None:
         self._lines, self._subject, self._source = (), None, None
         self.virtual_size = Size(0, 0)
-        self._entitle(words_of(self)(self._title))
+        self._entitle(texts_of(self)(self._title))
         self.refresh()
 
     @property
     def tab_text(self) -> str:
         """What stands on this pane's tab, where only one pane shows."""
-        return words_of(self)(self._title)
+        return texts_of(self)(self._title)
 
     def _entitle(self, title: str) -> None:
         self.border_title = content(title)
 
     def on_mount(self) -> None:
-        self._entitle(words_of(self)(self._title))
+        self._entitle(texts_of(self)(self._title))
 
     def render_line(self, y: int) -> Strip:
         width = self.room.width
@@ -161,5 +161,5 @@ class TextView(Scrolled):
             full = max(width + left, _width(line))
             return self.strip(line, full, under).crop(left, left + width)
         if not self._lines and y == 1:
-            return self.strip([Span(" " + words_of(self)(self._empty), "dim")], width)
+            return self.strip([Span(" " + texts_of(self)(self._empty), "dim")], width)
         return self.strip((), width)

@@ -10,12 +10,12 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, size
-from watchroom_tui.safe import safe
-from watchroom_tui.spans import Line, Span, width_of
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.readers.versions import find_equal_versions
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span, width_of
 from watchroom_tui.theme import agent_class
-from watchroom_tui.versions import same_texts
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.wording import now_of, words_of
 
 SIZED_FROM: Final = 64
 """From so many columns on, the timeline says how large each version is."""
@@ -49,7 +49,7 @@ class Timeline(LineList[Row]):
 
     def show(self, items: Sequence[Row]) -> None:
         if items is not self.items:
-            self._same = same_texts(items)
+            self._same = find_equal_versions(items)
         super().show(items)
 
     def show_broken(self, broken: Mapping[int, str]) -> None:
@@ -70,16 +70,16 @@ class Timeline(LineList[Row]):
     @property
     def tab_text(self) -> str:
         """What stands on this pane's tab: the mark stands in its title."""
-        return f"{words_of(self)(self._title)} {len(self.items)}"
+        return f"{texts_of(self)(self._title)} {len(self.items)}"
 
     def line(self, item: Row, width: int) -> Line:
-        words = words_of(self)
+        texts = texts_of(self)
         broken = self._broken.get(item.seq)
         style = "error" if broken else _style(item)
         spans = [
             self._mark_of(item, broken is not None),
             Span(fit(version_name(item), 6), "strong" if item.version is not None and not broken else style),
-            Span(fit(safe(item.actor), 12), agent_class(item.actor)),
+            Span(fit(sanitize(item.actor), 12), agent_class(item.actor)),
         ]
         if broken:
             spans.append(Span(fit(" " + broken, width - width_of(spans)).rstrip(), "error"))
@@ -89,9 +89,9 @@ class Timeline(LineList[Row]):
             # Where there is little space, what was meant says more than how much it is.
             Span(fit(size(item.size), 9, "right") + "  " if width >= SIZED_FROM else "", "dim"),
         ]
-        said = safe(item.message) or describe.outcome(item, words).text
+        said = sanitize(item.message) or describe.outcome(item, texts).text
         if item.seq in self._same:
-            spans.append(Span(words("files.same_text", version=self._same[item.seq]) + "  ", "ok"))
+            spans.append(Span(texts("files.same_text", version=self._same[item.seq]) + "  ", "ok"))
         rest = width - width_of(spans)
         spans.append(Span(fit(said, rest).rstrip(), "" if item.version is not None else "dim"))
         return spans
@@ -105,8 +105,8 @@ class Timeline(LineList[Row]):
         return Span(" ✖─ ", "error") if is_broken else Span(" ●─ ", "ok")
 
     def text_of(self, item: Row) -> str:
-        words: Catalogue = words_of(self)
-        said = (version_name(item), item.actor, item.message, describe.outcome(item, words).text)
+        texts: Catalogue = texts_of(self)
+        said = (version_name(item), item.actor, item.message, describe.outcome(item, texts).text)
         return " ".join((*said, self._broken.get(item.seq, "")))
 
 

@@ -1,0 +1,1 @@
+"""Alerts: which needs are announced, when, and how a terminal is told."""

@@ -1,0 +1,54 @@
+"""Watches what presses while the dashboard is open, and has the terminal say so."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Final
+
+from watchroom.projections.model import urgent_needs
+
+from watchroom_tui.alerts.policy import AlertMode, Watch, after, begin, look
+from watchroom_tui.alerts.terminal import alert_sequence
+from watchroom_tui.describe import alert_text
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+LOOK_SECONDS: Final = 1.0
+
+
+class AlertMonitor:
+    """Looks once a second, from `start` on. What waits when the whole journal is read is never told: the
+    header says it."""
+
+    def __init__(self, app: WatchroomApp, mode: AlertMode) -> None:
+        self.mode: AlertMode = mode
+        self._app = app
+        self._watch: Watch | None = None
+
+    def start(self) -> None:
+        """Begin to look, if what is shown is live: nothing of the past is told."""
+        if self._app.feed.is_live:
+            self.record_current_needs()
+            self._app.set_interval(LOOK_SECONDS, self._look)
+
+    def record_current_needs(self) -> None:
+        """Hold what waits now for known, if the journal is read whole and that was not done before."""
+        app = self._app
+        if self._watch is None and app.progress == 1:
+            self._watch = begin(urgent_needs(app.model, app.now()))
+
+    def cycle(self) -> None:
+        """To the next mode, and say which it is."""
+        self.mode = after(self.mode)
+        self._app.tell(self._app.texts(f"alert.mode.{self.mode}"))
+
+    def _look(self) -> None:
+        app = self._app
+        if self._watch is None:
+            return
+        self._watch, told = look(self._watch, urgent_needs(app.model, app.now()), time.monotonic())
+        if told:
+            title = f"Watchroom {app.place}"
+            app.send_to_terminal(alert_sequence(self.mode, title, alert_text(told, app.texts), os.environ))

@@ -1,0 +1,182 @@
+"""What every room has: the frame, panes to go through, and a model to show."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widget import Widget
+from watchroom.model import Row
+from watchroom.projections import Model, Need, NeedKind
+from watchroom.projections.model import urgent_needs
+
+from watchroom_tui.actions import Scope
+from watchroom_tui.screens.worker_screen import WorkerScreen
+from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_widget import StyleRegistry
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+
+class Pane(Protocol):
+    """What a room needs of its panes, beside that they are widgets."""
+
+    @property
+    def tab_text(self) -> str: ...
+
+
+class BaseScreen(WorkerScreen[None]):
+    """Base of all rooms. Below 100 columns only one pane shows, and tab goes to the next."""
+
+    SCREEN_NAME: ClassVar[str]
+    EXTRA_SCOPES: ClassVar[tuple[Scope, ...]] = ()
+    """Whose keys work in some of its panes, beside those of lists and texts."""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-mid"), (160, "-wide")]  # noqa: RUF012  # as textual has it
+    AUTO_FOCUS = ".pane"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trail: list[Widget] = []
+        self._needs: tuple[Need, ...] = ()
+        # What is new is styled as it is mounted; Textual would parse every stylesheet twice more for it.
+        self._css_update_count = self.app._css_update_count
+
+    @property
+    def watchroom(self) -> WatchroomApp:
+        return cast("WatchroomApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield StyleRegistry()
+        yield Header(self.watchroom.place)
+        yield PaneTabs()
+        yield from self.compose_panes()
+        yield Footer(self.SCREEN_NAME, can_act=self.watchroom.can_act)
+
+    @abstractmethod
+    def compose_panes(self) -> ComposeResult:
+        """The panes: widgets of class ``pane``."""
+
+    @abstractmethod
+    def show_model(self, model: Model) -> None:
+        """Bring the panes up to the model."""
+
+    def offers(self, action: str) -> bool:
+        """Whether this action makes sense for what the cursor is on: the footer names only such."""
+        return True
+
+    @property
+    def current_need(self) -> Need | None:
+        """What waits for a person and has the cursor on it, or on what it is about."""
+        return None
+
+    def need_of(self, kinds: Collection[NeedKind], *keys: str | None) -> Need | None:
+        """The most urgent need of these kinds that presses under one of these keys."""
+        needs = urgent_needs(self.watchroom.model, self.watchroom.now())
+        return next((need for need in needs if need.kind in kinds and need.key in keys), None)
+
+    def need_of_agent(self, kinds: Collection[NeedKind], agent: str | None) -> Need | None:
+        """The most urgent need of these kinds that presses and is about this agent."""
+        needs = urgent_needs(self.watchroom.model, self.watchroom.now())
+        return next((need for need in needs if need.kind in kinds and need.agent == agent), None)
+
+    def go_to(self, row: Row) -> None:
+        """Put the cursor on what ``row`` is about, where this room can."""
+
+    async def leave(self) -> None:
+        """Keep what would be gone with this room's screen, before it is left for good."""
+
+    def show(self, model: Model) -> None:
+        app = self.watchroom
+        self._needs = urgent_needs(model, app.now())
+        self.query_one(Header).show(
+            model, len(self._needs), is_live=app.feed.is_live, can_act=app.can_act, progress=app.progress
+        )
+        self.show_model(model)
+        self._show_tabs()
+
+    def _show_tabs(self) -> None:
+        panes = self.panes_in_use
+        front = next((index for index, pane in enumerate(panes) if pane.has_class("-front")), 0)
+        self.query_one(PaneTabs).show([cast("Pane", pane).tab_text for pane in panes], front)
+
+    @on(LineList.Counted)
+    def recount(self) -> None:
+        self._show_tabs()
+
+    def on_descendant_focus(self) -> None:
+        if self.focused and self.focused.has_class("pane") and not self.focused.has_class("-front"):
+            self._put_in_front(self.focused)
+        self.query_one(Footer).refresh()
+
+    @on(PaneTabs.Chosen)
+    def choose_pane(self, event: PaneTabs.Chosen) -> None:
+        self.front(self.panes_in_use[event.index])
+
+    # Textual calls it after the on_mount of a subclass, which need not.
+    def on_mount(self) -> None:
+        self._put_in_front(self.panes[0])
+        self.set_interval(1.0, self._show_needs_of_now)
+
+    def _show_needs_of_now(self) -> None:
+        """Needs come and go without a row, too: a request expires, a handoff has waited for too long."""
+        app = self.watchroom
+        if app.room is self and self._needs != urgent_needs(app.model, app.now()):
+            self.show(app.model)
+
+    def on_screen_resume(self) -> None:
+        self.show(self.watchroom.model)
+
+    @cached_property
+    def panes(self) -> list[Widget]:
+        """The panes in reading order: they stay the same."""
+        return list(self.query(".pane"))
+
+    @property
+    def panes_in_use(self) -> list[Widget]:
+        """Those that have something to say now."""
+        return [pane for pane in self.panes if not pane.has_class("-away")]
+
+    def front(self, pane: Widget) -> None:
+        """Bring a pane to the front, where only one shows, and give it the keys; `return_to_pane` returns."""
+        if self.focused is not None and self.focused is not pane:
+            self._trail.append(self.focused)
+        self._put_in_front(pane)
+        pane.focus()
+
+    def clear_trail(self) -> None:
+        """Who was led here from another room goes straight back to it."""
+        self._trail.clear()
+
+    def return_to_pane(self) -> bool:
+        """Back to the pane that led here; False if none did."""
+        if not self._trail:
+            return False
+        pane = self._trail.pop()
+        self._put_in_front(pane)
+        pane.focus()
+        return True
+
+    def cancel_mode(self) -> bool:
+        """End what the last key began and the next would finish; False if there is no such thing."""
+        return False
+
+    def _put_in_front(self, pane: Widget) -> None:
+        for each in self.query(".pane, .group"):
+            each.set_class(each in pane.ancestors_with_self, "-front")
+        self._show_tabs()
+
+    def next_pane(self, step: int) -> None:
+        panes = self.panes_in_use
+        index = next((n for n, pane in enumerate(panes) if pane is self.focused), -step)
+        if isinstance(self.focused, LineList):
+            self.focused.finish_filter()
+        self._trail.clear()
+        pane = panes[(index + step) % len(panes)]
+        self._put_in_front(pane)
+        pane.focus()

@@ -1,0 +1,153 @@
+"""Commands that tie a client to a workspace: hook and attach."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tomllib
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import tomli_w
+from watchroom.clients.configuration import (
+    CLIENTS,
+    SERVERS,
+    Configuration,
+    configuration,
+    merged,
+    without_hooks,
+)
+from watchroom.clients.hooks import answer
+from watchroom.model import Json
+from watchroom.texts import Catalogue
+from watchroom.workspace import Workspace
+
+from watchroom_tui.commands.command import WrongUsage, print_json
+
+
+def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.hook_agent"))
+
+
+def run_hook(given: Namespace, texts: Catalogue) -> int:
+    try:
+        event = json.load(sys.stdin)
+    except (ValueError, RecursionError) as error:
+        raise WrongUsage(texts("cli.hook.not_json")) from error
+    if not isinstance(event, dict):
+        raise WrongUsage(texts("cli.hook.not_json"))
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        agent = workspace.registry.agent(given.agent).id
+        said = answer(workspace, agent, event, workspace.config.language)
+    if said is not None:
+        print_json(said)
+    return 0
+
+
+def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("client", choices=CLIENTS)
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.attach_agent"))
+    parser.add_argument("--project", metavar="DIR", default=".", help=texts("cli.argument.attach_project"))
+    parser.add_argument("--write", action="store_true", help=texts("cli.argument.attach_write"))
+
+
+def run_attach(given: Namespace, texts: Catalogue) -> int:
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        agent = workspace.registry.agent(given.agent).id
+        root = workspace.root
+    command = shutil.which("watchroom") or "watchroom"
+    wanted = configuration(given.client, command, root, agent)
+    project = Path(given.project)
+    files = _merged_files(project, wanted, texts) if given.write else _new_files(wanted)
+    for name, text in files.items():
+        if given.write:
+            _replace(project / name, text)
+            print(texts("cli.attach.written", path=str(project / name)))
+        else:
+            print(f"# {name}\n{text}")
+    if given.write:
+        print(texts(f"cli.attach.next_{given.client}"))
+    return 0
+
+
+def _new_files(wanted: Configuration) -> dict[str, str]:
+    jsons = {name: _as_json(table) for name, table in wanted.json.items()}
+    return {**jsons, **{name: _as_toml(table) for name, table in wanted.toml.items()}}
+
+
+def _merged_files(project: Path, wanted: Configuration, texts: Catalogue) -> dict[str, str]:
+    """The files as they are to be. Nothing is written before all of them are known. Raises `WrongUsage` for
+    one that cannot be read."""
+    files: dict[str, str] = {}
+    for name, table in wanted.json.items():
+        unreadable = WrongUsage(texts("cli.attach.unreadable", path=str(project / name)))
+        try:
+            there = _read(project / name)
+            known = json.loads(there) if there.strip() else {}
+            files[name] = _as_json(merged(without_hooks(known), table))
+        except (ValueError, RecursionError) as error:
+            raise unreadable from error
+    for name, table in wanted.toml.items():
+        files[name] = _with_tables(project / name, table, texts)
+    return files
+
+
+def _with_tables(path: Path, table: Mapping[str, Json], texts: Catalogue) -> str:
+    """The text of a TOML file with our tables after what is there, comments and all. Raises `WrongUsage` for
+    one that cannot be read, and where a server of that name is another one."""
+    try:
+        text = _read(path)
+        for name, own in table.items():
+            added = _with_table(text, {name: own})
+            if added is None and name == SERVERS:
+                raise WrongUsage(texts("cli.attach.other", path=str(path)))
+            # Without the mark of its commands an agent is attached all the same.
+            text = text if added is None else added
+    except (ValueError, RecursionError) as error:
+        raise WrongUsage(texts("cli.attach.unreadable", path=str(path))) from error
+    return text
+
+
+def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
+    """The text with one more table; None where something else stands in its place. Raises ValueError for a
+    text that is no TOML."""
+    known = tomllib.loads(text)
+    wanted = merged(known, table)
+    if wanted == known:
+        return text
+    longer = text.rstrip("\n") + "\n\n" * bool(text.strip()) + _as_toml(table)
+    try:
+        return longer if tomllib.loads(longer) == wanted else None
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _as_json(table: Mapping[str, Json]) -> str:
+    return json.dumps(table, ensure_ascii=False, indent=2) + "\n"
+
+
+def _as_toml(table: Mapping[str, Json]) -> str:
+    return tomli_w.dumps(cast("dict[str, Any]", table))
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _replace(path: Path, text: str) -> None:
+    """The file is there whole, or as it was; one that is a link stays one."""
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=target.parent) as scratch:
+        new = Path(scratch, target.name)
+        new.write_text(text, encoding="utf-8")
+        if target.exists():
+            shutil.copymode(target, new)
+        os.replace(new, target)

@@ -1,0 +1,95 @@
+"""Commands by which agents come in from elsewhere: mcp and token."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from watchroom.model import HUMAN_PREFIX
+from watchroom.texts import Catalogue
+from watchroom.validation import check_human_name
+from watchroom.workspace import Workspace
+
+from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.commands.person import name_of_this_person
+from watchroom_tui.commands.port import listen
+from watchroom_tui.local_time import zoned_time
+
+DAY = 86_400.0
+
+
+def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    who = parser.add_mutually_exclusive_group(required=True)
+    who.add_argument("--agent", metavar="ID", help=texts("cli.argument.mcp_agent"))
+    who.add_argument("--http", metavar="PORT", type=int, help=texts("cli.argument.mcp_http"))
+    parser.add_argument("--toolsets", help=texts("cli.argument.mcp_toolsets"))
+    parser.add_argument(
+        "--ask", action="append", default=[], metavar="TOOL", help=texts("cli.argument.mcp_ask")
+    )
+
+
+def run_mcp(given: Namespace, texts: Catalogue) -> int:
+    from watchroom.serving.toolsets import DEFAULT, TOOLSETS
+    from watchroom.toolbox.tool_registry import all_tools
+
+    toolsets: Sequence[str] = DEFAULT if given.toolsets is None else tuple(given.toolsets.split(","))
+    if unknown := set(toolsets) - set(TOOLSETS):
+        known = ", ".join(TOOLSETS)
+        raise WrongUsage(texts("cli.tools.unknown", given=", ".join(sorted(unknown)), known=known))
+    if unknown := set(given.ask) - all_tools().keys():
+        raise WrongUsage(texts("cli.mcp.no_tool", given=", ".join(sorted(unknown))))
+    # Standard output is the protocol's.
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        if given.http is None:
+            from watchroom.serving.stdio import serve_stdio
+
+            workspace.tools(given.agent)
+            asyncio.run(serve_stdio(workspace, given.agent, toolsets=toolsets, asks=given.ask))
+        else:
+            from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
+
+            listener = listen(LOOPBACK, given.http, texts)
+            language = workspace.config.language
+            app = http_app(workspace, language=language, toolsets=toolsets, asks=given.ask)
+            print(texts("cli.mcp.serving", url=f"http://{LOOPBACK}:{given.http}{PATH}"), file=sys.stderr)
+            asyncio.run(http_server(app, given.http).serve([listener]))
+    return 0
+
+
+def declare_token(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", help=texts("cli.argument.dir"))
+    parser.add_argument("agent", nargs="?", help=texts("cli.argument.token_agent"))
+    parser.add_argument("--days", type=float, help=texts("cli.argument.token_days"))
+    parser.add_argument("--revoke", metavar="ID", help=texts("cli.argument.token_revoke"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+
+
+def run_token(given: Namespace, texts: Catalogue) -> int:
+    person = HUMAN_PREFIX + check_human_name(given.person or name_of_this_person())
+    if given.days is not None and not 0 < given.days <= 36_500:
+        raise WrongUsage(texts("cli.token.days"))
+    with Workspace.open(given.dir, create=False, scan=False) as workspace:
+        if given.revoke is not None:
+            if given.agent is None:
+                raise WrongUsage(texts("cli.token.whose"))
+            workspace.access.revoke(person, given.agent, given.revoke)
+            print(texts("cli.token.revoked", agent=given.agent, id=given.revoke))
+        elif given.agent is None:
+            _list(workspace, texts)
+        else:
+            seconds = None if given.days is None else given.days * DAY
+            print(workspace.access.create(person, given.agent, seconds=seconds))
+            print(texts("cli.token.once"), file=sys.stderr)
+    return 0
+
+
+def _list(workspace: Workspace, texts: Catalogue) -> None:
+    for each in workspace.access.list():
+        expires = zoned_time(each.expires) if each.expires is not None else "-"
+        state = texts("cli.token.state.revoked" if each.revoked else "cli.token.state.valid")
+        print(f"{each.agent}\t{each.id}\t{state}\t{zoned_time(each.row.time)}\t{expires}")

@@ -1,0 +1,47 @@
+"""Opens a journal to read, and finds the row of a moment."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Final
+
+from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
+from watchroom.errors import WorkspaceNotFound
+from watchroom.journal import Journal, SqliteJournal, open_to_read
+from watchroom.texts import Catalogue
+
+from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.sanitize import sanitize
+
+LAST_MOMENT: Final = 2**63 - 1
+"""The journal counts nanoseconds since the epoch in 64 bits, which is until the year 2262."""
+
+
+def open_journal(root: str) -> SqliteJournal:
+    """The journal of a workspace, to read. Raises `WorkspaceNotFound`."""
+    path = os.path.join(root, CONTROL, JOURNAL_NAME)
+    if not os.path.exists(path):
+        raise WorkspaceNotFound(root=root)
+    return open_to_read(path)
+
+
+def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
+    """The row that ``text`` names: a row's number or an ISO 8601 time; the newest if it is None."""
+    if text is None:
+        return journal.last_seq()
+    last = journal.last_seq()
+    if not text.isdecimal():
+        return journal.seq_at(nanoseconds(text, texts))
+    if int(text) > last:
+        raise WrongUsage(texts("cli.moment.beyond", given=text, last=last))
+    return int(text)
+
+
+def nanoseconds(text: str, texts: Catalogue) -> int:
+    """An ISO 8601 time (local where it names no zone) as nanoseconds since the epoch."""
+    try:
+        seconds = datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise WrongUsage(texts("cli.moment.wrong", given=sanitize(text))) from error
+    return max(0, min(int(seconds * 1e9), LAST_MOMENT))

@@ -1,0 +1,1 @@
+"""Modal screens: questions, inputs and details over a screen."""

@@ -1,0 +1,35 @@
+"""The keys that work here, from the registry."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+
+from watchroom_tui.actions import SCOPES, of_scope
+from watchroom_tui.columns import fit
+from watchroom_tui.dialogs.base import Dialog
+from watchroom_tui.styled_text import Line, Span
+from watchroom_tui.widgets.text_view import TextView
+
+
+class HelpDialog(Dialog):
+    def compose(self) -> ComposeResult:
+        yield TextView(title="help.title", empty="empty.detail", id="detail", classes="pane")
+
+    def on_mount(self) -> None:
+        app = self.watchroom
+        room = app.room.SCREEN_NAME if app.room else ""
+        here = {"app", "list", "view", room, *(app.room.EXTRA_SCOPES if app.room else ())}
+        lines: list[Line] = []
+        # What only works here comes first: that is what people open the help for.
+        for scope in sorted(SCOPES, key=lambda each: (each != room, SCOPES.index(each))):
+            actions = of_scope(scope)
+            if not actions or scope not in here:
+                continue
+            lines.append([Span(f" {app.texts(f'scope.{scope}')}", "title")])
+            lines.extend(
+                [Span(fit(f"   {' '.join(action.shown_keys)}", 18), "key"), Span(action.help(app.texts))]
+                for action in actions
+            )
+            lines.append([])
+        title = f"{app.texts('help.title')} · {app.texts('help.close')}"
+        self.query_one(TextView).show_words("help", lines, title=title)

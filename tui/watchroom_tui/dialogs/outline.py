@@ -1,0 +1,70 @@
+"""The headings of a board, to go to one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+from watchroom_whiteboards.outline import Heading
+
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line, Span
+from watchroom_tui.widgets.line_list import LineList
+
+if TYPE_CHECKING:
+    from watchroom_tui.app import WatchroomApp
+
+
+class HeadingList(LineList[Heading]):
+    def key_of(self, item: Heading) -> Hashable:
+        return item.start
+
+    def look_of(self, item: Heading) -> Hashable:
+        return item
+
+    def line(self, item: Heading, width: int) -> Line:
+        style = "title" if item.level == 1 else "strong" if item.level == 2 else ""
+        return [Span("  " * (item.level - 1) + " "), Span(sanitize(item.title), style)]
+
+    def text_of(self, item: Heading) -> str:
+        return item.title
+
+
+class OutlineDialog(ModalScreen[int | None]):
+    """Ends with the place of the heading that was chosen, None if none was."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,o,q", "back", show=False)]
+
+    def __init__(self, headings: Sequence[Heading], at: int) -> None:
+        """``at`` is the place in the text that is looked at."""
+        super().__init__()
+        self._headings = headings
+        self._at = at
+
+    def compose(self) -> ComposeResult:
+        yield HeadingList(title="pane.outline", empty="empty.outline", id="outline", classes="pane")
+
+    def on_mount(self) -> None:
+        headings = self.query_one(HeadingList)
+        headings.show(self._headings)
+        before = [each for each in self._headings if each.start <= self._at]
+        if before:
+            headings.move_to(before[-1].start)
+        headings.focus()
+
+    @on(LineList.Opened)
+    def choose(self) -> None:
+        heading = self.query_one(HeadingList).item
+        self.dismiss(heading.start if heading else None)
+
+    def action_back(self) -> None:
+        if not self.query_one(HeadingList).clear_filter():
+            self.dismiss(None)
+
+    @property
+    def watchroom(self) -> WatchroomApp:
+        return cast("WatchroomApp", self.app)

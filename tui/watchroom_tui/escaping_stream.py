@@ -1,0 +1,93 @@
+"""Standard output and error as they are printed to a terminal: what it would obey or hide is spelled out.
+
+JSON and messages repeat what agents and callers wrote. In a pipe they stay as they are, for programs; in a
+terminal a control, bidirectional or zero-width character becomes its escape (``\\u202e``), as JSON has it.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, TextIO, cast
+
+_KEPT: Final = "\n\t\u00a0\u3000"
+"""What is not printable for Python, and yet does nothing but leave space."""
+_INVISIBLE: Final = frozenset(
+    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0}
+    | set(range(0x180B, 0x1810))
+    | set(range(0xFE00, 0xFE10))
+    | set(range(0xE0100, 0xE01F0))
+)
+"""Letters, marks and symbols for Unicode, of which nothing is seen: joiners, fillers, variation selectors."""
+
+
+class _Escapes(dict[int, str]):
+    """A translation table that works out how to show a character when it first meets it."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        is_seen = character.isprintable() and code not in _INVISIBLE
+        shown = character if is_seen or character in _KEPT else _escape(character)
+        self[code] = shown
+        return shown
+
+
+_ESCAPES: Final = _Escapes()
+
+
+def escape_invisible(text: str) -> str:
+    """``text`` with every character that a terminal obeys or does not show as ``\\uXXXX``; a character above
+    U+FFFF as two, as in JSON."""
+    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
+
+
+def _escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+class EscapingStream(io.TextIOBase):
+    """A terminal to print to, with `escape_invisible` before it."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # read only, as that of every stream
+        return self._terminal.encoding
+
+    def write(self, text: str) -> int:
+        self._terminal.write(escape_invisible(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._terminal.flush()
+
+    def fileno(self) -> int:
+        return self._terminal.fileno()
+
+    def isatty(self) -> bool:
+        return self._terminal.isatty()
+
+    def writable(self) -> bool:
+        return True
+
+
+@contextmanager
+def escape_terminal_output() -> Iterator[None]:
+    """While this lasts, what is printed to a terminal goes through an `EscapingStream`. The dashboard draws
+    on the terminal itself."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (_escaping(stream) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _escaping(stream: TextIO) -> TextIO:
+    # A process that was begun without them has none.
+    is_terminal = isinstance(stream, io.TextIOWrapper) and stream.isatty()
+    return cast("TextIO", EscapingStream(stream)) if is_terminal else stream

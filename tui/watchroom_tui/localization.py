@@ -1,0 +1,32 @@
+"""The texts of the dashboard and the command line, in a language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, cast
+
+from watchroom.texts import Catalogue, Language, catalogue
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
+
+
+class LocalizedApp(Protocol):
+    """An app that has its texts with it."""
+
+    texts: Catalogue
+
+    def now(self) -> int: ...
+
+
+def load_texts(language: Language) -> Catalogue:
+    return catalogue(language, "watchroom_tui.texts")
+
+
+def now_of(node: DOMNode) -> int:
+    """The moment that the app of ``node`` shows, nanoseconds since the epoch."""
+    return cast("LocalizedApp", node.app).now()
+
+
+def texts_of(node: DOMNode) -> Catalogue:
+    """The texts of the app that ``node`` is in."""
+    return cast("LocalizedApp", node.app).texts

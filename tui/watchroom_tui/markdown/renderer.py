@@ -1,0 +1,323 @@
+"""A chunk of Markdown as lines for a width: what stands on them, and which line of the text it is. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from markdown_it.token import Token
+from watchroom_whiteboards.chunks import ChunkKind
+from watchroom_whiteboards.markdown import block_parser
+
+from watchroom_tui.markdown.inline import Run, WordsLine, lay_out, runs, width_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Span
+
+# Code and tables are loaded with the first of them: a first screen seldom has any.
+if TYPE_CHECKING:
+    from watchroom_tui.markdown.tables import Align, Cell, Row
+
+NARROWEST: Final = 8
+"""Nothing is drawn for less: what is narrower shows the beginnings of the lines."""
+
+_MOST_BRACKETS: Final = 200
+"""A paragraph of more is shown as it is written: markdown-it takes quadratic time for them."""
+
+_SPECIAL: Final = re.compile(r"[\\`*_\[<&~\n]")
+"""What there must be in words that are more than themselves."""
+
+_DELIMITERS: Final = re.compile(r"^[ >]*[|:-][-|: \t]*$", re.MULTILINE)
+_MOST_CELLS: Final = 4000
+
+_BULLETS: Final = "•◦▪"
+_TITLES: Final = ("heading", "heading", "heading-3", "heading-4", "heading-4", "heading-6")
+_RULES: Final = ("━", "─")
+"""Beneath the headings of the first levels; the further ones have their marks before them."""
+
+_TASKS: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
+
+
+class MarkdownLine(NamedTuple):
+    """A line on the screen. ``source`` is the line of the chunk that it shows, or begins with, from 0."""
+
+    spans: Sequence[Span]
+    source: int
+
+
+class RenderedChunk(NamedTuple):
+    """A chunk as it is drawn. ``waiting`` are languages whose colours are still to be read in."""
+
+    lines: Sequence[MarkdownLine]
+    waiting: frozenset[str] = frozenset()
+
+
+def draw(
+    text: str,
+    width: int,
+    references: MutableMapping[str, Any],
+    *,
+    kind: ChunkKind = "text",
+    opener: str = "",
+    is_followed: bool = False,
+) -> RenderedChunk:
+    """``text`` in lines of at most ``width`` cells. ``opener`` is what a chunk goes on with that does not
+    begin something itself. With ``is_followed`` a blank line ends it."""
+    drawer = _Drawer(references)
+    width = max(width, NARROWEST)
+    if kind == "fence":
+        info = opener.strip().lstrip("`~")
+        lines = drawer.code(_body(text, opener), info, 0, width, with_name=False)
+    elif kind == "html" or _has_huge_table(opener + text):
+        lines = drawer.raw(text, 0, width)
+    else:
+        head = opener if kind == "table" else ""
+        lines = drawer.draw(head + text, width)
+        shift = head.count("\n")
+        lines = [line._replace(source=max(0, line.source - shift)) for line in lines]
+    if is_followed and lines:
+        lines.append(MarkdownLine((), lines[-1].source))
+    return RenderedChunk(lines, frozenset(drawer.waiting))
+
+
+def _has_huge_table(text: str) -> bool:
+    """Whether there may be a table with so many cells that it would take long: all rows are filled up."""
+    columns = max((found[0].count("|") for found in _DELIMITERS.finditer(text)), default=0)
+    return columns * text.count("\n") > _MOST_CELLS
+
+
+def _body(text: str, opener: str) -> str:
+    """Code without the fence that may end it."""
+    bare = text.rstrip("\r\n")
+    last = bare[bare.rfind("\n") + 1 :].strip(" \t")
+    mark = opener.strip()[:1]
+    is_end = len(last) >= 3 and not last.strip(mark) and not opener.strip().startswith(last + mark)
+    return bare[: bare.rfind("\n") + 1].rstrip("\n") if is_end else bare
+
+
+class _Drawer:
+    def __init__(self, references: MutableMapping[str, Any]) -> None:
+        self.waiting: set[str] = set()
+        self._references = references
+        self._tokens: Sequence[Token] = ()
+        self._at = 0
+        self._depth = 0
+
+    def draw(self, text: str, width: int) -> list[MarkdownLine]:
+        self._tokens = block_parser().parse(text, self._references)
+        return self._blocks(width)
+
+    # -- what contains blocks
+
+    def _blocks(self, width: int) -> list[MarkdownLine]:
+        """All blocks up to the end of what they are in, with blank lines between them."""
+        lines: list[MarkdownLine] = []
+        was_close = True
+        while self._at < len(self._tokens) and self._tokens[self._at].nesting >= 0:
+            token = self._tokens[self._at]
+            drawn = self._block(token, width)
+            if lines and drawn and (token.type == "heading_open" or not (was_close or token.hidden)):
+                lines.append(MarkdownLine((), lines[-1].source))
+            was_close = token.hidden or token.type == "heading_open"
+            lines += drawn
+        return lines
+
+    def _block(self, token: Token, width: int) -> list[MarkdownLine]:
+        self._at += 1
+        source = token.map[0] if token.map else 0
+        match token.type:
+            case "paragraph_open":
+                return self._paragraph(width)
+            case "heading_open":
+                return self._heading(token, source, width)
+            case "bullet_list_open" | "ordered_list_open":
+                return self._list(token, width)
+            case "blockquote_open":
+                inner = self._blocks(max(NARROWEST, width - 2))
+                self._at += 1
+                return _beside([Span("▌ ", "quote-bar")], [Span("▌ ", "quote-bar")], inner, width, "quote")
+            case "table_open":
+                return self._table(width)
+            case "fence" | "code_block":
+                first = source + (token.type == "fence")
+                return self.code(token.content.removesuffix("\n"), token.info, first, width)
+            case "hr":
+                return [MarkdownLine([Span("┄" * width, "rule")], source)]
+            case _:
+                return self.raw(token.content, source, width)
+
+    def _list(self, token: Token, width: int) -> list[MarkdownLine]:
+        is_ordered = token.type == "ordered_list_open"
+        number = int(token.attrGet("start") or 1) if is_ordered else 0
+        # An ordered list that begins with 0 says so.
+        number = 0 if is_ordered and token.attrGet("start") == 0 else number
+        digits = len(str(number + self._count_items(token.level) - 1))
+        mark = _BULLETS[min(self._depth, len(_BULLETS) - 1)]
+        self._depth += 1
+        items: list[list[MarkdownLine]] = []
+        is_loose = False
+        while self._tokens[self._at].type == "list_item_open":
+            item = self._tokens[self._at]
+            self._at += 1
+            first = self._tokens[self._at]
+            is_loose = is_loose or (first.type == "paragraph_open" and not first.hidden)
+            task = self._task()
+            before = f"{number:>{digits}}{item.markup} " if is_ordered else task or f"{mark} "
+            style = ("ok" if task == _TASKS["[x] "] else "bullet") if task else "bullet"
+            inner = self._blocks(max(NARROWEST, width - len(before)))
+            inner = inner or [MarkdownLine((), item.map[0] if item.map else 0)]
+            marks = [Span(before, style)]
+            if is_ordered and task:
+                inner[0] = inner[0]._replace(spans=[Span(task, style), *inner[0].spans])
+            items.append(_beside(marks, [Span(" " * len(before))], inner, width))
+            self._at += 1
+            number += 1
+        self._at += 1
+        self._depth -= 1
+        lines = items[0] if items else []
+        for each in items[1:]:
+            lines += [MarkdownLine((), lines[-1].source)] if is_loose else []
+            lines += each
+        return lines
+
+    def _count_items(self, level: int) -> int:
+        """How many items the list has that has just been opened."""
+        count = 0
+        for token in self._tokens[self._at :]:
+            if token.level == level and token.nesting < 0:
+                break
+            count += int(token.level == level + 1 and token.type == "list_item_open")
+        return count
+
+    def _task(self) -> str:
+        """The box of the item that begins here, taken from its words; empty if it is no task."""
+        if self._tokens[self._at].type != "paragraph_open":
+            return ""
+        words = self._tokens[self._at + 1]
+        box = _TASKS.get(words.content[:4], "")
+        if box:
+            words.content = words.content[4:]
+        return box
+
+    # -- blocks of words
+
+    def _words(self, token: Token, style: str = "") -> list[Run]:
+        if token.content.count("[") > _MOST_BRACKETS:
+            lines = token.content.split("\n")
+            return [
+                Run(sanitize(line) + ("\n" if number + 1 < len(lines) else ""), style, number)
+                for number, line in enumerate(lines)
+            ]
+        if not _SPECIAL.search(token.content):
+            return [Run(sanitize(token.content), style, 0)]
+        children: list[Token] = []
+        parser = block_parser()
+        parser.inline.parse(token.content, parser, self._references, children)
+        return runs(children, style)
+
+    def _paragraph(self, width: int) -> list[MarkdownLine]:
+        token = self._tokens[self._at]
+        self._at += 2
+        return _at(lay_out(self._words(token), width), token)
+
+    def _heading(self, opening: Token, source: int, width: int) -> list[MarkdownLine]:
+        token = self._tokens[self._at]
+        self._at += 2
+        level = int(opening.tag[1])
+        style = _TITLES[level - 1]
+        marks = "" if level <= len(_RULES) else "#" * level + " "
+        inner = _at(lay_out(self._words(token, style), max(NARROWEST, width - len(marks))), token)
+        if marks:
+            return _beside([Span(marks, "bullet")], [Span(" " * len(marks))], inner, width)
+        return [*inner, MarkdownLine([Span(_RULES[level - 1] * width, "rule")], source)]
+
+    # -- blocks of text that is shown as it is
+
+    def code(
+        self, text: str, info: str, source: int, width: int, *, with_name: bool = True
+    ) -> list[MarkdownLine]:
+        """Code on a ground of its own; its language at the right, where there is room."""
+        from watchroom_tui.markdown.code import coloured, is_ready, language_of, wrapped
+
+        language = language_of(info)
+        if not is_ready(language):
+            self.waiting.add(language)
+        lines = []
+        for number, line in enumerate(coloured(text, language)):
+            for part in wrapped(line, width - 2):
+                spans = [Span(" ", "block"), *(Span(each, f"block {style}".strip()) for each, style in part)]
+                free = width - 1 - sum(width_of(span.text) for span in part)
+                lines.append(MarkdownLine([*spans, Span(" " * free, "block")], source + number))
+        name = sanitize(info.strip())
+        if with_name and name:
+            lines = self._named(lines, name, source, width)
+        return lines
+
+    def _named(self, lines: list[MarkdownLine], name: str, source: int, width: int) -> list[MarkdownLine]:
+        """With what stands behind the fence: on the first line if it goes there, else above."""
+        cells = width_of(name) + 2
+        if lines:
+            spans = list(lines[0].spans)
+            free = len(spans[-1].text)
+            if free > cells + 2:
+                label = [Span(" " * (free - cells), "block"), Span(f" {name} ", "block dim")]
+                return [lines[0]._replace(spans=[*spans[:-1], *label]), *lines[1:]]
+        above = []
+        for words in lay_out([Run(name, "block dim", 0)], width - 2):
+            rest = Span(" " * (width - 1 - sum(width_of(span.text) for span in words.spans)), "block")
+            above.append(MarkdownLine([Span(" ", "block"), *words.spans, rest], max(0, source - 1)))
+        return [*above, *lines]
+
+    def raw(self, text: str, source: int, width: int) -> list[MarkdownLine]:
+        """HTML, which is shown and never obeyed."""
+        return [
+            MarkdownLine(part.spans, source + number)
+            for number, line in enumerate(text.removesuffix("\n").split("\n"))
+            for part in lay_out([Run(sanitize(line), "html", 0)], width)
+        ]
+
+    # -- tables
+
+    def _table(self, width: int) -> list[MarkdownLine]:
+        from watchroom_tui.markdown.tables import Cell, Row, draw_table
+
+        rows: list[Row] = []
+        aligns: list[Align] = []
+        cells: list[Cell] = []
+        while (token := self._tokens[self._at]).type != "table_close":
+            self._at += 1
+            if token.type == "tr_open":
+                cells = []
+                rows.append(Row(cells, token.map[0] if token.map else 0))
+            elif token.type == "th_open":
+                align = str(token.attrGet("style") or "").removeprefix("text-align:")
+                aligns.append(cast("Align", align or "left"))
+            elif token.type == "inline":
+                cells.append(Cell(self._words(token, "strong" if len(rows) == 1 else "")))
+        self._at += 1
+        return [MarkdownLine(*line) for line in draw_table(rows[0], rows[1:], aligns, width)]
+
+
+def _at(lines: Sequence[WordsLine], token: Token) -> list[MarkdownLine]:
+    first = token.map[0] if token.map else 0
+    return [MarkdownLine(line.spans, first + line.source) for line in lines]
+
+
+def _beside(
+    first: Sequence[Span], rest: Sequence[Span], lines: Sequence[MarkdownLine], width: int, style: str = ""
+) -> list[MarkdownLine]:
+    """The lines with something before each; above them, where there is no room for both."""
+    if width - sum(width_of(span.text) for span in first) < NARROWEST:
+        above = lay_out([Run("".join(span.text for span in first).strip(), first[0].style, 0)], width)
+        source = lines[0].source if lines else 0
+        return [*(MarkdownLine(each.spans, source) for each in above), *lines]
+    return [
+        MarkdownLine(
+            [
+                *(rest if number else first),
+                *(Span(text, f"{style} {own}".strip()) for text, own in line.spans),
+            ],
+            line.source,
+        )
+        for number, line in enumerate(lines)
+    ]

@@ -1,0 +1,138 @@
+"""A merge that a person has in hand: the rows that it is about, and what is decided. Outlives its screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from watchroom.errors import NotText, TooLarge
+from watchroom.journal import Journal
+from watchroom.merge import build_regions, current_text, find_open_regions, rebase_regions, split_lines
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
+from watchroom.projections import ConflictView
+
+from watchroom_tui.merge_state import MergeState
+from watchroom_tui.services.worker import WorkerProcess
+
+
+class Sides(NamedTuple):
+    """The rows whose texts are merged: the version that the incoming text started from (None: from nothing),
+    the one that stands (None: nothing does), and the refused write or the edit made by hand."""
+
+    base: Row | None
+    current: Row | None
+    incoming: Row
+
+    @property
+    def version(self) -> int:
+        """The version that stands, 0 if none does."""
+        return (self.current.version or 0) if self.current else 0
+
+    @property
+    def is_deletion(self) -> bool:
+        """Whether the file was deleted by hand."""
+        return self.is_outside and self.incoming.sha256 is None
+
+    @property
+    def is_no_text(self) -> bool:
+        """Whether what was written by hand is no text, or too long, and so is not in the journal."""
+        return self.is_outside and self.incoming.error in (NotText.code, TooLarge.code)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a person wrote the incoming text: nobody but them can settle what it collided with."""
+        return self.incoming.actor.startswith(HUMAN_PREFIX)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the incoming text is an edit made by hand."""
+        return self.incoming.actor == OUTSIDE
+
+
+class MergeDraft:
+    """One merge and how it goes on. Use `take_up` to make one."""
+
+    def __init__(self, sides: Sides, merging: MergeState) -> None:
+        self.sides = sides
+        self.merging = merging
+        self.newest = sides.incoming.seq
+        """The newest row of the conflict that the person was told of."""
+        self.is_settled = False
+        """Whether someone else has settled the conflict meanwhile."""
+        self.is_being_written = False
+        """Whether the person is writing in the result right now."""
+        self.is_ending = False
+        """Whether the person has agreed to an end, and it is being carried out."""
+        self.is_over = False
+        """Whether the person has settled it."""
+        self._catching_up = asyncio.Lock()
+
+    async def catch_up(self, journal: Journal, process: WorkerProcess) -> bool:
+        """Merge in the version that stands by now, keeping what was decided; False if it is the same."""
+        async with self._catching_up:
+            head, text = await asyncio.to_thread(_standing, journal, self.sides.incoming)
+            if head == self.sides.current:
+                return False
+            before = await asyncio.to_thread(current_text, self.merging.regions)
+            changed = await process.changes(before, text)
+            while True:
+                regions = self.merging.regions
+                renewed = await asyncio.to_thread(
+                    self.merging.renewed, lambda each: rebase_regions(each, text, changed)
+                )
+                if self.merging.regions is regions:
+                    break
+            self.merging = renewed
+            self.sides = self.sides._replace(current=head)
+            return True
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether a newer version is being merged in right now."""
+        return self._catching_up.locked()
+
+    def conflict_among(self, conflicts: Iterable[ConflictView]) -> ConflictView | None:
+        """The conflict that this would settle, if it is still open."""
+        row = self.sides.incoming
+        mine = (row.zone, row.path, row.actor)
+        return next((each for each in conflicts if (each.zone, each.path, each.actor) == mine), None)
+
+    def has_decisions_about(self, conflicts: Iterable[ConflictView]) -> bool:
+        """Whether something would be gone if this were dropped while ``conflicts`` are open."""
+        if self.is_settled or self.is_ending or self.is_over:
+            return False
+        if self.sides.is_own:
+            return True
+        is_begun = self.merging.is_touched or self.is_being_written
+        return is_begun and self.conflict_among(conflicts) is not None
+
+    @property
+    def left(self) -> int:
+        """How many regions are left to decide."""
+        return len(find_open_regions(self.merging.regions))
+
+
+async def take_up(journal: Journal, process: WorkerProcess, row: Row) -> MergeDraft:
+    """Begin the merge of what ``row`` wanted to write with what stands in its place."""
+    sides, texts = await asyncio.to_thread(_read, journal, row)
+    base, current, incoming = texts
+    to_current, to_incoming = await asyncio.gather(
+        process.changes(base, current), process.changes(base, incoming)
+    )
+    lines = (split_lines(base), split_lines(current), split_lines(incoming))
+    return MergeDraft(
+        sides, MergeState(await asyncio.to_thread(build_regions, lines, to_current, to_incoming))
+    )
+
+
+def _read(journal: Journal, row: Row) -> tuple[Sides, tuple[str, str, str]]:
+    head, current = _standing(journal, row)
+    base = journal.version(row.zone, row.path, row.base) if row.base and row.base > 0 else None
+    before = (journal.content(base.seq) or "") if base else ""
+    return Sides(base, head, row), (before, current, journal.content(row.seq) or "")
+
+
+def _standing(journal: Journal, row: Row) -> tuple[Row | None, str]:
+    head = journal.head(row.zone, row.path)
+    return head, (journal.content(head.seq) or "") if head else ""

@@ -1,0 +1,221 @@
+"""A merge in hand: what is decided so far, where the person is, and the way back. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import Final, Literal, TypeAlias, get_args
+
+from watchroom.merge import Choice, Region, Regions, choose_all_conflicts, choose_region, find_open_regions
+
+Taken: TypeAlias = Literal["current", "incoming", "both", "neither", "edited"]
+TAKEN: Final[tuple[Taken, ...]] = get_args(Taken)
+
+MOST_STEPS: Final = 200
+"""So many steps can be undone."""
+
+
+class MergeState:
+    """The regions of one merge, the region that the person is at, and the steps that led here."""
+
+    def __init__(self, regions: Regions) -> None:
+        self._regions = regions
+        self._past: list[Regions] = []
+        self._future: list[Regions] = []
+        self.at = next(iter([*find_open_regions(regions), *self.stops]), 0)
+
+    @property
+    def regions(self) -> Regions:
+        return self._regions
+
+    @property
+    def stops(self) -> list[int]:
+        """The regions that there is something to decide about."""
+        return [index for index, each in enumerate(self._regions) if each.kind != "unchanged" or each.choice]
+
+    @property
+    def open(self) -> list[int]:
+        """The regions that are left to decide."""
+        return find_open_regions(self._regions)
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether the person has decided anything yet."""
+        return bool(self._past)
+
+    def do(self, regions: Regions) -> None:
+        """Take a step, which can be undone."""
+        if regions != self._regions:
+            self._past = [*self._past[-MOST_STEPS + 1 :], self._regions]
+            self._future.clear()
+            self._show(regions)
+
+    def take(self, choice: Choice) -> None:
+        """Choose for the region that the person is at, and go on to the next that is open."""
+        if self.at < len(self._regions) and self._regions[self.at].kind != "unchanged":
+            self.do(choose_region(self._regions, self.at, choice))
+            self._go_on()
+
+    def overwritten_by(self, choice: Choice) -> int:
+        """How many decided conflicts `take_everywhere` would decide otherwise."""
+        conflicts = [each for each in self._regions if each.kind == "conflict"]
+        return sum(
+            each.choice not in (None, choice) or bool(each.is_open and each.text) for each in conflicts
+        )
+
+    @property
+    def conflicts(self) -> int:
+        """How many conflicts there are, decided or not."""
+        return sum(each.kind == "conflict" for each in self._regions)
+
+    def take_everywhere(self, choice: Choice) -> None:
+        """Choose for every conflict of the file."""
+        self.do(choose_all_conflicts(self._regions, choice))
+
+    def undo(self) -> bool:
+        """Back by one step; False if there is none."""
+        if not self._past:
+            return False
+        self._future.append(self._regions)
+        self._show(self._past.pop())
+        return True
+
+    def redo(self) -> bool:
+        """Forward by one step again; False if there is none."""
+        if not self._future:
+            return False
+        self._past.append(self._regions)
+        self._show(self._future.pop())
+        return True
+
+    def step(self, by: int) -> None:
+        """To the next region, or the one before."""
+        stops = self.stops
+        if not stops:
+            return
+        place = bisect_right(stops, self.at) - 1
+        if by > 0 or stops[max(0, place)] == self.at:
+            place += by
+        self.at = stops[place % len(stops)]
+
+    def renewed(self, change: Callable[[Regions], Regions]) -> MergeState:
+        """The same with other regions in the place of these and of those that undo leads to."""
+        other = MergeState(self._regions)
+        other.at = self.at
+        other._past = [change(each) for each in self._past]
+        other._future = [change(each) for each in self._future]
+        other._show(change(self._regions))
+        return other
+
+    def around(self, lines: int) -> tuple[int, int]:
+        """The regions around the person that have up to so many lines: the first, and the one after the last.
+
+        Long unchanged regions beside the person's are cut in two for it.
+        """
+        self._cut_beside(lines // 4)
+        start, end, room = self.at, min(self.at + 1, len(self._regions)), lines
+        grown = True
+        while grown:
+            grown = False
+            for index in (start - 1, end):
+                if 0 <= index < len(self._regions) and _size(self._regions[index]) <= room:
+                    room -= _size(self._regions[index])
+                    start, end = min(start, index), max(end, index + 1)
+                    grown = True
+        return start, end
+
+    def _cut_beside(self, lines: int) -> None:
+        regions, at = list(self._regions), self.at
+        if at + 1 < len(regions) and _is_longer(regions[at + 1], lines):
+            regions[at + 1 : at + 2] = _cut(regions[at + 1], lines)
+        if at > 0 and _is_longer(regions[at - 1], lines):
+            regions[at - 1 : at] = _cut(regions[at - 1], len(regions[at - 1].base) - lines)
+            self.at += 1
+        self._regions = tuple(regions)
+
+    def _show(self, regions: Regions) -> None:
+        lines = sum(len(each.current) for each in self._regions[: self.at])
+        changed = len(regions) != len(self._regions)
+        self._regions = regions
+        if changed:
+            ends = list(accumulate(len(each.current) for each in regions))
+            self.at = min(bisect_right(ends, lines), max(0, len(regions) - 1))
+        if self.at < len(regions) and self.at not in (stops := self.stops):
+            self.at = next((index for index in stops if index > self.at), stops[-1] if stops else self.at)
+
+    def _go_on(self) -> None:
+        waiting = self.open
+        if waiting and self.at not in waiting:
+            self.at = next((index for index in waiting if index > self.at), waiting[0])
+
+
+def count_taken(regions: Regions) -> Mapping[Taken, int]:
+    """How many of the changes in ``regions`` were taken from each side, from both, from neither, or written
+    by hand. What both sides changed alike is not counted: there was nothing to choose."""
+    counts: Counter[Taken] = Counter()
+    for each in regions:
+        if each.choice is not None:
+            counts["both" if each.choice == "both_incoming_first" else each.choice] += 1
+        elif each.kind == "current" or each.kind == "incoming":
+            counts[each.kind] += 1
+    return counts
+
+
+def _size(region: Region) -> int:
+    return max(len(region.current), len(region.incoming), len(region.result))
+
+
+def _is_longer(region: Region, lines: int) -> bool:
+    return region.kind == "unchanged" and region.choice is None and len(region.base) > lines
+
+
+def _cut(region: Region, lines: int) -> Regions:
+    """An unchanged region in two, the first with so many lines."""
+    first, rest = region.base[:lines], region.base[lines:]
+    return Region("unchanged", first, first, first), Region("unchanged", rest, rest, rest)
+
+
+class Layout:
+    """Where regions stand, one below the other: each has at least one row."""
+
+    def __init__(self, heights: Sequence[int]) -> None:
+        self._starts = [0, *accumulate(max(1, height) for height in heights)]
+
+    @property
+    def rows(self) -> int:
+        return self._starts[-1]
+
+    def start(self, region: int) -> int:
+        """The first row of a region."""
+        return self._starts[region]
+
+    def height(self, region: int) -> int:
+        return self._starts[region + 1] - self._starts[region]
+
+    def at(self, row: int) -> tuple[int, int]:
+        """The region that a row is in, and how far below the region's first row it is."""
+        region = bisect_right(self._starts, row) - 1
+        return region, row - self._starts[region]
+
+
+def beside(regions: Regions) -> Layout:
+    """For the texts beside each other: a region is as high as its longest side."""
+    return Layout([max(len(each.base), len(each.current), len(each.incoming)) for each in regions])
+
+
+def below(regions: Regions) -> Layout:
+    """For the result."""
+    return Layout([len(each.text if each.is_open else each.result) for each in regions])
+
+
+def is_taken(region: Region, side: str) -> bool:
+    """Whether the lines of ``side`` are in the result; the base never is, where something changed."""
+    match region.choice:
+        case None:
+            return region.kind in ("unchanged", "agreed", side)
+        case "both" | "both_incoming_first":
+            return side != "base"
+        case _:
+            return region.choice == side

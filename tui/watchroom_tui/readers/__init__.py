@@ -1,0 +1,1 @@
+"""Read what a screen shows from the journal, off the event loop."""

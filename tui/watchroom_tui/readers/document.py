@@ -1,0 +1,101 @@
+"""Reads realtime documents for the dashboard, as they are and as they were. To be called in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from watchroom.checkout.document_replica import ZONE, DocumentReplica, object_in
+from watchroom.crdt.attribution import AttributedFields, attribute_document
+from watchroom.crdt.timeline import Timeline
+from watchroom.journal import Journal
+from watchroom.model import Json, Row
+from watchroom.texts import Catalogue
+
+from watchroom_tui.document_drawing import DocumentDrawing
+
+if TYPE_CHECKING:
+    from watchroom import Workspace
+
+_CHUNK: Final = 1000
+
+
+class Reading(NamedTuple):
+    """A document at one of its versions. ``row`` made that version; ``newest`` is the last one there is."""
+
+    name: str
+    picture: AttributedFields
+    drawing: DocumentDrawing
+    row: Row
+    newest: int
+
+    @property
+    def version(self) -> int:
+        return self.row.version or 0
+
+
+class DocumentReader:
+    """One document at a time. May be used from any thread; a reading waits for the one before it."""
+
+    def __init__(self, journal: Journal, texts: Catalogue) -> None:
+        self._journal = journal
+        self._texts = texts
+        self._lock = Lock()
+        self._tail: DocumentReplica | None = None
+        self._timeline: Timeline | None = None
+
+    def now(
+        self, name: str, newest: int, workspace: Workspace | None, former: AttributedFields | None = None
+    ) -> Reading:
+        """The document at the version ``newest``, or a little later; what came since ``former`` is marked.
+
+        With a workspace it is begun from its checkpoint. Raises `JournalError`, `DocumentNotFound`.
+        """
+        with self._lock:
+            tail = self._tail_of(name, newest, workspace)
+            tail.catch_up(newest)
+            return self._drawn(tail, attribute_document(tail.document, former), tail.newest)
+
+    def then(self, name: str, version: int, progress: Callable[[float], None]) -> Reading | None:
+        """The document as it was; None if it is no longer the one that is read. The first time its whole
+        history is gone through, and ``progress`` is told the share of it that is."""
+        with self._lock:
+            tail = self._tail
+            if tail is None or tail.name != name:
+                return None
+            timeline = self._caught_up(tail, progress)
+            picture = attribute_document(timeline.at(version))
+            row = self._journal.version(ZONE, name, max(1, min(version, tail.version)))
+            return self._drawn(tail, picture, row or tail.newest)
+
+    def _drawn(self, tail: DocumentReplica, picture: AttributedFields, row: Row) -> Reading:
+        drawing = DocumentDrawing(picture, tail.document.schema, self._texts)
+        return Reading(tail.name, picture, drawing, row, tail.version)
+
+    def _tail_of(self, name: str, newest: int, workspace: Workspace | None) -> DocumentReplica:
+        if self._tail is None or self._tail.name != name or self._tail.version > newest:
+            self._tail, self._timeline = None, None
+            if workspace is not None:
+                self._tail = workspace.realtime.replica(name)
+            else:
+                self._tail = DocumentReplica(name, self._journal, until=newest)
+        return self._tail
+
+    def _caught_up(self, tail: DocumentReplica, progress: Callable[[float], None]) -> Timeline:
+        if self._timeline is None:
+            self._timeline = Timeline(tail.document, tail.version, self._between(tail.name))
+        for delta in self._deltas(tail.name, self._timeline.version, tail.version):
+            self._timeline.add(delta)
+            if self._timeline.version % _CHUNK == 0:
+                progress(self._timeline.version / tail.version)
+        return self._timeline
+
+    def _between(self, name: str) -> Callable[[int, int], Iterator[Mapping[str, Json]]]:
+        return lambda after, until: self._deltas(name, after, until)
+
+    def _deltas(self, name: str, after: int, until: int) -> Iterator[Mapping[str, Json]]:
+        while found := self._journal.versions(ZONE, name, after=after, until=until, limit=_CHUNK):
+            for row, content in found:
+                yield object_in(row, content)
+            after = found[-1][0].version or until

@@ -1,0 +1,46 @@
+"""The one door for text that agents wrote: what a terminal would obey is made visible, nothing is dropped.
+
+Stored text stays as written. Here every control, escape, bidirectional and other invisible character
+becomes something that can be seen, so that it can move no cursor, start no link and hide no word.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+TAB: Final = "→   "
+_LINE_BREAK: Final = "⏎"
+
+
+class _Visible(dict[int, str | int]):
+    """A translation table that works out what to show for a character when it first meets it."""
+
+    def __missing__(self, code: int) -> str | int:
+        character = chr(code)
+        shown: str | int = code if character.isprintable() else _picture(code)
+        self[code] = shown
+        return shown
+
+
+def _picture(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    name = unicodedata.name(chr(code), "")
+    initials = "".join(word[0] for word in name.split()) if name else ""
+    return f"‹{initials or 'U'}+{code:04X}›"
+
+
+_LINE = _Visible({0x09: TAB, 0x0A: _LINE_BREAK, 0x3000: 0x3000, 0xA0: " "})
+
+
+def sanitize(text: str) -> str:
+    """``text`` as one line that is safe to show: every invisible or control character made visible."""
+    return text if text.isprintable() else text.translate(_LINE)
+
+
+def sanitize_lines(text: str) -> list[str]:
+    """``text`` as safe lines, split at line feeds only; a carriage return before one is left out."""
+    return [sanitize(line.removesuffix("\r")) for line in text.split("\n")]

@@ -1,0 +1,1 @@
+"""What the dashboard does behind its screens: reading, acting, watching, navigating."""

@@ -1,0 +1,79 @@
+"""What people do to agents from any room: write to them, end them. Each act is a call of a tool."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from watchroom.model import MESSAGE, Json
+
+from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.text_input import TextInputDialog
+from watchroom_tui.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from watchroom_tui.base_screen import BaseScreen
+
+
+class AgentActions:
+    """The acts of one room. What was written and not sent is kept for the next time."""
+
+    def __init__(self, room: BaseScreen) -> None:
+        self._room = room
+        self._app = room.watchroom
+        self._drafts: dict[str, str] = {}
+
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something that waits for the person, beside all else."""
+        self._room.run_worker(work, group="steer")
+
+    def write_message(self, agent: str) -> None:
+        """Have a person write to an agent that has a session."""
+        if self.can_receive(agent):
+            self.start(partial(self._write, agent))
+
+    def can_receive(self, agent: str) -> bool:
+        """Whether the agent heeds what is said to it now; else says why not."""
+        view = self._app.model.agent(agent) if self.can_act() else None
+        if view is not None and view.session is None:
+            self._app.tell(self._app.texts("session.none"), "warning")
+        return view is not None and view.session is not None
+
+    def can_act(self) -> bool:
+        """Whether anything can be done now; else says why not."""
+        if not self._app.can_act:
+            self._app.explain_read_only()
+        return self._app.can_act
+
+    async def act(self, tool: str, arguments: Mapping[str, Json]) -> bool:
+        """Call a tool as the person; says what stood in the way."""
+        workspace = await self._app.wait_for_workspace()
+        if workspace is None:
+            return False
+        tools = workspace.tools_for_human(self._app.person)
+        answer = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
+        if not answer["success"]:
+            self._app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+        return bool(answer["success"])
+
+    async def confirm_and_act(
+        self, title: str, question: str, tool: str, arguments: Mapping[str, Json], done: str
+    ) -> None:
+        """Ask first, then act, then say that it is done. The texts are safe already."""
+        means_it = await self._app.push_screen_wait(ConfirmDialog(title, question))
+        if means_it and await self.act(tool, arguments):
+            self._app.tell(done)
+
+    async def _write(self, agent: str) -> None:
+        texts = self._app.texts
+        title = texts("session.message_title", agent=sanitize(agent))
+        screen = TextInputDialog(title, texts("session.message_hint"), self._drafts.pop(agent, ""))
+        text = await self._app.push_screen_wait(screen)
+        if text is None:
+            self._drafts[agent] = screen.draft
+        elif await self.act(MESSAGE, {"to": agent, "payload": {"text": text}}):
+            self._app.tell(texts("session.sent", agent=sanitize(agent)))
+        else:
+            self._drafts[agent] = text

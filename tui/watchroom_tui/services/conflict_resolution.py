@@ -1,0 +1,218 @@
+"""How a conflict ends: by a commit, by a dismissal, by putting the file back. Each asks before it acts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from watchroom.merge import Regions, current_text, diff_result, join_regions
+from watchroom.model import Json
+
+from watchroom_tui.dialogs.commit import CommitDialog, PreviewDialog
+from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
+from watchroom_tui.merge_draft import MergeDraft
+from watchroom_tui.merge_state import TAKEN, Taken, count_taken
+from watchroom_tui.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from watchroom_tui.screens.merge import MergeScreen
+
+MOST_MESSAGE: Final = 2000
+
+
+class ConflictResolution:
+    """The ends of the merge that ``screen`` shows."""
+
+    def __init__(self, screen: MergeScreen, hand: MergeDraft) -> None:
+        self._screen = screen
+        self._app = screen.watchroom
+        self._texts = screen.watchroom.texts
+        self._hand = hand
+
+    async def preview(self) -> None:
+        """Show what a commit would change."""
+        title = f"{self._title()} · {self._texts('help.close')}"
+        await self._app.push_screen(PreviewDialog(await self._changes(), title))
+
+    async def commit(self) -> None:
+        """Commit the result as the next version, if nothing is open and the person agrees."""
+        hand, app = self._hand, self._app
+        if not self._waits():
+            return
+        has_text = not (hand.sides.is_deletion or hand.sides.is_no_text)
+        if not has_text and not hand.merging.is_touched:
+            self._tell_of_no_text()
+            return
+        if hand.left:
+            self._tell("merge.still_open" if hand.left > 1 else "merge.one_still_open", count=hand.left)
+            self._screen.step_to_open()
+            return
+        if not self._can_act():
+            return
+        sides, regions = hand.sides, hand.merging.regions
+        result, is_current, taken = await asyncio.to_thread(_decided, regions)
+        if not has_text and not result:
+            self._tell_of_no_text()
+            return
+        if is_current and sides.current is not None:
+            await (self.revert() if sides.is_outside else self.dismiss())
+            return
+        message = await app.push_screen_wait(
+            CommitDialog(await self._changes(), self._title(), self._proposed_message(taken))
+        )
+        if message is None:
+            return
+        said = self._taken_text(taken)
+        if sides.is_own:
+            self._end(
+                "whiteboard_write",
+                "merge.committed",
+                said,
+                board=sides.incoming.path,
+                content=result,
+                message=message,
+                expected_version=sides.version,
+            )
+            return
+        self._end(
+            "resolve_conflict",
+            "merge.committed",
+            said,
+            filepath=sides.incoming.path,
+            content=result,
+            message=message,
+            expected_version=sides.version,
+            conflicts=[sides.incoming.seq],
+        )
+
+    async def dismiss(self) -> None:
+        """Leave everything as it stands; the refused write stays in the journal."""
+        row = self._hand.sides.incoming
+        if self._hand.sides.is_outside:
+            await self.revert()
+        elif self._hand.sides.is_own:
+            if await self._asks("dismiss"):
+                self._hand.is_over = True
+                self._app.merges.pop(row.seq, None)
+                self._app.show_model()
+        elif self._waits() and self._can_act() and await self._asks("dismiss"):
+            self._end("dismiss_conflict", "merge.dismissed", "", conflict=row.seq)
+
+    async def revert(self) -> None:
+        """Put the file back as the journal has it, where it was changed by hand."""
+        row = self._hand.sides.incoming
+        if not self._hand.sides.is_outside:
+            self._tell("merge.nothing_to_revert")
+        elif self._waits() and self._can_act() and await self._asks("revert"):
+            self._end("revert_outside_edit", "merge.reverted", "", filepath=row.path, conflict=row.seq)
+
+    def _proposed_message(self, taken: Mapping[Taken, int]) -> str:
+        """What was taken, and what both sides meant, each with who meant it."""
+        sides = self._hand.sides
+        parts = [
+            f"{row.message} ({row.actor})" if row.message else row.actor
+            for row in (sides.current, sides.incoming)
+            if row is not None
+        ]
+        meant = " + ".join(parts)
+        return sanitize(self._texts("merge.proposed", taken=self._taken_text(taken), meant=meant))[
+            :MOST_MESSAGE
+        ]
+
+    def _taken_text(self, taken: Mapping[Taken, int]) -> str:
+        """How many changes were taken from whom. Not safe yet."""
+        sides, texts = self._hand.sides, self._texts
+        current = sides.current.actor if sides.current else ""
+        named = [
+            texts(f"merge.taken.{which}", count=taken[which], current=current, incoming=sides.incoming.actor)
+            for which in TAKEN
+            if taken.get(which)
+        ]
+        return texts("merge.taken.separator").join(named) or texts("merge.taken.none")
+
+    async def _changes(self) -> DiffDrawing:
+        """From the version that stands to the result so far."""
+        regions = self._hand.merging.regions
+
+        def compare() -> DiffDrawing:
+            return DiffDrawing(DiffInput(*diff_result(regions)), side_by_side=False)
+
+        return await asyncio.to_thread(compare)
+
+    def _title(self) -> str:
+        sides = self._hand.sides
+        return f"{sides.incoming.path}  v{sides.version} → v{sides.version + 1}"
+
+    def _tell_of_no_text(self) -> None:
+        """There is nothing to take over; an empty file is not what was meant."""
+        sides = self._hand.sides
+        key = "merge.deleted" if sides.is_deletion else "merge.no_text"
+        self._app.tell(self._texts(key, path=sides.incoming.path), "warning")
+
+    def _waits(self) -> bool:
+        """Whether the conflict is still open; says so if it is not."""
+        if self._hand.is_settled:
+            row = self._hand.sides.incoming
+            self._app.tell(self._texts("merge.settled", path=row.path, author=row.actor), "warning")
+        return not self._hand.is_settled
+
+    def _can_act(self) -> bool:
+        if self._app.workspace is None:
+            self._app.explain_read_only()
+        return self._app.workspace is not None
+
+    async def _asks(self, what: str) -> bool:
+        sides, texts = self._hand.sides, self._texts
+        question = texts(
+            f"merge.{what}_question",
+            path=sanitize(sides.incoming.path),
+            author=sanitize(sides.incoming.actor),
+            version=sides.version,
+        )
+        title = texts(f"merge.{what}_title")
+        return await self._screen.app.push_screen_wait(ConfirmDialog(title, question))
+
+    def _end(self, tool: str, key: str, taken: str, **arguments: Json) -> None:
+        """Call ``tool``, and say ``key`` when it has done, with what was ``taken``. Goes on though the screen
+        or the dashboard is left meanwhile: so it begins here and not in a worker, which might be ended before
+        its first step."""
+        app = self._app
+        if app.workspace is None:
+            raise RuntimeError("there is no workspace to act on")
+        self._hand.is_ending = True
+        tools = app.workspace.tools_for_human(app.person)
+        call = partial(tools.dispatch_tool_call, tool, arguments)
+        answer = asyncio.get_running_loop().run_in_executor(None, call)
+        app.run_worker(self._tell_the_end(answer, key, taken), group="ending")
+
+    async def _tell_the_end(self, coming: Awaitable[Mapping[str, Json]], key: str, taken: str) -> None:
+        hand, app = self._hand, self._app
+        answer = await asyncio.shield(coming)
+        hand.is_ending, hand.is_over = False, bool(answer["success"])
+        if hand.is_over:
+            row = hand.sides.incoming
+            app.merges.pop(row.seq, None)
+            version = answer.get("version")
+            app.tell(self._texts(key, path=row.path, author=row.actor, version=version, taken=taken))
+            if isinstance(version, int) and row.zone == "collab" and app.screen is self._screen:
+                app.show_model()
+                app.navigator.go_to_version(row.path, version)
+                return
+        elif answer.get("is_conflict"):
+            self._tell("merge.not_committed")
+        else:
+            app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+        # What came meanwhile, this end included, has waited for it.
+        app.show_model()
+
+    def _tell(self, key: str, **values: int) -> None:
+        self._app.tell(self._texts(key, **values), "warning")
+
+
+def _decided(regions: Regions) -> tuple[str, bool, Mapping[Taken, int]]:
+    """The text that was decided on, whether it is what stands, and how many changes were taken from whom."""
+    result = join_regions(regions)
+    return result, result == current_text(regions), count_taken(regions)

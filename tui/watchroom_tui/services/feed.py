@@ -1,0 +1,109 @@
+"""Brings the journal to the screen: a thread that tails it, folds its rows, and hands over whole models.
+
+The event loop never reads the journal. A source is either live or as of an earlier row; what comes out of
+it looks the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Final
+
+from watchroom.checkout.layout import CONFIG_PATH
+from watchroom.journal import BACKSTOP_SECONDS, Changes, Journal, LocalChanges
+from watchroom.projections import Fold, Model
+
+FRAME_SECONDS: Final = 0.05
+"""At least so long between two models while rows keep coming: 20 a second."""
+
+PREVIEW_ROWS: Final = 80
+"""A journal is shown by its newest rows first, while the rest is read."""
+
+_CHUNK: Final = 200
+_LIVE_CHUNK: Final = 2000
+_PROGRESS_ROWS: Final = 10_000
+
+
+class Feed:
+    """Calls ``show`` with each new model, on the feed's thread, and the share of the journal that is read.
+
+    ``until`` makes it a source as of that row of ``journal``.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        show: Callable[[Model, float], None],
+        *,
+        until: int | None = None,
+    ) -> None:
+        self._journal = journal
+        self._show = show
+        self._until = until
+        self._fold = Fold(journal.content)
+        self._changes: Changes = LocalChanges()
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, name="watchroom-feed", daemon=True)
+
+    @property
+    def is_live(self) -> bool:
+        return self._until is None
+
+    def read_initial_model(self) -> tuple[Model, float]:
+        """The newest rows and who is registered, read at once; and the share of the journal that is."""
+        last = self._journal.last_seq() if self._until is None else self._until
+        look = Fold(self._journal.content)
+        rows = self._journal.rows_before(last + 1, limit=PREVIEW_ROWS)
+        if rows:
+            registry = self._journal.head("config", CONFIG_PATH, as_of=last)
+            if registry is not None and registry.seq < rows[-1].seq:
+                look.apply([registry])
+            look.apply(reversed(rows))
+        return look.model(), 1.0 if len(rows) >= last else 0.0
+
+    def start(self) -> None:
+        if self.is_live:
+            self._changes = self._journal.changes()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, and wait until the thread has ended."""
+        self._stopping.set()
+        self._changes.wake()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._changes.close()
+
+    def _run(self) -> None:
+        self._read_existing_rows()
+        while self.is_live and not self._stopping.is_set():
+            if self._read_new_rows():
+                self._show(self._fold.model(), 1.0)
+                self._stopping.wait(FRAME_SECONDS)
+            else:
+                self._changes.wait(BACKSTOP_SECONDS)
+
+    def _read_existing_rows(self) -> None:
+        last = self._journal.last_seq() if self._until is None else self._until
+        preview, _ = self.read_initial_model()
+        while self._fold.seq < last and not self._stopping.is_set():
+            started = time.monotonic()
+            rows = self._journal.rows(self._fold.seq, until=last, limit=_CHUNK)
+            if not rows:
+                break
+            self._fold.apply(rows)
+            if self._fold.seq // _PROGRESS_ROWS != rows[0].seq // _PROGRESS_ROWS:
+                self._show(preview, self._fold.seq / last)
+            # Half of the time is left to the keys.
+            self._stopping.wait(time.monotonic() - started)
+        self._show(self._fold.model(), 1.0)
+
+    def _read_new_rows(self) -> bool:
+        before = self._fold.seq
+        while rows := self._journal.rows(self._fold.seq, limit=_LIVE_CHUNK):
+            self._fold.apply(rows)
+            if len(rows) < _LIVE_CHUNK:
+                break
+        return self._fold.seq != before

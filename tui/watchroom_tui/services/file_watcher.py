@@ -1,0 +1,78 @@
+"""Notices that someone changed the workspace's files by other means than the toolbox.
+
+What the file system says is only a hint: it is followed by a comparison of contents. While agents write
+a lot, their own writes give most of the hints, so only so many are looked into at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final
+
+from watchroom.checkout.layout import CONFIG_PATH, CONTROL, place
+from watchroom.validation import GLOBAL_BOARD
+
+if TYPE_CHECKING:
+    from watchroom import Workspace
+
+WATCHED: Final = ("agents", "handoff", os.path.join("collaborative", "current"), "realtime", "whiteboards")
+SINGLE: Final = ((CONTROL, CONFIG_PATH), place("board", GLOBAL_BOARD))
+"""Files that lie among others that nobody should watch: looked at with every hint, and each second."""
+_MOST_AT_ONCE: Final = 50
+_PAUSE: Final = 0.25
+_SCAN_SECONDS: Final = 300
+_QUIET_MS: Final = 50
+"""After so long without another change the hints are looked into; closing waits no longer, either."""
+_LATEST_MS: Final = 400
+
+
+class FileWatcher:
+    """Watches the tree of ``workspace`` from `start` to `stop`, and has it compare what was touched."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, name="watchroom-hints", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        pending: set[str] = set()
+        # What was written between the scan at open and the first hint gave none.
+        next_scan = time.monotonic()
+        for touched in self._touched():
+            pending |= touched | {os.path.join(self._workspace.root, *parts) for parts in SINGLE}
+            now, later = set(list(pending)[:_MOST_AT_ONCE]), set(list(pending)[_MOST_AT_ONCE:])
+            if now:
+                self._workspace.check(now)
+            pending = later
+            if not touched and time.monotonic() >= next_scan:
+                # Later on, the queue of hints may have overflowed without a word.
+                self._workspace.scan()
+                next_scan = time.monotonic() + _SCAN_SECONDS
+            if pending and self._stopping.wait(_PAUSE):
+                return
+
+    def _touched(self) -> Iterator[set[str]]:
+        from watchfiles import watch
+
+        folders = [os.path.join(self._workspace.root, folder) for folder in WATCHED]
+        for changes in watch(
+            *folders,
+            watch_filter=None,
+            debounce=_LATEST_MS,
+            step=_QUIET_MS,
+            rust_timeout=1000,
+            yield_on_timeout=True,
+            stop_event=self._stopping,
+        ):
+            yield {path for _, path in changes}

@@ -1,0 +1,178 @@
+"""The base of all widgets that draw their own lines. Every colour stands in a stylesheet, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol, cast
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.filter import ANSIToTruecolor, DimFilter, LineFilter
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.styled_text import Line
+from watchroom_tui.theme import AGENT_COLOURS
+
+STYLE_NAMES: Final = (
+    *("dim", "strong", "title", "key", "ok", "warning", "error", "accent", "human", "outside", "system"),
+    *(
+        "added",
+        "removed",
+        "added-line",
+        "removed-line",
+        "added-word",
+        "removed-word",
+        "missing-line",
+        "header-line",
+        "cursor",
+        "cursor-idle",
+        "flash",
+        "number",
+    ),
+    *("em", "strike", "code", "block", "link", "target", "html", "quote", "quote-bar", "rule", "bullet"),
+    *("heading", "heading-3", "heading-4", "heading-6", "match", "match-here"),
+    *(f"syntax-{name}" for name in ("comment", "keyword", "string", "number", "name")),
+    *(f"agent-{number}" for number in range(AGENT_COLOURS)),
+    *(f"agent-{number}-new" for number in range(AGENT_COLOURS)),
+)
+NOTHING_FOR_US: Final = (ANSIToTruecolor, DimFilter)
+
+
+class LineWidget(Widget):
+    """A widget that draws its own lines out of spans."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self._mixed: dict[tuple[str, str], Style] = {}
+        self._sides: tuple[Segment, Segment] | None = None
+        self._drawing_in: Size | None = None
+
+    def strip(self, line: Line, width: int, under: str = "") -> Strip:
+        """``line`` in exactly ``width`` cells, on the background of the style ``under``."""
+        segments = []
+        used = 0
+        for text, style in line:
+            segments.append(Segment(text, self._style(style, under)))
+            used += len(text) if text.isascii() else cell_len(text)
+        if used > width:
+            return Strip(segments, used).adjust_cell_length(width)
+        if used < width:
+            segments.append(Segment(" " * (width - used), self._style("", under)))
+        return Strip(segments, width)
+
+    @property
+    def room(self) -> Size:
+        """The cells that lines can be drawn in, beside the scrollbars."""
+        # Textual works it out anew each time, which is too dear to be done for every line.
+        return self._drawing_in or self.scrollable_content_region.size
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The frame is Textual's; the lines within go around what it does for styles that we do not use.
+
+        While rows come in by the hundred, that is half the cost of showing them.
+        """
+        top, right, bottom, left = self.styles.gutter
+        width, height = self.outer_size
+        if self.get_line_filters() or max(left, right) > 1:
+            return super().render_lines(crop)
+        strips: list[Strip] = []
+        self._drawing_in = self.room
+        for y in crop.line_range:
+            if top <= y < height - bottom:
+                strips.append(self._between_sides(self.render_line(y - top), width, bool(left), bool(right)))
+            else:
+                strips.extend(super().render_lines(Region(0, y, width, 1)))
+        self._drawing_in = None
+        if crop.column_span != (0, width):
+            return [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
+    def _between_sides(self, strip: Strip, width: int, has_left: bool, has_right: bool) -> Strip:
+        """The strip with the sides of the frame; a scrollbar covers what it leaves free."""
+        free = width - has_left - has_right - strip.cell_length
+        if not (has_left or has_right or free):
+            return strip
+        if self._sides is None:
+            drawn = list(super().render_lines(Region(0, self.styles.gutter.top, width, 1))[0])
+            self._sides = (drawn[0], drawn[-1])
+        segments = [self._sides[0], *strip] if has_left else [*strip]
+        if free:
+            segments.append(Segment(" " * free, self._style("", "")))
+        if has_right:
+            segments.append(self._sides[1])
+        return Strip(segments, width)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Without those that replace a terminal's sixteen colours and its dim text: here is neither."""
+        return [each for each in super().get_line_filters() if not isinstance(each, NOTHING_FOR_US)]
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._mixed.clear()
+        self._sides = None
+
+    def _style(self, name: str, under: str) -> Style:
+        style = self._mixed.get((name, under))
+        if style is None:
+            style = self.rich_style
+            for each in (*under.split(), *name.split()):
+                style += style_named(self, each)
+            self._mixed[name, under] = style
+        return style
+
+
+class StyleRegistry(Widget):
+    """Shows nothing: the one widget in which the named styles are worked out, each when it is first drawn.
+
+    As component classes, Textual would match all of them against every rule before anything is painted, and
+    again with each change of the screen's classes.
+    """
+
+    DEFAULT_CSS = "StyleRegistry { display: none; }"
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        styled_app(self).line_styles.clear()
+
+    def style_of(self, name: str) -> Style:
+        """The style that the stylesheets give to ``line--NAME``. Raises KeyError for a name that they do not
+        know."""
+        if name not in STYLE_NAMES:
+            raise KeyError(name)
+        node = DOMNode(classes=f"line--{name}")
+        # What Textual does for a component class: a node of that class beneath this one.
+        node._attach(self)
+        self.app.stylesheet.apply(node, animate=False)
+        return node.styles.partial_rich_style
+
+
+class StyledApp(Protocol):
+    """An app that keeps the styles that were worked out, and has a `StyleRegistry` in its lowest screen."""
+
+    line_styles: dict[str, Style]
+    screen_stack: Sequence[Widget]
+
+
+def styled_app(widget: Widget) -> StyledApp:
+    return cast("StyledApp", widget.app)
+
+
+def style_named(widget: Widget, name: str) -> Style:
+    """The style of a name, as the theme has it now."""
+    app = styled_app(widget)
+    style = app.line_styles.get(name)
+    if style is None:
+        palette = app.screen_stack[0].query_one(StyleRegistry)
+        style = app.line_styles[name] = palette.style_of(name)
+    return style
+
+
+def content(text: str) -> Content:
+    """``text`` as something a widget takes as it is: made safe, and never read as markup."""
+    return Content(sanitize(text))

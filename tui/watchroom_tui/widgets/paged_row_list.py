@@ -1,0 +1,116 @@
+"""The whole journal as a list: older rows are asked for page by page, as the eye gets there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from textual.message import Message
+from watchroom.journal import RowFilter
+from watchroom.model import Row
+
+from watchroom_tui.widgets.lists import RowList
+
+NEAR: Final = 100
+"""So many rows before the last one that is loaded, the next page is asked for."""
+
+KEPT: Final = 10_000
+"""While new rows come in at the top, so many are kept; what is older is read again when it is wanted."""
+
+
+class PagedRowList(RowList):
+    PAGE: Final = 1000
+
+    class PageRequested(Message):
+        """Rows with seq < ``before`` that pass ``only`` are wanted: answer with `add_older`."""
+
+        def __init__(self, before: int, only: RowFilter) -> None:
+            super().__init__()
+            self.before = before
+            self.only = only
+
+    _only = RowFilter(steps=False)
+    _loaded: Sequence[Row] = ()
+    _newest = 0
+    _asked: int | None = None
+    _complete = False
+    _label = ""
+
+    def show_newest(self, recent: Sequence[Row]) -> None:
+        """Take in new rows at the top. ``recent``: the newest rows, newest first."""
+        if not recent or recent[0].seq <= self._newest:
+            self._redraw_changed()
+            return
+        if not self._newest or recent[-1].seq > self._newest + 1:
+            self._start_over()
+            return
+        new = [row for row in recent if row.seq > self._newest and self._only.admits(row)]
+        self._newest = recent[0].seq
+        if new:
+            self._loaded = [*new, *self._loaded]
+            if len(self._loaded) > 2 * KEPT and not self._is_being_read():
+                self._loaded = self._loaded[:KEPT]
+                self._complete = False
+            self.show(self._loaded)
+
+    def show_only(self, only: RowFilter, label: str) -> None:
+        """Show only rows that pass ``only``, beside the typed filter; ``label`` says so in the title."""
+        self._only = only._replace(text=self._only.text)
+        self._label = label
+        self._start_over()
+
+    def set_filter(self, text: str) -> None:
+        self._filter = text
+        self._only = self._only._replace(text=text or None)
+        self._start_over()
+
+    def _filtered(self, items: Sequence[Row]) -> Sequence[Row]:
+        # The journal has filtered already.
+        return items
+
+    def add_older(self, before: int, rows: Sequence[Row]) -> None:
+        """The answer to `PageRequested`; a late one, to a question that is no longer asked, is dropped."""
+        if before != self._asked:
+            return
+        self._asked = None
+        self._complete = len(rows) < self.PAGE
+        if before == sys.maxsize:
+            self._loaded = list(rows)
+            self._newest = max(self._newest, rows[0].seq if rows else 0)
+            self._cursor = 0
+            self._held = None
+        else:
+            self._loaded = [*self._loaded, *rows]
+        self._all = self._loaded
+        if self._held is None:
+            self._take(self._loaded)
+        else:
+            self._held = self._loaded
+            self._take([*self._shown, *rows])
+        self.refresh()
+
+    def title_text(self, title: str) -> str:
+        return f"{title} · {self._label}" if self._label else title
+
+    def _start_over(self) -> None:
+        self._asked = sys.maxsize
+        self._complete = False
+        self.post_message(self.PageRequested(sys.maxsize, self._only))
+        self._retitle()
+
+    def _move_cursor(self, index: int) -> None:
+        super()._move_cursor(index)
+        self._ask_when_near()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._ask_when_near()
+
+    def _ask_when_near(self) -> None:
+        if self._complete or self._asked is not None or not self._loaded:
+            return
+        bottom = max(self._cursor, self.scroll_offset.y + self.room.height)
+        if bottom + NEAR >= len(self._loaded):
+            self._asked = self._loaded[-1].seq
+            self.post_message(self.PageRequested(self._asked, self._only))
