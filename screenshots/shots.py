@@ -211,8 +211,8 @@ def _at_the_dispute(
 async def _in_its_file(app: WatchroomApp, row: Row) -> None:
     """Show ``row`` among the versions of its file."""
     await app.action_show_screen("files")
-    if app.room:
-        app.room.go_to(row)
+    if app.base_screen:
+        app.base_screen.go_to(row)
 
 
 async def _at_an_approval(pilot: Pilot[Any]) -> None:
@@ -223,8 +223,8 @@ async def _at_an_approval(pilot: Pilot[Any]) -> None:
     while not (asked := [each for each in app.model.requests if each.kind == "approve"]):
         await pilot.pause(0.2)
     await app.action_show_screen("requests")
-    if app.room:
-        app.room.go_to(asked[0].row)
+    if app.base_screen:
+        app.base_screen.go_to(asked[0].row)
     await _settled(pilot)
 
 

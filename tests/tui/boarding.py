@@ -1,4 +1,4 @@
-"""The ways of a person through the room of the boards."""
+"""The ways of a person through the boards screen."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Desk:
 
     @property
     def place(self) -> str:
-        """The name of the room, or of the screen that lies over it; empty until all of it is there."""
+        """The name of the screen, or of the screen that lies over it; empty until all of it is there."""
         screen = self.app.screen
         if not screen.is_mounted:
             return ""
@@ -140,9 +140,9 @@ class Desk:
     def shown_panes(self) -> Sequence[str | None]:
         return [pane.id for pane in self.app.screen.query(".pane") if pane.display and _is_visible(pane)]
 
-    async def goes_to(self, key: str, room: str) -> None:
+    async def goes_to(self, key: str, screen: str) -> None:
         await self.press(key)
-        await self.until(lambda: self.place == room, f"the room {room}")
+        await self.until(lambda: self.place == screen, f"the screen {screen}")
 
     async def has_taken_in(self, workspace: Workspace) -> None:
         """Every row so far is in the model that is shown."""

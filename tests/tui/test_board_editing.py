@@ -37,7 +37,7 @@ async def test_a_board_is_written_with_a_live_preview(workspace: Workspace) -> N
         await desk.type("a new title")
         await desk.press("enter")
         await desk.is_told("global saved as v4.")
-        await desk.until(lambda: desk.place == "boards", "the room")
+        await desk.until(lambda: desk.place == "boards", "the screen")
         await desk.sees("v4 · human:dana · a new title")
     row = workspace.journal.head("board", "global")
     assert row is not None
@@ -126,7 +126,7 @@ async def test_a_collision_opens_the_merge_and_nothing_is_lost(workspace: Worksp
         await desk.press("w")
         await desk.until(lambda: desk.place == "CommitDialog", "the question why")
         await desk.press("enter")
-        await desk.until(lambda: desk.place == "boards", "the room")
+        await desk.until(lambda: desk.place == "boards", "the screen")
         await desk.sees("v5 · human:dana")
     text = current(workspace)
     assert text.startswith("Dana was here. # Global board")

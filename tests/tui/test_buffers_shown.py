@@ -22,7 +22,7 @@ async def to_agents(desk: Desk) -> None:
 
 
 async def to_buffers(desk: Desk) -> None:
-    """All of them, from the room of the agents."""
+    """All of them, from the agents screen."""
     await desk.press("b")
     await desk.until(lambda: isinstance(desk.app.screen, BuffersScreen), "the buffers of all")
 

@@ -54,7 +54,7 @@ async def test_a_commit_that_has_begun_ends_though_its_merge_is_left(
             await commits(desk, "c", "i")
             await desk.until(lambda: desk.place == "merge", "the merge")
             await desk.press(key)
-            await desk.until(lambda: desk.place != "merge", "another room")
+            await desk.until(lambda: desk.place != "merge", "another screen")
         await desk.is_told("plan.md is version 3 now: 1 from alice, 2 from bob. The conflict")
         assert on_disk(root) == DECIDED
 

@@ -176,7 +176,7 @@ ESC: Final = "\x1b[27u"
 """As terminals with the keyboard protocol send it: a bare ESC would make one key with what follows at once."""
 
 ROUNDS: Final = {
-    # What shows the most of each room: every pane, the ends of lists, contents, rows whole, sideways, help.
+    # What shows the most of each screen: every pane, the ends of lists, contents, rows whole, sideways, help.
     "overview": ("1", "\t", "\t", "G", "\r", "G", "g", "l" * 3, ESC, "\t"),
     "agents": ("2", "g", "\r", *"jjjjjjjj", "\r", "G", "g", "l" * 3, "\t", "G", "\r", ESC),
     "handoffs": ("3", "\r", "G", "g", "l" * 3, "\t"),
@@ -232,12 +232,12 @@ def press(terminal: Terminal, key: str) -> None:
 def look_around(terminal: Terminal) -> None:
     terminal.wait_for_text("alice", timeout=30)
     terminal.settle()
-    for room, keys in ROUNDS.items():
+    for screen, keys in ROUNDS.items():
         for number, key in enumerate(keys):
             press(terminal, key)
             if number == 0:
-                terminal.wait_for_text(ARRIVED[room], timeout=30)
-            if (room, key) == ("requests", "e"):
+                terminal.wait_for_text(ARRIVED[screen], timeout=30)
+            if (screen, key) == ("requests", "e"):
                 # It waits until the workspace is open; what comes before would be typed elsewhere.
                 terminal.wait_for_text("with other arguments", timeout=30)
         terminal.settle(0.2, timeout=5)

@@ -256,15 +256,15 @@ def test_every_action_has_its_texts(language: str) -> None:
         assert action.help(words)
     for scope in SCOPES:
         assert words(f"scope.{scope}")
-    for _, room in SCREENS:
-        assert words(f"action.room_{room}.label")
+    for _, screen in SCREENS:
+        assert words(f"action.screen_{screen}.label")
 
 
 def test_no_key_does_two_things_in_one_place() -> None:
     # While a person writes, every key is the editor's.
-    rooms = [scope for scope in SCOPES if scope not in (*OF_THE_FOCUSED, "app")]
+    screens = [scope for scope in SCOPES if scope not in (*OF_THE_FOCUSED, "app")]
     panes = [("list",), ("view",), ("view", "session"), ("list", "choices")]
-    reaches = [{"app", room, *pane} for room in rooms for pane in panes]
+    reaches = [{"app", screen, *pane} for screen in screens for pane in panes]
     for reach in [*reaches, {"editor"}, {"writing"}]:
         keys = [key for action in ACTIONS if action.scope in reach for key in action.keys]
         assert len(keys) == len(set(keys)), f"{reach}: {sorted(key for key in keys if keys.count(key) > 1)}"

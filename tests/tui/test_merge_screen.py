@@ -200,7 +200,7 @@ async def by_a_click_on_what_waits(desk: Desk) -> None:
     await desk.pilot.click(offset=(desk.lines()[0].index("need you"), 0))
 
 
-async def by_the_key_of_a_room(desk: Desk) -> None:
+async def by_the_key_of_a_screen(desk: Desk) -> None:
     await desk.pilot.click("#current", offset=(8, 1))
     await desk.press("1")
 
@@ -214,7 +214,7 @@ async def by_the_palette(desk: Desk) -> None:
     await desk.press("enter")
 
 
-@pytest.mark.parametrize("leaves", [by_a_click_on_what_waits, by_the_key_of_a_room, by_the_palette])
+@pytest.mark.parametrize("leaves", [by_a_click_on_what_waits, by_the_key_of_a_screen, by_the_palette])
 async def test_what_is_being_written_is_kept_however_the_merge_is_left(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, leaves: Callable[[Desk], Awaitable[None]]
 ) -> None:
@@ -239,7 +239,7 @@ async def test_marks_that_are_left_are_told_of_though_the_merge_is_left(
         await opens_merge(desk)
         await desk.press("e")
         await desk.type("mine ")
-        await by_the_key_of_a_room(desk)
+        await by_the_key_of_a_screen(desk)
         await desk.is_told("Marks are left in your text")
 
 

@@ -35,7 +35,7 @@ async def test_above_100_columns_all_panes_show_and_there_are_no_tabs(workspace:
         assert not desk.shows("tab ⇄")
 
 
-async def test_every_pane_of_every_room_can_be_reached_and_used_at_80_by_24(
+async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int, tmp_path: Path
 ) -> None:
     works(workspace, tmp_path / "calculator")
@@ -70,10 +70,10 @@ async def test_every_pane_of_every_room_can_be_reached_and_used_at_80_by_24(
         ],
     }
     async with dashboard(workspace, size=NARROW) as desk:
-        for key, room in SCREENS:
-            if room != "overview":
-                await desk.goes_to(key, room)
-            for text in wanted[room]:
+        for key, screen in SCREENS:
+            if screen != "overview":
+                await desk.goes_to(key, screen)
+            for text in wanted[screen]:
                 await desk.sees(text)
                 assert len(desk.shown_panes()) == 1
                 assert desk.pane == desk.shown_panes()[0]

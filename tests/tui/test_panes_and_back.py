@@ -23,20 +23,20 @@ async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(
         "tasks": ["tasks", "members", "files", "preview", "messages", "commands", "output"],
     }
     async with dashboard(workspace) as desk:
-        for key, room in SCREENS:
-            if room != "overview":
-                await desk.goes_to(key, room)
+        for key, screen in SCREENS:
+            if screen != "overview":
+                await desk.goes_to(key, screen)
             seen = []
-            for _ in orders[room]:
+            for _ in orders[screen]:
                 seen.append(desk.pane)
                 await desk.press("tab")
-            assert seen == orders[room]
-            assert desk.pane == orders[room][0]
+            assert seen == orders[screen]
+            assert desk.pane == orders[screen][0]
             await desk.press("shift+tab")
-            assert desk.pane == orders[room][-1]
+            assert desk.pane == orders[screen][-1]
 
 
-async def test_esc_goes_back_to_the_room_before_with_its_cursor_where_it_was(
+async def test_esc_goes_back_to_the_screen_before_with_its_cursor_where_it_was(
     workspace: Workspace, alice: Toolbox
 ) -> None:
     for n in range(60):

@@ -1,4 +1,4 @@
-"""A look into the past: every room shows that moment only, and nothing can be changed."""
+"""A look into the past: every screen shows that moment only, and nothing can be changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_in_the_past_a_conflict_is_looked_at_but_not_settled(
         assert desk.place == "files"
 
 
-async def test_in_the_past_every_room_shows_that_moment_only(
+async def test_in_the_past_every_screen_shows_that_moment_only(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, conflict: int
 ) -> None:
     deliver(alice, "bob", "then.md")

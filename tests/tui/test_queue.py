@@ -83,7 +83,7 @@ async def test_no_is_no(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> N
 async def test_a_denied_agent_is_one_key_away_with_what_it_tried_and_marked_as_seen_there(
     workspace: Workspace, charlie: Toolbox, size: tuple[int, int]
 ) -> None:
-    # In the zone of handoffs, so that the room of the need is not that of its row.
+    # In the zone of handoffs, so that the screen of the need is not that of its row.
     for _ in range(3):
         refused(charlie, "handoff_file", to_agent="nobody", filename="raw.md", content="x", message="take it")
     async with dashboard(workspace, size=size) as desk:

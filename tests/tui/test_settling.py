@@ -256,7 +256,7 @@ async def test_what_an_agent_wrote_after_the_merge_began_is_not_settled_with_it(
         assert [conflict.id for conflict in desk.model.conflicts] == [later]
 
 
-async def test_the_files_room_leads_to_the_conflict_of_the_file(
+async def test_the_files_screen_leads_to_the_conflict_of_the_file(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     stale_write_of_one_line(alice, bob)

@@ -1,4 +1,4 @@
-"""What the room of tasks looks like, at each size and in both languages."""
+"""What the tasks screen looks like, at each size and in both languages."""
 
 from __future__ import annotations
 

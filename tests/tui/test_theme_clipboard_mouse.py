@@ -1,4 +1,4 @@
-"""What works in every room: the other theme, copying a path, and the mouse."""
+"""What works in every screen: the other theme, copying a path, and the mouse."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_y_copies_the_path_under_the_cursor(workspace: Workspace, conflict
         await desk.is_told("Copied.")
 
 
-async def test_rooms_keys_and_rows_can_be_clicked(workspace: Workspace, conflict: int) -> None:
+async def test_screens_keys_and_rows_can_be_clicked(workspace: Workspace, conflict: int) -> None:
     async with dashboard(workspace) as desk:
         footer = desk.lines()[-1]
         await desk.pilot.click(offset=(footer.index("Files"), len(desk.lines()) - 1))

@@ -106,7 +106,7 @@ async def test_urgent_for_a_refused_first_write_shows_that_write(
         await desk.sees("never seen before")
 
 
-async def test_what_needs_a_person_by_now_is_counted_in_every_room_without_a_new_row(
+async def test_what_needs_a_person_by_now_is_counted_in_every_screen_without_a_new_row(
     workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deliver(alice, "bob", "waits.md")

@@ -102,10 +102,10 @@ SCREENS: Final[tuple[tuple[str, str], ...]] = (
     ("8", "activity"),
     ("9", "tasks"),
 )
-"""The number key of each room and its name."""
+"""The number key of each screen and its name."""
 
 ACTIONS: Final[tuple[Action, ...]] = (
-    *(Action(f"room_{room}", "app", f"room('{room}')", (key,)) for key, room in SCREENS),
+    *(Action(f"screen_{name}", "app", f"show_screen('{name}')", (key,)) for key, name in SCREENS),
     Action("urgent", "app", "urgent", ("exclamation_mark",), footer=True),
     Action("next_pane", "app", "next_pane", ("tab",)),
     Action("previous_pane", "app", "previous_pane", ("shift+tab",)),

@@ -1,4 +1,4 @@
-"""The dashboard: rooms over one model. Thin: it hands the model on, and goes where a key says."""
+"""The dashboard: screens over one model. Thin: it hands the model on, and goes where a key says."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WatchroomApp(App[None]):
     ``open_workspace`` gives the workspace that acts go through; it is called once, off the event loop,
     after the first paint, and its caller closes what it gave. Without it, or in the past, nothing can be
     changed. ``end_after``: seconds after which the dashboard closes by itself. ``alerts``: how it says that
-    something new needs a person. ``room`` is the one that it opens in. ``watch`` knows whether
+    something new needs a person. ``initial_screen`` is the one that it opens in. ``watch`` knows whether
     the terminal is still there; without it the dashboard has none.
     """
 
@@ -98,12 +98,12 @@ class WatchroomApp(App[None]):
         open_workspace: Callable[[], Workspace] | None = None,
         end_after: float | None = None,
         alerts: AlertMode = "bell",
-        room: str | None = None,
+        initial_screen: str | None = None,
         watch: TerminalWatch | None = None,
     ) -> None:
-        if room is not None:
+        if initial_screen is not None:
             # Before Textual names the first screen after it.
-            self.DEFAULT_MODE = room  # type: ignore[misc]
+            self.DEFAULT_MODE = initial_screen  # type: ignore[misc]
         super().__init__(driver_class=watch.driver_class() if watch is not None else None)
         self._watch = watch
         self.texts = load_texts(language)
@@ -140,11 +140,11 @@ class WatchroomApp(App[None]):
         self.model, self.progress = self.feed.read_initial_model()
 
     def get_default_screen(self) -> Screen[None]:
-        return _make_room(self.DEFAULT_MODE)
+        return _make_screen(self.DEFAULT_MODE)
 
     def on_mount(self) -> None:
-        for _, room in SCREENS:
-            self.add_mode(room, partial(_make_room, room))
+        for _, name in SCREENS:
+            self.add_mode(name, partial(_make_screen, name))
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:
@@ -205,11 +205,11 @@ class WatchroomApp(App[None]):
         self.show_model()
 
     def show_model(self) -> None:
-        """Bring the room that is shown up to the model."""
-        # Before it is mounted, when it shows the model by itself, a room has no panes yet; while the
+        """Bring the screen that is shown up to the model."""
+        # Before it is mounted, when it shows the model by itself, a screen has no panes yet; while the
         # dashboard closes, it may have lost them already.
-        if self.room and self.room.is_mounted and self.is_running:
-            self.room.show(self.model)
+        if self.base_screen and self.base_screen.is_mounted and self.is_running:
+            self.base_screen.show(self.model)
 
     @property
     def worker_process(self) -> WorkerProcess:
@@ -249,8 +249,8 @@ class WatchroomApp(App[None]):
             self._driver.write(sequence)
 
     @property
-    def room(self) -> BaseScreen | None:
-        """The room that is shown, beneath whatever lies over it."""
+    def base_screen(self) -> BaseScreen | None:
+        """The screen that is shown, beneath whatever lies over it."""
         return next((each for each in reversed(self.screen_stack) if isinstance(each, BaseScreen)), None)
 
     async def action_show_screen(self, name: str) -> None:
@@ -292,7 +292,7 @@ class WatchroomApp(App[None]):
     def action_mark_as_seen(self) -> None:
         from watchroom_tui.services.seen import mark_as_seen
 
-        need = self.room.current_need if self.room else None
+        need = self.base_screen.current_need if self.base_screen else None
         self.run_worker(mark_as_seen(self, need), group="seen", exclusive=True)
 
     def action_cycle_alerts(self) -> None:
@@ -306,7 +306,7 @@ class WatchroomApp(App[None]):
             return
         if len(self.screen_stack) > 1:
             await self._leave_screen()
-        elif self.room and self.room.return_to_pane():
+        elif self.base_screen and self.base_screen.return_to_pane():
             return
         elif self._visited:
             await self.switch_mode(self._visited.pop())
@@ -334,7 +334,7 @@ class WatchroomApp(App[None]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette offers what the keys do."""
         scopes = [
-            *([self.room.SCREEN_NAME] if self.room else []),
+            *([self.base_screen.SCREEN_NAME] if self.base_screen else []),
             *scopes_of(screen.focused),
         ]
         for action in offered(self.can_act, "app", *scopes):
@@ -355,7 +355,7 @@ class WatchroomApp(App[None]):
             await self._worker_process.close()
 
 
-def _make_room(name: str) -> Screen[None]:
+def _make_screen(name: str) -> Screen[None]:
     """Rooms are made when first visited, so that the first paint does not wait for all of them."""
     if name == "overview":
         from watchroom_tui.screens.overview import OverviewScreen

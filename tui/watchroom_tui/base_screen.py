@@ -1,4 +1,4 @@
-"""What every room has: the frame, panes to go through, and a model to show."""
+"""What every screen has: the frame, panes to go through, and a model to show."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Pane(Protocol):
-    """What a room needs of its panes, beside that they are widgets."""
+    """What a screen needs of its panes, beside that they are widgets."""
 
     @property
     def tab_text(self) -> str: ...
 
 
 class BaseScreen(WorkerScreen[None]):
-    """Base of all rooms. Below 100 columns only one pane shows, and tab goes to the next."""
+    """Base of all screens. Below 100 columns only one pane shows, and tab goes to the next."""
 
     SCREEN_NAME: ClassVar[str]
     EXTRA_SCOPES: ClassVar[tuple[Scope, ...]] = ()
@@ -86,10 +86,10 @@ class BaseScreen(WorkerScreen[None]):
         return next((need for need in needs if need.kind in kinds and need.agent == agent), None)
 
     def go_to(self, row: Row) -> None:
-        """Put the cursor on what ``row`` is about, where this room can."""
+        """Put the cursor on what ``row`` is about, where this screen can."""
 
     async def leave(self) -> None:
-        """Keep what would be gone with this room's screen, before it is left for good."""
+        """Keep what would be gone with this screen's screen, before it is left for good."""
 
     def show(self, model: Model) -> None:
         app = self.watchroom
@@ -126,7 +126,7 @@ class BaseScreen(WorkerScreen[None]):
     def _show_needs_of_now(self) -> None:
         """Needs come and go without a row, too: a request expires, a handoff has waited for too long."""
         app = self.watchroom
-        if app.room is self and self._needs != urgent_needs(app.model, app.now()):
+        if app.base_screen is self and self._needs != urgent_needs(app.model, app.now()):
             self.show(app.model)
 
     def on_screen_resume(self) -> None:
@@ -150,7 +150,7 @@ class BaseScreen(WorkerScreen[None]):
         pane.focus()
 
     def clear_trail(self) -> None:
-        """Who was led here from another room goes straight back to it."""
+        """Who was led here from another screen goes straight back to it."""
         self._trail.clear()
 
     def return_to_pane(self) -> bool:

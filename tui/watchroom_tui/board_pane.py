@@ -29,9 +29,9 @@ SUMMED_UP_AFTER: Final = 0.1
 class BoardPane:
     """Shows a board in ``view`` and what it says in ``panel``."""
 
-    def __init__(self, room: BoardsScreen, view: BoardView, panel: BoardPanel) -> None:
-        self._room = room
-        self._app = room.watchroom
+    def __init__(self, screen: BoardsScreen, view: BoardView, panel: BoardPanel) -> None:
+        self._screen = screen
+        self._app = screen.watchroom
         self._view = view
         self._panel = panel
         self._item: BoardItem | None = None
@@ -72,7 +72,7 @@ class BoardPane:
             self._start(partial(self._load, item))
 
     def _start(self, work: Callable[[], Awaitable[None]]) -> None:
-        self._room.run_worker(work, group="board", exclusive=True)
+        self._screen.run_worker(work, group="board", exclusive=True)
 
     async def _load(self, item: BoardItem) -> None:
         app = self._app

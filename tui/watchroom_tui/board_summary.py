@@ -108,18 +108,18 @@ def summary_line(item: SummaryItem, width: int, texts: Catalogue) -> Line:
         title = f" {texts(f'boards.kind.{item.kind}')} {text}"
         if not item.state:
             return [Span(title, "title")]
-        room = max(0, min(BAR, width - cell_len(title) - 8))
-        return [Span(fit(title, max(1, width - room - 6)), "title"), *_bar(int(item.state), room)]
+        space = max(0, min(BAR, width - cell_len(title) - 8))
+        return [Span(fit(title, max(1, width - space - 6)), "title"), *_bar(int(item.state), space)]
     if item.kind == "milestone":
         if item.state == str(DONE):
             return [Span("  ☑ ", "ok"), Span(text, "dim")]
         return [Span("  ☐ ", "dim"), Span(text)]
     if item.kind == "task":
-        room = min(BAR, width // 6)
-        rest = max(1, width - room - 8)
+        space = min(BAR, width // 6)
+        rest = max(1, width - space - 8)
         blocked = Span(fit(f" ⚠ {who}", rest // 2) if who else "", "warning")
         shown = fit(f"  {text}", rest - rest // 2 if who else rest)
-        return [Span(shown), blocked, Span("  "), *_bar(int(item.state), room)]
+        return [Span(shown), blocked, Span("  "), *_bar(int(item.state), space)]
     if item.kind == "decision":
         return [Span("  "), DECISION_MARKS[item.state], Span(text), Span(f" — {who}", "dim")]
     if item.kind == "problem":

@@ -70,23 +70,23 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
         return [text]
     pieces: list[str] = []
     start = 0
-    room = width if first is None else first
+    space = width if first is None else first
     is_plain = text.isascii()
     while True:
         # Never the whole rest: a line may be megabytes long.
-        near = text[start : start + room + 1]
-        if cell_len(near) <= room:
+        near = text[start : start + space + 1]
+        if cell_len(near) <= space:
             if start + len(near) == len(text):
                 return [*pieces, near]
             # Characters without a width, as accents are, leave space for more.
-            near = text[start : start + 4 * room]
-        head = (near[:room] if is_plain else (chop_cells(near, room) or [near])[0]) if room > 1 else ""
+            near = text[start : start + 4 * space]
+        head = (near[:space] if is_plain else (chop_cells(near, space) or [near])[0]) if space > 1 else ""
         space = head.rfind(" ") + 1
         if space > len(head) * 2 // 3:
             head = head[:space]
         pieces.append(head)
         start += len(head)
-        room = width
+        space = width
 
 
 def format_duration(start: int, end: int) -> str:

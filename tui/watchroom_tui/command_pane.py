@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class CommandPane:
     """Shows in ``view`` what a command prints. One reading at a time: what comes meanwhile is read next."""
 
-    def __init__(self, room: TasksScreen, view: OutputView) -> None:
-        self._room = room
-        self._app = room.watchroom
+    def __init__(self, screen: TasksScreen, view: OutputView) -> None:
+        self._screen = screen
+        self._app = screen.watchroom
         self._view = view
         self._reader = OutputReader(self._app.journal, self._app.texts)
         self._wanted: CommandView | None = None
@@ -38,7 +38,7 @@ class CommandPane:
                 self._view.clear()
         elif command != self._shown and not self._is_reading:
             self._is_reading = True
-            self._room.run_worker(self._read_on(), group="output")
+            self._screen.run_worker(self._read_on(), group="output")
 
     def follow_the_clock(self) -> None:
         """Say how long the command has been running."""

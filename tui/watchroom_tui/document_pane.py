@@ -35,9 +35,9 @@ LEAP: Final = 20
 class DocumentPane:
     """Shows a document in ``view``, and in ``scrubber`` where in its history that is."""
 
-    def __init__(self, room: DocumentsScreen, view: DocumentView, scrubber: Scrubber) -> None:
-        self._room = room
-        self._app = room.watchroom
+    def __init__(self, screen: DocumentsScreen, view: DocumentView, scrubber: Scrubber) -> None:
+        self._screen = screen
+        self._app = screen.watchroom
         self._view = view
         self._scrubber = scrubber
         self._reader = DocumentReader(self._app.journal, self._app.texts)
@@ -90,7 +90,7 @@ class DocumentPane:
             self._start(self._load, "document")
 
     def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
-        self._room.run_worker(work, group=group, exclusive=exclusive)
+        self._screen.run_worker(work, group=group, exclusive=exclusive)
 
     async def _load(self) -> None:
         """Read what was last asked for; what is asked meanwhile is read next, in one."""
@@ -136,7 +136,7 @@ class DocumentPane:
     def _show_scrubber(self, reading: Reading, newest: int) -> None:
         self._scrubber.show(reading.row, newest, self._mark())
         # What can be done next is another thing in the past.
-        self._room.query_one(Footer).refresh()
+        self._screen.query_one(Footer).refresh()
 
     def _mark(self) -> Span:
         """In a word, which version is shown."""
@@ -190,11 +190,11 @@ class DocumentPane:
         if self._at is None:
             self._at = 1
         apart = min(SLOWEST, max(1 / FRAMES, PLAY_SECONDS / self._newest))
-        self._timer = self._room.set_interval(apart, self._play_on)
+        self._timer = self._screen.set_interval(apart, self._play_on)
         self._go_to(self._at)
 
     def _play_on(self) -> None:
-        if self._at is None or self._room.app.screen is not self._room:
+        if self._at is None or self._screen.app.screen is not self._screen:
             return
         if self._shown is None or self._shown.version != self._at:
             # What is played is seen: where it takes longer to read a version, the next one waits for it.

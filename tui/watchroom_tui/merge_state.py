@@ -115,13 +115,13 @@ class MergeState:
         Long unchanged regions beside the person's are cut in two for it.
         """
         self._cut_beside(lines // 4)
-        start, end, room = self.at, min(self.at + 1, len(self._regions)), lines
+        start, end, space = self.at, min(self.at + 1, len(self._regions)), lines
         grown = True
         while grown:
             grown = False
             for index in (start - 1, end):
-                if 0 <= index < len(self._regions) and _size(self._regions[index]) <= room:
-                    room -= _size(self._regions[index])
+                if 0 <= index < len(self._regions) and _size(self._regions[index]) <= space:
+                    space -= _size(self._regions[index])
                     start, end = min(start, index), max(end, index + 1)
                     grown = True
         return start, end

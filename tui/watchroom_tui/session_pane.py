@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class SessionPane:
     """Shows in ``view`` the newest session of an agent, or an older one that was chosen."""
 
-    def __init__(self, room: AgentsScreen, view: SessionView) -> None:
-        self._room = room
-        self._app = room.watchroom
+    def __init__(self, screen: AgentsScreen, view: SessionView) -> None:
+        self._screen = screen
+        self._app = screen.watchroom
         self._view = view
         self._reader = SessionReader(self._app.journal)
         self._agent: AgentView | None = None
@@ -35,10 +35,10 @@ class SessionPane:
         self._steps_asked = 0
         self._shown: tuple[str, Row | None, Row | None] | None = None
         self._entries: tuple[object, list[Entry]] = (None, [])
-        self._agent_actions = AgentActions(room)
+        self._agent_actions = AgentActions(screen)
 
     def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
-        self._room.run_worker(work, group=group, exclusive=exclusive)
+        self._screen.run_worker(work, group=group, exclusive=exclusive)
 
     def choose(self, path: str | None) -> None:
         """Show the session at ``path``; None shows the newest."""

@@ -133,9 +133,9 @@ def run_dashboard(
     open_workspace: Callable[[], Workspace] | None,
     *,
     until: int | None = None,
-    room: str | None = None,
+    initial_screen: str | None = None,
 ) -> int:
-    """Open the dashboard, in that room; returns the exit status: not 0 if it broke."""
+    """Open the dashboard, on that screen; returns the exit status: not 0 if it broke."""
     # Nothing of what is made until the first paint is garbage; the app turns the collector on again.
     gc.disable()
     from watchroom_tui.app import WatchroomApp
@@ -150,7 +150,7 @@ def run_dashboard(
         open_workspace=open_workspace,
         end_after=getattr(given, "seconds", None),
         alerts=given.alerts,
-        room=room,
+        initial_screen=initial_screen,
         watch=watch,
     )
     with watch.hangups():

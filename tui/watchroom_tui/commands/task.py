@@ -84,7 +84,9 @@ def run_task(given: Namespace, texts: Catalogue) -> int:
         background = Background(society, models, [each.id for each in tasks], stay=not given.headless)
         if not given.headless:
             with background:
-                status = run_dashboard(workspace.journal, root, given, lambda: workspace, room="tasks")
+                status = run_dashboard(
+                    workspace.journal, root, given, lambda: workspace, initial_screen="tasks"
+                )
             background.result()
             if any(workspace.tasks.is_open(each.id) for each in tasks):
                 print(texts("cli.task.later", root=root))

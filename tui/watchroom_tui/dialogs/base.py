@@ -1,4 +1,4 @@
-"""What lies over a room for a while: esc, q or a click beside it closes it."""
+"""What lies over a screen for a while: esc, q or a click beside it closes it."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ class HelpDialog(Dialog):
 
     def on_mount(self) -> None:
         app = self.watchroom
-        room = app.room.SCREEN_NAME if app.room else ""
-        here = {"app", "list", "view", room, *(app.room.EXTRA_SCOPES if app.room else ())}
+        name = app.base_screen.SCREEN_NAME if app.base_screen else ""
+        here = {"app", "list", "view", name, *(app.base_screen.EXTRA_SCOPES if app.base_screen else ())}
         lines: list[Line] = []
         # What only works here comes first: that is what people open the help for.
-        for scope in sorted(SCOPES, key=lambda each: (each != room, SCOPES.index(each))):
+        for scope in sorted(SCOPES, key=lambda each: (each != name, SCOPES.index(each))):
             actions = of_scope(scope)
             if not actions or scope not in here:
                 continue

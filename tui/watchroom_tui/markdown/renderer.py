@@ -236,7 +236,7 @@ class _Drawer:
     def code(
         self, text: str, info: str, source: int, width: int, *, with_name: bool = True
     ) -> list[MarkdownLine]:
-        """Code on a ground of its own; its language at the right, where there is room."""
+        """Code on a ground of its own; its language at the right, where there is space."""
         from watchroom_tui.markdown.code import coloured, is_ready, language_of, wrapped
 
         language = language_of(info)
@@ -306,7 +306,7 @@ def _at(lines: Sequence[WordsLine], token: Token) -> list[MarkdownLine]:
 def _beside(
     first: Sequence[Span], rest: Sequence[Span], lines: Sequence[MarkdownLine], width: int, style: str = ""
 ) -> list[MarkdownLine]:
-    """The lines with something before each; above them, where there is no room for both."""
+    """The lines with something before each; above them, where there is no space for both."""
     if width - sum(width_of(span.text) for span in first) < NARROWEST:
         above = lay_out([Run("".join(span.text for span in first).strip(), first[0].style, 0)], width)
         source = lines[0].source if lines else 0

@@ -1,4 +1,4 @@
-"""Tables: columns as wide as they need to be where there is room, else narrower, else row by row. Pure."""
+"""Tables: columns as wide as they need to be where there is space, else narrower, else row by row. Pure."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ def draw_table(head: Row, rows: Sequence[Row], aligns: Sequence[Align], width: i
 def _widths(head: Row, rows: Sequence[Row], width: int) -> list[int] | None:
     """How wide each column is; None where they do not fit beside each other."""
     count = len(head.cells)
-    room = width - 3 * (count - 1)
-    if room < count * min(2, _NARROWEST):
+    space = width - 3 * (count - 1)
+    if space < count * min(2, _NARROWEST):
         return None
     natural = [1] * count
     for row in (head, *rows):
         for number, cell in enumerate(row.cells[:count]):
             natural[number] = max(natural[number], natural_width(cell.words))
-    if sum(natural) <= room:
+    if sum(natural) <= space:
         return natural
-    if sum(min(each, _NARROWEST) for each in natural) > room:
+    if sum(min(each, _NARROWEST) for each in natural) > space:
         return None
     low, high = _NARROWEST, max(natural)
     while low < high:
         middle = (low + high + 1) // 2
-        if sum(min(each, middle) for each in natural) <= room:
+        if sum(min(each, middle) for each in natural) <= space:
             low = middle
         else:
             high = middle - 1
     widths = [min(each, low) for each in natural]
-    free = room - sum(widths)
+    free = space - sum(widths)
     for number, each in enumerate(natural):
         if free and each > widths[number]:
             widths[number] += 1

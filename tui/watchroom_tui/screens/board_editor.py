@@ -29,7 +29,7 @@ PREVIEWED_AFTER: Final = 0.1
 
 
 class BoardEditorScreen(BaseScreen):
-    """Lies over the room of the boards. What is written and not saved stays a draft."""
+    """Lies over the boards screen. What is written and not saved stays a draft."""
 
     SCREEN_NAME: ClassVar = "board_writing"
     AUTO_FOCUS = "#source"

@@ -24,7 +24,7 @@ from watchroom_tui.widgets.timeline import Timeline, version_name
 
 
 class BoardVersionsScreen(BaseScreen):
-    """Lies over the room of the boards."""
+    """Lies over the boards screen."""
 
     SCREEN_NAME: ClassVar = "board_versions"
     BINDINGS = bindings("board_versions")

@@ -18,7 +18,7 @@ from watchroom_tui.widgets.line_view import LineView
 
 
 class BuffersScreen(BaseScreen):
-    """Lies over the room of the agents, with the cursor on the buffer at ``path``."""
+    """Lies over the agents screen, with the cursor on the buffer at ``path``."""
 
     SCREEN_NAME: ClassVar = "buffers"
     BINDINGS = bindings("buffers")

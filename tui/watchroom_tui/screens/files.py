@@ -344,8 +344,8 @@ class FilesScreen(BaseScreen):
         """The file's name before ``what``, as much of it as there is space for."""
         path = sanitize(self._shown_file.path) if self._shown_file is not None else ""
         # A pane that waits behind another has no size yet.
-        room = (self.view.size.width or self.app.size.width) - cell_len(what) - 8
-        return f"{path if cell_len(path) <= room else fit_path(path, max(8, room))}  {what}"
+        space = (self.view.size.width or self.app.size.width) - cell_len(what) - 8
+        return f"{path if cell_len(path) <= space else fit_path(path, max(8, space))}  {what}"
 
     async def action_settle(self) -> None:
         """Go to the merge of the refused write under the cursor, or of the newest open one of the file."""

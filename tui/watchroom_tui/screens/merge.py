@@ -34,7 +34,7 @@ DECIDING: Final = ("take", "whole_file", "undo", "redo")
 
 
 class MergeScreen(BaseScreen):
-    """Lies over the room that it was opened from. What is decided stays when it is left."""
+    """Lies over the screen that it was opened from. What is decided stays when it is left."""
 
     SCREEN_NAME: ClassVar = "merge"
     BINDINGS = bindings("merge")

@@ -1,4 +1,4 @@
-"""What people do to agents from any room: write to them, end them. Each act is a call of a tool."""
+"""What people do to agents from any screen: write to them, end them. Each act is a call of a tool."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class AgentActions:
-    """The acts of one room. What was written and not sent is kept for the next time."""
+    """The acts of one screen. What was written and not sent is kept for the next time."""
 
-    def __init__(self, room: BaseScreen) -> None:
-        self._room = room
-        self._app = room.watchroom
+    def __init__(self, screen: BaseScreen) -> None:
+        self._screen = screen
+        self._app = screen.watchroom
         self._drafts: dict[str, str] = {}
 
     def start(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do something that waits for the person, beside all else."""
-        self._room.run_worker(work, group="steer")
+        self._screen.run_worker(work, group="steer")
 
     def write_message(self, agent: str) -> None:
         """Have a person write to an agent that has a session."""

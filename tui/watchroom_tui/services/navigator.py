@@ -1,4 +1,4 @@
-"""Where things lead: to the room that deals with a need, to an agent, a session, a conflict."""
+"""Where things lead: to the screen that deals with a need, to an agent, a session, a conflict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ZONE_SCREENS: Final[Mapping[Zone, str]] = {"handoff": "handoffs", "board": "boar
 
 
 class Navigator:
-    """Leads through the rooms of ``app``."""
+    """Leads through the screens of ``app``."""
 
     def __init__(self, app: WatchroomApp) -> None:
         self._app = app
@@ -44,7 +44,7 @@ class Navigator:
             app.tell(app.texts("header.calm"))
 
     async def go_to_need(self, need: Need) -> None:
-        """Go to the room that deals with ``need``, and to what it is about."""
+        """Go to the screen that deals with ``need``, and to what it is about."""
         app = self._app
         if need.is_acknowledgeable and app.feed.is_live:
             app.tell(app.texts("seen.hint"))
@@ -58,9 +58,9 @@ class Navigator:
         merges = app.feed.is_live and need.kind in ("conflict", "outside") and need.row.zone in SHARED
         heads = app.model.boards if need.row.zone == "board" else app.model.files
         is_known = any(each.head.path == need.row.path for each in heads)
-        # The room would show the row alone, beneath the merge, if there is no such file.
-        if app.room and (is_known or not merges):
-            app.room.go_to(need.row)
+        # The screen would show the row alone, beneath the merge, if there is no such file.
+        if app.base_screen and (is_known or not merges):
+            app.base_screen.go_to(need.row)
         if merges:
             await self.open_merge(need.row)
 
@@ -78,22 +78,22 @@ class Navigator:
         """To this version of a shared file, as soon as it is shown; only where the files are shown."""
         from watchroom_tui.screens.files import FilesScreen
 
-        if isinstance(self._app.room, FilesScreen):
-            self._app.room.go_to_version(path, version)
+        if isinstance(self._app.base_screen, FilesScreen):
+            self._app.base_screen.go_to_version(path, version)
 
     async def go_to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
-        """Go to the room of the agents, and to this one or its rows."""
+        """Go to the agents screen, and to this one or its rows."""
         from watchroom_tui.screens.agents import AgentsScreen
 
         await self._app.action_show_screen("agents")
-        if isinstance(self._app.room, AgentsScreen):
-            self._app.room.go_to_agent(agent, what_it_did=what_it_did)
+        if isinstance(self._app.base_screen, AgentsScreen):
+            self._app.base_screen.go_to_agent(agent, what_it_did=what_it_did)
 
     async def go_to_session(self, path: str) -> None:
-        """Go to the room of the agents, and to this session."""
+        """Go to the agents screen, and to this session."""
         from watchroom_tui.screens.agents import AgentsScreen
 
         await self._app.action_show_screen("agents")
-        if isinstance(self._app.room, AgentsScreen):
-            self._app.room.go_to_session(path)
-            self._app.room.clear_trail()
+        if isinstance(self._app.base_screen, AgentsScreen):
+            self._app.base_screen.go_to_session(path)
+            self._app.base_screen.clear_trail()

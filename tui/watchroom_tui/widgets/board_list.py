@@ -62,13 +62,13 @@ class BoardList(LineList[BoardItem]):
         unseen = self._unseen.get(item.name, 0)
         style = "strong" if unseen else "" if item.version else "dim"
         tail = self._tail(item, now)
-        room = max(1, width - width_of(tail) - 2 - len(item.guides))
+        space = max(1, width - width_of(tail) - 2 - len(item.guides))
         name = board_name(item, texts)
         owners = _owners(item, name, is_named=width >= _OWNERS_FROM)
         head: Line = [Span(name, style), Span(" "), *owners]
-        if width_of(head) > room:
-            head = [Span(fit(name, room), style)]
-        gap = Span(" " * max(0, room - width_of(head)))
+        if width_of(head) > space:
+            head = [Span(fit(name, space), style)]
+        gap = Span(" " * max(0, space - width_of(head)))
         return [Span("● " if unseen else "  ", "accent"), Span(item.guides, "number"), *head, gap, *tail]
 
     def _tail(self, item: BoardItem, now: int) -> Line:

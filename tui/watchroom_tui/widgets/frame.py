@@ -20,7 +20,7 @@ from watchroom_tui.styled_text import Line, Span, width_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 NAMED_FROM: Final = 110
-"""From so many columns on, every room is named in the footer."""
+"""From so many columns on, every screen is named in the footer."""
 
 
 class Header(LineWidget):
@@ -104,7 +104,7 @@ class Header(LineWidget):
 
 
 class PaneTabs(LineWidget):
-    """The panes of a room by name, where there is only space for one of them. Can be clicked."""
+    """The panes of a screen by name, where there is only space for one of them. Can be clicked."""
 
     class Chosen(Message):
         def __init__(self, index: int) -> None:
@@ -149,13 +149,13 @@ _Entry: TypeAlias = tuple[str, str, str, str]
 
 
 class Footer(LineWidget):
-    """The rooms with their number keys, and the keys that matter here. All can be clicked."""
+    """The screens with their number keys, and the keys that matter here. All can be clicked."""
 
-    def __init__(self, room: str, *, can_act: bool) -> None:
+    def __init__(self, screen_name: str, *, can_act: bool) -> None:
         super().__init__()
-        self._room = room
+        self._screen_name = screen_name
         self._may_act = can_act
-        self._is_among_rooms = any(name == room for _, name in SCREENS)
+        self._is_main_screen = any(name == screen_name for _, name in SCREENS)
         self._targets: list[tuple[int, int, str]] = []
 
     def render_line(self, y: int) -> Strip:
@@ -176,9 +176,9 @@ class Footer(LineWidget):
                     ours.append(entry)
         self._targets = []
         right_width = sum(_entry_width(key, label) for key, label, _, _ in everywhere)
-        rooms = self._rooms(width - right_width, ours)
-        left, used = self._laid(rooms, 0, width - right_width)
-        if rooms and not rooms[-1][1]:
+        screens = self._screen_entries(width - right_width, ours)
+        left, used = self._laid(screens, 0, width - right_width)
+        if screens and not screens[-1][1]:
             # A key without its name must not seem to belong to what follows.
             left, used = [*left, Span(" ")], used + 1
         more, used = self._laid(here, used, width - right_width)
@@ -186,19 +186,19 @@ class Footer(LineWidget):
         right, _ = self._laid(everywhere, width - right_width, width)
         return self.strip([*left, Span(" " * max(0, width - right_width - used)), *right], width)
 
-    def _rooms(self, width: int, here: list[_Entry]) -> list[_Entry]:
-        """The rooms' keys, without the names of the others where these would leave no space for what can be
+    def _screen_entries(self, width: int, here: list[_Entry]) -> list[_Entry]:
+        """The screens' keys, without the names of the others where these would leave no space for what can be
         done just here: ``here``, without what every list has."""
         texts = texts_of(self)
         named = [
             (
                 key,
-                texts(f"action.room_{room}.label"),
-                f"app.room('{room}')",
-                "strong" if room == self._room else "dim",
+                texts(f"action.screen_{name}.label"),
+                f"app.show_screen('{name}')",
+                "strong" if name == self._screen_name else "dim",
             )
-            for key, room in SCREENS
-            if self._is_among_rooms
+            for key, name in SCREENS
+            if self._is_main_screen
         ]
         needed = sum(_entry_width(key, label) for key, label, _, _ in named + here)
         if self.size.width >= NAMED_FROM and needed <= width:
@@ -207,7 +207,7 @@ class Footer(LineWidget):
 
     def _scopes(self) -> list[str]:
         """What the keys mean where the focus is."""
-        mine = [] if self._is_written_in() else [self._room]
+        mine = [] if self._is_written_in() else [self._screen_name]
         return [*mine, *scopes_of(self.screen.focused)]
 
     def _is_written_in(self) -> bool:

@@ -195,7 +195,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         return "".join(span.text for span in self.line(item, 400))
 
     def render_line(self, y: int) -> Strip:
-        width = self.room.width
+        width = self.content_area.width
         index = y + self.scroll_offset.y
         look = self._look_at(index, width)
         while len(self._drawn) <= y:
@@ -244,8 +244,8 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def _redraw_changed(self) -> None:
         """Redraw those visible lines that look different now."""
-        width, top = self.room.width, self.scroll_offset.y
-        for y in range(min(len(self._drawn), self.room.height)):
+        width, top = self.content_area.width, self.scroll_offset.y
+        for y in range(min(len(self._drawn), self.content_area.height)):
             if self._drawn[y] != self._look_at(y + top, width):
                 self.refresh_line(y + top)
 
@@ -297,7 +297,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def _show_cursor(self) -> None:
         """Scroll as little as brings the cursor's line into view."""
-        top, height = self.scroll_offset.y, self.room.height
+        top, height = self.scroll_offset.y, self.content_area.height
         if not height:
             return  # It is not shown yet; when it is, its size tells.
         if self._cursor < top:
@@ -324,7 +324,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._move_cursor(self._cursor + step)
 
     def action_page(self, pages: int) -> None:
-        self._move_cursor(self._cursor + pages * max(1, self.room.height - 1))
+        self._move_cursor(self._cursor + pages * max(1, self.content_area.height - 1))
 
     def action_first(self) -> None:
         self._move_cursor(0)

@@ -78,12 +78,12 @@ class LineView(TextView):
         )
         self.border_subtitle = content(fit(text, width).rstrip()) if text and width > 0 else None
 
-    def _text_room(self) -> int:
+    def _text_width(self) -> int:
         """How many cells of text there are in each column, beside the gutters."""
         if self._drawing is None:
             return 0
         columns = self._drawing.columns
-        return max(1, (self.room.width - columns + 1) // columns - self._drawing.gutter())
+        return max(1, (self.content_area.width - columns + 1) // columns - self._drawing.gutter())
 
     def _measure(self) -> None:
         drawing = self._drawing
@@ -94,14 +94,14 @@ class LineView(TextView):
         if self._starts is not None:
             self.virtual_size = Size(0, self._starts[-1])
             return
-        hidden = max(0, drawing.longest() - self._text_room())
-        self.virtual_size = Size(self.room.width + hidden if hidden else 0, len(drawing))
+        hidden = max(0, drawing.longest() - self._text_width())
+        self.virtual_size = Size(self.content_area.width + hidden if hidden else 0, len(drawing))
 
     def _wrapped_starts(self, drawing: Drawing) -> list[int] | None:
         if len(drawing) > MOST_WRAPPED:
             return None
-        known = self._heights if self._wrapped_at == self._text_room() else {}
-        self._wrapped_at, self._heights = self._text_room(), {}
+        known = self._heights if self._wrapped_at == self._text_width() else {}
+        self._wrapped_at, self._heights = self._text_width(), {}
         starts, characters = [0], 0
         for index in range(len(drawing)):
             texts = tuple(drawing.cell_texts(index))
@@ -137,7 +137,7 @@ class LineView(TextView):
         drawing = self._drawing
         if drawing is None:
             return super().render_line(y)
-        width, (left, top) = self.room.width, self.scroll_offset
+        width, (left, top) = self.content_area.width, self.scroll_offset
         index, part = self._row_at(y + top)
         if index >= len(drawing):
             return self.strip((), width)
@@ -171,14 +171,14 @@ class LineView(TextView):
 
     def _cell(self, cell: Cell, width: int, left: int, under: str) -> Strip:
         gutter = width_of(cell.gutter)
-        room = max(0, width - gutter)
+        space = max(0, width - gutter)
         text = width_of(cell.text)
         strips = [self.strip(cell.gutter, gutter, under)]
-        whole = self.strip(cell.text, max(text, left + room), under)
-        if text > left + room and room:
-            strips += [whole.crop(left, left + room - 1), self.strip([Span("…", "dim")], 1, under)]
+        whole = self.strip(cell.text, max(text, left + space), under)
+        if text > left + space and space:
+            strips += [whole.crop(left, left + space - 1), self.strip([Span("…", "dim")], 1, under)]
         else:
-            strips.append(whole.crop(left, left + room))
+            strips.append(whole.crop(left, left + space))
         return Strip.join(strips).adjust_cell_length(width)
 
     def action_scroll_by(self, lines: int) -> None:
@@ -203,7 +203,7 @@ class LineView(TextView):
 
     def _show_cursor(self) -> None:
         """Scroll as little as brings the cursor's row into view."""
-        row, top, height = self._cursor or 0, self.scroll_offset.y, max(1, self.room.height)
+        row, top, height = self._cursor or 0, self.scroll_offset.y, max(1, self.content_area.height)
         first, last = self._line_of(row), self._line_of(row + 1) - 1
         if first < top:
             self.scroll_to(y=first, animate=False, immediate=True)

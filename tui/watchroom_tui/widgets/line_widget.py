@@ -67,7 +67,7 @@ class LineWidget(Widget):
         return Strip(segments, width)
 
     @property
-    def room(self) -> Size:
+    def content_area(self) -> Size:
         """The cells that lines can be drawn in, beside the scrollbars."""
         # Textual works it out anew each time, which is too dear to be done for every line.
         return self._drawing_in or self.scrollable_content_region.size
@@ -82,7 +82,7 @@ class LineWidget(Widget):
         if self.get_line_filters() or max(left, right) > 1:
             return super().render_lines(crop)
         strips: list[Strip] = []
-        self._drawing_in = self.room
+        self._drawing_in = self.content_area
         for y in crop.line_range:
             if top <= y < height - bottom:
                 strips.append(self._between_sides(self.render_line(y - top), width, bool(left), bool(right)))

@@ -121,7 +121,7 @@ class MarkdownView(TextView):
         return self._is_growing or (self._page is not None and not self._page.index.is_whole)
 
     def _begin_to_grow(self) -> None:
-        if not self._is_growing and self.room.height:
+        if not self._is_growing and self.content_area.height:
             self._is_growing = True
             # What is on the screen comes first.
             self.set_timer(_FIRST, self._grow)
@@ -147,13 +147,13 @@ class MarkdownView(TextView):
             page.forget()
         wish, self._wish = self._wish, None
         if wish is not None:
-            self._place = page.last(self.room.height) if wish < 0 else page.place(wish)
+            self._place = page.last(self.content_area.height) if wish < 0 else page.place(wish)
         self._show_anew()
 
     def _prepare(self) -> None:
         """Draw what is next above or below before a key asks for it."""
         page = self._page
-        self._is_preparing = page is not None and page.prepare(self._place, self.room.height)
+        self._is_preparing = page is not None and page.prepare(self._place, self.content_area.height)
         if self._is_preparing:
             self.set_timer(_PAUSE, self._prepare)
         elif page is not None and page.is_measured:
@@ -171,7 +171,7 @@ class MarkdownView(TextView):
         if page is None:
             return
         self._place, self._rows = place, None
-        if self.room.height and self.is_attached:
+        if self.content_area.height and self.is_attached:
             self._visible(page)
         self._show_how_far(page)
         self.refresh()
@@ -181,7 +181,7 @@ class MarkdownView(TextView):
 
     def _show_how_far(self, page: Page) -> None:
         """Move the scrollbar, unless nobody could see it move: it costs more than all the rest of a key."""
-        top, height = page.top(self._place), self.room.height
+        top, height = page.top(self._place), self.content_area.height
         total = max(page.total(), top + height if self._place != TOP else 0)
         shown, is_end = self.virtual_size.height, len(self._rows or ()) < height
         rough = 0 if page.is_measured else _ROUGH * shown
@@ -204,7 +204,7 @@ class MarkdownView(TextView):
         lines = line - self._placed
         if line == 0:
             self._move_to(TOP)
-        elif abs(lines) <= _LOOK_AHEAD * self.room.height:
+        elif abs(lines) <= _LOOK_AHEAD * self.content_area.height:
             self._move_to(page.move(self._place, lines))
         else:
             self._move_to(page.at(line))
@@ -224,7 +224,7 @@ class MarkdownView(TextView):
             self._wish = None
             self._move_to(TOP)
         elif page.index.is_whole:
-            self._move_to(page.last(self.room.height))
+            self._move_to(page.last(self.content_area.height))
         else:
             self._wish = -1
 
@@ -248,7 +248,7 @@ class MarkdownView(TextView):
             self._strips.clear()
 
     def _text_width(self) -> int:
-        """With room for a scrollbar, whether there is one or not: nothing is laid out twice when it comes."""
+        """Leaves space for a scrollbar, shown or not: nothing is laid out twice when it appears."""
         beside = self.styles.scrollbar_size_vertical + 2 * len(_MARGIN)
         return max(NARROWEST, self.content_region.width - beside)
 
@@ -323,7 +323,7 @@ class MarkdownView(TextView):
         if place in self._visible(page):
             self.refresh()
         else:
-            self._move_to(page.move(place, -(self.room.height // 3)))
+            self._move_to(page.move(place, -(self.content_area.height // 3)))
         return True
 
     # -- drawing
@@ -332,7 +332,7 @@ class MarkdownView(TextView):
         """The places on the lines of the screen. At the end of the board the last line is the lowest."""
         self._fit(page)
         if self._rows is None:
-            height = self.room.height
+            height = self.content_area.height
             self._rows = page.window(self._place, height)
             if len(self._rows) < height and self._place != TOP:
                 self._place = page.last(height)
@@ -362,7 +362,7 @@ class MarkdownView(TextView):
         page = self._page
         if page is None:
             return super().render_line(y)
-        rows, width = self._visible(page), self.room.width
+        rows, width = self._visible(page), self.content_area.width
         if y >= len(rows):
             is_empty = not rows and y == 1
             return self.strip([Span(" " + texts_of(self)(self._empty), "dim")] if is_empty else (), width)
@@ -372,7 +372,7 @@ class MarkdownView(TextView):
         return strip
 
     def _drawn_strip(self, page: Page, place: Place, width: int) -> Strip:
-        if len(self._strips) > 4 * max(self.room.height, 1):
+        if len(self._strips) > 4 * max(self.content_area.height, 1):
             self._strips.clear()
         line = page.line(place)
         spans = line.spans

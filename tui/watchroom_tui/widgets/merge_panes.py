@@ -107,9 +107,9 @@ class RegionPane(ScrollableWidget):
         if not self._regions:
             return
         start, height = self._layout.start(region), self._layout.height(region)
-        top, room = self.scroll_offset.y, max(1, self.room.height)
-        if start < top or start + min(height, room) > top + room:
-            self._follow(max(0, start - room // 3))
+        top, space = self.scroll_offset.y, max(1, self.content_area.height)
+        if start < top or start + min(height, space) > top + space:
+            self._follow(max(0, start - space // 3))
 
     @property
     def place(self) -> tuple[int, int]:
@@ -162,7 +162,7 @@ class RegionPane(ScrollableWidget):
         return len(str(self._numbers[-1])) + 3
 
     def render_line(self, y: int) -> Strip:
-        width = self.room.width
+        width = self.content_area.width
         left, top = self.scroll_offset
         if y + top >= self._layout.rows:
             return self.strip((), width)

@@ -110,7 +110,7 @@ class PagedRowList(RowList):
     def _ask_when_near(self) -> None:
         if self._complete or self._asked is not None or not self._loaded:
             return
-        bottom = max(self._cursor, self.scroll_offset.y + self.room.height)
+        bottom = max(self._cursor, self.scroll_offset.y + self.content_area.height)
         if bottom + NEAR >= len(self._loaded):
             self._asked = self._loaded[-1].seq
             self.post_message(self.PageRequested(self._asked, self._only))

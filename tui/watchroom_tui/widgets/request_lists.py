@@ -1,4 +1,4 @@
-"""The lists of the requests' room: what is asked, and what there is to choose from."""
+"""The lists of the requests screen: what is asked, and what there is to choose from."""
 
 from __future__ import annotations
 

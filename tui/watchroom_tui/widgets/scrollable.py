@@ -17,7 +17,7 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True)
 
     def action_scroll_pages(self, pages: int) -> None:
-        self.action_scroll_by(pages * max(1, self.room.height - 1))
+        self.action_scroll_by(pages * max(1, self.content_area.height - 1))
 
     def action_scroll_sideways(self, cells: int) -> None:
         # Also where there is no scrollbar to show it.

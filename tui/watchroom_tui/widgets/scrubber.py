@@ -64,19 +64,19 @@ class Scrubber(LineWidget):
         ]
 
     def _bar(self, width: int) -> Line:
-        room = max(1, width - 4)
+        space = max(1, width - 4)
         if self._progress is not None:
-            done = round(room * self._progress)
-            text = fit(texts_of(self)("documents.reading"), room)
+            done = round(space * self._progress)
+            text = fit(texts_of(self)("documents.reading"), space)
             return [Span("  "), Span(text[:done], "cursor"), Span(text[done:], "dim")]
         version = self._row.version or 1 if self._row else 1
         share = (version - 1) / (self._newest - 1) if self._newest > 1 else 1.0
-        at = round((room - 1) * share)
+        at = round((space - 1) * share)
         return [
             Span("  "),
             Span("━" * at, "accent"),
             Span("●", "accent"),
-            Span("─" * (room - 1 - at), "dim"),
+            Span("─" * (space - 1 - at), "dim"),
         ]
 
     def on_click(self, event: events.Click) -> None:
@@ -87,5 +87,5 @@ class Scrubber(LineWidget):
             self._seek(event)
 
     def _seek(self, event: events.MouseEvent) -> None:
-        room = max(1, self.size.width - 5)
-        self.post_message(self.SeekRequested(max(0.0, min(1.0, (event.x - 2) / room))))
+        space = max(1, self.size.width - 5)
+        self.post_message(self.SeekRequested(max(0.0, min(1.0, (event.x - 2) / space))))

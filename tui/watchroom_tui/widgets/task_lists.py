@@ -1,4 +1,4 @@
-"""The lists of the room of tasks: tasks, the tree of agents, messages, files, commands."""
+"""The lists of the tasks screen: tasks, the tree of agents, messages, files, commands."""
 
 from __future__ import annotations
 

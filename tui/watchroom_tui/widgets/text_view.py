@@ -110,7 +110,7 @@ class TextView(ScrollableWidget):
         """Lay the text out for the width that there is."""
         if self._source is None:
             return
-        self._wrapped_at = self.room.width
+        self._wrapped_at = self.content_area.width
         texts, head, changed, marks = self._source
         digits = len(str(len(texts)))
         width = self._wrapped_at - digits - 2
@@ -125,7 +125,7 @@ class TextView(ScrollableWidget):
         self._lines = lines
 
     def on_resize(self) -> None:
-        if self._source is not None and self.room.width != self._wrapped_at:
+        if self._source is not None and self.content_area.width != self._wrapped_at:
             self._wrap()
             self._measure()
             self.refresh()
@@ -152,7 +152,7 @@ class TextView(ScrollableWidget):
         self._entitle(texts_of(self)(self._title))
 
     def render_line(self, y: int) -> Strip:
-        width = self.room.width
+        width = self.content_area.width
         left, top = self.scroll_offset
         index = y + top
         if index < len(self._lines):

@@ -1,4 +1,4 @@
-"""The room of the boards: the layers, the board that is read, what it says, and writing on it."""
+"""The boards screen: the layers, the board that is read, what it says, and writing on it."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ async def test_headings_are_chosen_from_the_outline(workspace: Workspace) -> Non
             "Core goals",
         ]
         await desk.press("G", "enter")
-        await desk.until(lambda: desk.place == "boards", "the room")
+        await desk.until(lambda: desk.place == "boards", "the screen")
         await desk.sees("Twelve sources are in.")
 
 
@@ -198,7 +198,7 @@ async def test_a_conflict_of_an_agent_is_settled_from_here(workspace: Workspace)
         await desk.press("D")
         await desk.until(lambda: desk.place == "ConfirmDialog", "the question")
         await desk.press("y")
-        await desk.until(lambda: desk.place == "boards", "the room")
+        await desk.until(lambda: desk.place == "boards", "the screen")
         await desk.sees_no("⚔")
     (row,) = [row for row in workspace.journal.rows() if row.tool == "dismiss_conflict"]
     assert (row.zone, row.path, row.detail["conflict"]) == ("board", "global", result["conflict_id"])
@@ -216,7 +216,7 @@ async def test_an_edit_by_hand_is_settled_from_here(workspace: Workspace, root: 
         await desk.press("R")
         await desk.until(lambda: desk.place == "ConfirmDialog", "the question")
         await desk.press("y")
-        await desk.until(lambda: desk.place == "boards", "the room")
+        await desk.until(lambda: desk.place == "boards", "the screen")
     assert file.read_text(encoding="utf-8") == current(workspace)
     assert workspace.verify() == []
 

@@ -1,4 +1,4 @@
-"""The room of realtime documents: fields by type, live, marked where new, and at any moment of the past."""
+"""The documents screen: fields by type, live, marked where new, and at any moment of the past."""
 
 from __future__ import annotations
 

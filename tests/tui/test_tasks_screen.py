@@ -1,4 +1,4 @@
-"""The room of tasks: who works on each, what they write to each other, and their files."""
+"""The tasks screen: who works on each, what they write to each other, and their files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def chooses_agent(desk: Desk, agent: str) -> None:
         await desk.press("down")
 
 
-async def test_an_empty_room_says_how_a_task_begins(workspace: Workspace) -> None:
+async def test_an_empty_screen_says_how_a_task_begins(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         await desk.goes_to("9", "tasks")
         await desk.until(lambda: 'watchroom task "…" --workspace DIR' in desk.words_in("#tasks"), "the way")

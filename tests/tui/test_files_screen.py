@@ -1,4 +1,4 @@
-"""The room of the shared files: their versions compared, and brought back."""
+"""The files screen: their versions compared, and brought back."""
 
 from __future__ import annotations
 

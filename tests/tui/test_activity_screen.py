@@ -1,4 +1,4 @@
-"""The room of all rows: by outcome, by filter, and page by page down to the first."""
+"""The activity screen: by outcome, by filter, and page by page down to the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rooms: keys go there, empty ones say what will appear, and what is committed appears."""
+"""The screens: keys go there, empty ones say what will appear, and what is committed appears."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from watchroom_tui.actions import SCREENS
 from watchroom_tui.app import WatchroomApp
 
 
-async def test_number_keys_go_to_the_rooms(workspace: Workspace) -> None:
+async def test_number_keys_go_to_the_screens(workspace: Workspace) -> None:
     async with dashboard(workspace) as desk:
         assert desk.place == "overview"
-        for key, room in [*SCREENS[1:], SCREENS[0]]:
-            await desk.goes_to(key, room)
+        for key, screen in [*SCREENS[1:], SCREENS[0]]:
+            await desk.goes_to(key, screen)
             assert desk.pane is not None, "a pane has the keys at once"
 
 
-async def test_every_room_is_reached_wherever_the_dashboard_opens(workspace: Workspace) -> None:
-    app = WatchroomApp(workspace.journal, place="team/", room="tasks")
+async def test_every_screen_is_reached_wherever_the_dashboard_opens(workspace: Workspace) -> None:
+    app = WatchroomApp(workspace.journal, place="team/", initial_screen="tasks")
     async with app.run_test(notifications=True) as pilot:
         desk = Desk(app, pilot)
         await desk.until(lambda: desk.place == "tasks", "the tasks")
-        for key, room in SCREENS:
-            await desk.goes_to(key, room)
+        for key, screen in SCREENS:
+            await desk.goes_to(key, screen)
 
 
-async def test_empty_rooms_say_what_will_appear_and_how(root: Path) -> None:
+async def test_empty_screens_say_what_will_appear_and_how(root: Path) -> None:
     with Workspace.open(root) as workspace:
         async with dashboard(workspace) as desk:
             await desk.sees("watchroom init DIR --agent ID", "Nothing waits for you", "all well")
@@ -64,7 +64,7 @@ async def test_the_header_counts_what_needs_a_person(
         await desk.sees("✓ all well")
 
 
-async def test_a_model_that_comes_while_a_room_is_being_made_is_shown_when_it_is(
+async def test_a_model_that_comes_while_a_screen_is_being_made_is_shown_when_it_is(
     workspace: Workspace,
 ) -> None:
     async with dashboard(workspace) as desk:

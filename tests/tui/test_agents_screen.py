@@ -1,4 +1,4 @@
-"""The room of the agents: their files, and a preview of what stands in them."""
+"""The agents screen: their files, and a preview of what stands in them."""
 
 from __future__ import annotations
 

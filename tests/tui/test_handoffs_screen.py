@@ -1,4 +1,4 @@
-"""The room of the handoffs: messages, marks and counts, and only what is open."""
+"""The handoffs screen: messages, marks and counts, and only what is open."""
 
 from __future__ import annotations
 
