@@ -22,11 +22,11 @@ from watchroom.simulation.page import ENTRY, SECTION, joined, parts_of
 from watchroom.simulation.pen import Pen, book
 from watchroom.simulation.steps import Call, Now, Result, Script
 from watchroom.texts import LANGUAGES, Language
-from watchroom_whiteboards.boards import Board, boards_of
-from watchroom_whiteboards.items import Meaning
-from watchroom_whiteboards.kinds import FIELDS, HEADINGS, NOTHING
-from watchroom_whiteboards.meaning import meaning
-from watchroom_whiteboards.templates import template
+from watchroom_whiteboards.board_parser import parse_board
+from watchroom_whiteboards.boards import Board, list_boards
+from watchroom_whiteboards.items import BoardItems
+from watchroom_whiteboards.templates import render_template
+from watchroom_whiteboards.vocabulary import FIELDS, HEADINGS, NOTHING
 
 NOW = "2031-03-07T23:50:00Z"
 VISITS = 50
@@ -78,9 +78,9 @@ def board_rows(workspace: Workspace) -> list[Row]:
     return [row for row in all_rows(workspace) if row.zone == "board"]
 
 
-def said_on(workspace: Workspace) -> dict[str, Meaning]:
+def said_on(workspace: Workspace) -> dict[str, BoardItems]:
     heads = workspace.journal.heads("board")
-    return {head.path: meaning(workspace.journal.content(head.seq) or "") for head in heads}
+    return {head.path: parse_board(workspace.journal.content(head.seq) or "") for head in heads}
 
 
 def test_all_three_layers_keep_boards_that_are_understood(root: Path) -> None:
@@ -151,7 +151,7 @@ def test_boards_stay_small_however_often_they_are_visited(root: Path, language: 
                 there.does(agent, keeping.keep(there.desks[agent]))
                 there.does(agent, keeping.tend_global(there.desks[agent]))
             progress.append(
-                {task.id: task.progress for task in meaning(there.text("bottom-layer-writer")).tasks}
+                {task.id: task.progress for task in parse_board(there.text("bottom-layer-writer")).tasks}
             )
         found = said_on(there.workspace)
         assert {name: each.problems for name, each in found.items() if each.problems} == {}
@@ -223,7 +223,7 @@ def test_nobody_reads_what_it_may_not(root: Path) -> None:
 def test_each_agent_has_a_board_of_its_own(count: int, root: Path) -> None:
     there = room(root, count)
     with there.workspace:
-        names = {board.name for board in boards_of(there.workspace.config)}
+        names = {board.name for board in list_boards(there.workspace.config)}
         assert Counter(map(keeping.board_of, there.team)).most_common(1)[0][1] == 1
         assert {keeping.board_of(agent) for agent in there.team} | {"global"} == names
 
@@ -259,7 +259,7 @@ def test_every_phrase_makes_an_entry_that_is_understood(chinese: bool, leads: bo
     text = joined(
         parts_of("\n\n".join(f"## {titles[language]}" for titles in HEADINGS.values()), SECTION), SECTION
     )
-    assert meaning(text) == Meaning()
+    assert parse_board(text) == BoardItems()
     kinds = {"decisions": pen.decision, "milestones": pen.milestones, "risks": pen.risks, "tasks": pen.tasks}
     bodies = dict.fromkeys((*kinds, "negotiations", "knowledge", "update_log"), "")
     for _ in range(100):
@@ -269,7 +269,7 @@ def test_every_phrase_makes_an_entry_that_is_understood(chinese: bool, leads: bo
         bodies["knowledge"] = pen.insight(bodies["knowledge"]).body
         bodies["update_log"] = pen.led(bodies["update_log"], pen.update().partition("\n")[0]).body
         whole = "\n\n".join(f"## {HEADINGS[kind][language]}\n\n{body}" for kind, body in bodies.items())  # type: ignore[index]
-        found = meaning(whole)
+        found = parse_board(whole)
         assert found.problems == ()
         assert "{" not in whole
         assert len(found.tasks) >= 2
@@ -299,6 +299,6 @@ def test_a_template_is_put_together_as_it_was() -> None:
     team = roster(6)
     for agent in team:
         for language in LANGUAGES:
-            text = template(Board.of(agent), Config().with_agents(team), language)
-            assert meaning(joined(parts_of(text, SECTION), SECTION)) == meaning(text)
+            text = render_template(Board.of(agent), Config().with_agents(team), language)
+            assert parse_board(joined(parts_of(text, SECTION), SECTION)) == parse_board(text)
             assert joined(parts_of(text, ENTRY), ENTRY).split() == text.split()

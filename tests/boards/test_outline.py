@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from watchroom_whiteboards.chunks import LONGEST, chunks
 from watchroom_whiteboards.markdown import parser
 from watchroom_whiteboards.outline import Heading, closing, headings
-from watchroom_whiteboards.parts import parts
+from watchroom_whiteboards.segments import split_segments
 
 LINE_END = re.compile(rb"\r\n?|\n")
 
@@ -191,7 +191,7 @@ def test_what_closes_a_text(text: str, end: str) -> None:
 @given(soup)
 @settings(max_examples=500, deadline=None)
 def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None:
-    found = list(parts(data))
+    found = list(split_segments(data))
     assert b"".join(data[part.start : part.end] for part in found) == data
     assert all(part.start < part.end for part in found)
     alone = [
@@ -206,10 +206,10 @@ def test_parts_cover_the_text_and_each_means_the_same_alone(data: bytes) -> None
 @example(b"# a\n</script>\n\n", 1)
 @settings(max_examples=300, deadline=None)
 def test_parts_go_on_from_where_one_begins(data: bytes, number: int) -> None:
-    found = list(parts(data))
+    found = list(split_segments(data))
     if found:
         place = number % len(found)
-        assert list(parts(data, found[place].start)) == found[place:]
+        assert list(split_segments(data, found[place].start)) == found[place:]
 
 
 @given(soup)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from markdown_it.token import Token
 from watchroom.rules.config import Agent, Config
 from watchroom.texts import LANGUAGES, Language
+from watchroom_whiteboards.board_parser import parse_board
 from watchroom_whiteboards.boards import Board
-from watchroom_whiteboards.kinds import HEADINGS
 from watchroom_whiteboards.markdown import parser
-from watchroom_whiteboards.meaning import meaning
 from watchroom_whiteboards.outline import headings
-from watchroom_whiteboards.templates import template
+from watchroom_whiteboards.templates import render_template
+from watchroom_whiteboards.vocabulary import HEADINGS
 
 TEAM = Config().with_agents(
     [
@@ -41,8 +41,8 @@ BOARDS = [
 def test_an_untouched_template_says_nothing_and_has_no_problem(
     board: Board, config: Config, language: Language
 ) -> None:
-    text = template(board, config, language)
-    assert not any(meaning(text))
+    text = render_template(board, config, language)
+    assert not any(parse_board(text))
     assert "{timestamp}" in text
     assert text.endswith("\n")
 
@@ -61,25 +61,27 @@ def test_an_untouched_template_says_nothing_and_has_no_problem(
 def test_a_template_has_the_sections_of_the_specification(
     board: Board, sections: list[str], language: Language
 ) -> None:
-    found = headings(template(board, TEAM, language).encode())
+    found = headings(render_template(board, TEAM, language).encode())
     by_kind = {str(kind): titles for kind, titles in HEADINGS.items()}
     assert [each.title for each in found if each.level == 2] == [by_kind[kind][language] for kind in sections]
 
 
 def test_the_global_board_lists_the_team_by_layer() -> None:
-    english = template(Board("global"), TEAM, "en")
+    english = render_template(Board("global"), TEAM, "en")
     assert (
         "### Top layer (2)\n- ada: lead\n- eve: critic\n\n### Mid layer (1)\n- pm1: pm\n\n"
         "### Bottom layer (2)\n- bob (tester): responsible for {task}\n- cal: responsible for {task}\n"
     ) in english
-    assert "### 顶层 (2)\n- ada: lead\n- eve: critic\n\n### 中层 (1)\n- pm1: pm\n" in template(
+    assert "### 顶层 (2)\n- ada: lead\n- eve: critic\n\n### 中层 (1)\n- pm1: pm\n" in render_template(
         Board("global"), TEAM, "zh"
     )
 
 
 def test_an_empty_layer_has_a_dash() -> None:
     alone = Config().with_agents([Agent("ada", "", "top")])
-    assert "### 顶层 (1)\n- ada: {role}\n\n### 中层 (0)\n- —\n" in template(Board("global"), alone, "zh")
+    assert "### 顶层 (1)\n- ada: {role}\n\n### 中层 (0)\n- —\n" in render_template(
+        Board("global"), alone, "zh"
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,12 +131,12 @@ def test_an_empty_layer_has_a_dash() -> None:
     ],
 )
 def test_the_board_of_a_layer_says_whose_it_is(board: Board, language: Language, beginning: str) -> None:
-    assert template(board, TEAM, language).startswith(beginning)
+    assert render_template(board, TEAM, language).startswith(beginning)
 
 
 def test_a_placeholder_that_an_agent_left_is_not_filled_twice() -> None:
     config = Config().with_agents([Agent("bob", "{supervisor} {id}", "bottom")])
-    assert "- **Role**: {supervisor} {id}\n" in template(Board("bottom", "bob"), config, "en")
+    assert "- **Role**: {supervisor} {id}\n" in render_template(Board("bottom", "bob"), config, "en")
 
 
 def shape(tokens: list[Token]) -> list[tuple[str, int]]:
@@ -156,7 +158,8 @@ def test_a_role_of_any_characters_is_plain_text_of_one_line(role: str) -> None:
         agents = [Agent("bob", role, "bottom"), Agent("ada", role, "top")]
         config = Config().with_agents(agents)
         return parser().parse(
-            template(Board("bottom", "bob"), config, "en") + template(Board("global"), config, "en")
+            render_template(Board("bottom", "bob"), config, "en")
+            + render_template(Board("global"), config, "en")
         )
 
     tokens, ordinary = board(role), board("tester")

@@ -9,16 +9,16 @@ from typing import Final, NamedTuple
 from hypothesis import strategies as st
 from watchroom.texts import LANGUAGES, Language
 from watchroom_whiteboards.items import (
-    Decision,
-    LogEntry,
-    Meaning,
-    Milestone,
-    Negotiation,
-    Risk,
-    Task,
-    Update,
+    BoardDecision,
+    BoardItems,
+    BoardLogEntry,
+    BoardMilestone,
+    BoardNegotiation,
+    BoardRisk,
+    BoardTask,
+    BoardUpdate,
 )
-from watchroom_whiteboards.kinds import FIELDS, HEADINGS, SectionKind
+from watchroom_whiteboards.vocabulary import FIELDS, HEADINGS, SectionKind
 
 WORDS: Final[Mapping[str, Mapping[Language, str]]] = {
     "decision": {"zh": "决策", "en": "Decision"},
@@ -37,7 +37,7 @@ class Written(NamedTuple):
     """A board's text and what it says."""
 
     text: str
-    meaning: Meaning
+    items: BoardItems
 
 
 class Pen:
@@ -78,7 +78,7 @@ class Pen:
         return "\n".join(self._lines) + "\n"
 
 
-def written(said: Meaning, languages: Sequence[Language]) -> Written:
+def written(said: BoardItems, languages: Sequence[Language]) -> Written:
     """A board that says what ``said`` does, and the same with the lines where each item stands."""
     pen = Pen(languages)
     pen.write("# A board", "", "```", "## Milestones", "- [ ] this is code", "```")
@@ -140,7 +140,7 @@ def written(said: Meaning, languages: Sequence[Language]) -> Written:
     updates = [item._replace(line=_appended(pen, item)) for item in said.updates]
     return Written(
         pen.text(),
-        Meaning(
+        BoardItems(
             tuple(decisions),
             tuple(milestones),
             tuple(tasks),
@@ -152,7 +152,7 @@ def written(said: Meaning, languages: Sequence[Language]) -> Written:
     )
 
 
-def _appended(pen: Pen, item: Update) -> int:
+def _appended(pen: Pen, item: BoardUpdate) -> int:
     pen.write("")
     first = pen.write(f"### {pen.word('update')} - {item.time.isoformat()}")
     pen.field("", "author", item.who)
@@ -174,7 +174,7 @@ parties = st.lists(names, max_size=3).map(tuple)
 maybe = st.just("") | words
 nowhere = st.just(0)
 decisions = st.builds(
-    Decision,
+    BoardDecision,
     nowhere,
     ids,
     times,
@@ -184,20 +184,20 @@ decisions = st.builds(
     st.sampled_from(["approved", "rejected", "appealed"]),
 )
 tasks = st.builds(
-    Task, nowhere, ids, words, st.sampled_from(["in_progress", "done"]), st.integers(0, 100), maybe
+    BoardTask, nowhere, ids, words, st.sampled_from(["in_progress", "done"]), st.integers(0, 100), maybe
 )
-negotiations = st.builds(Negotiation, nowhere, ids, times, parties.filter(bool), words, maybe)
-log = st.lists(st.builds(LogEntry, nowhere, times, names, words), max_size=4)
-updates = st.lists(st.builds(Update, nowhere, times, names, words), max_size=4)
-meanings = st.builds(
-    Meaning,
+negotiations = st.builds(BoardNegotiation, nowhere, ids, times, parties.filter(bool), words, maybe)
+log = st.lists(st.builds(BoardLogEntry, nowhere, times, names, words), max_size=4)
+updates = st.lists(st.builds(BoardUpdate, nowhere, times, names, words), max_size=4)
+board_items = st.builds(
+    BoardItems,
     st.lists(decisions, max_size=4, unique_by=lambda item: item.id).map(tuple),
-    st.lists(st.builds(Milestone, nowhere, words, st.booleans()), max_size=4).map(tuple),
+    st.lists(st.builds(BoardMilestone, nowhere, words, st.booleans()), max_size=4).map(tuple),
     st.lists(tasks, max_size=4, unique_by=lambda item: item.id).map(tuple),
     st.lists(negotiations, max_size=4, unique_by=lambda item: item.id).map(tuple),
-    st.lists(st.builds(Risk, nowhere, words), max_size=4).map(tuple),
+    st.lists(st.builds(BoardRisk, nowhere, words), max_size=4).map(tuple),
     log.map(tuple),
     updates.map(tuple),
 )
 languages = st.lists(st.sampled_from(LANGUAGES), min_size=1, max_size=7)
-boards = st.builds(written, meanings, languages)
+boards = st.builds(written, board_items, languages)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from watchroom.model import Json
-from watchroom_whiteboards.sections import Section, name_of, sections
+from watchroom_whiteboards.sections import BoardSection, parse_sections, section_name
 
 WHOLE: Final = 256 * 1024
 """Boards up to so many bytes are edited whole; of longer ones the section that is looked at: an editor takes
@@ -41,15 +41,15 @@ def begun(name: str, version: int, data: bytes, at: int) -> BoardDraft | None:
     if len(data) <= WHOLE:
         text = data.decode()
         return BoardDraft(name, version, "", text, text)
-    found = sections(data)
+    found = parse_sections(data)
     section = _short(found, at)
     if section is None:
         return None
     text = data[section.heading.body : section.end].decode()
-    return BoardDraft(name, version, name_of(data, section, found), text, text)
+    return BoardDraft(name, version, section_name(data, section, found), text, text)
 
 
-def _short(found: Sequence[Section], at: int) -> Section | None:
+def _short(found: Sequence[BoardSection], at: int) -> BoardSection | None:
     """The section in which byte ``at`` stands; where that is long, the first below that is not."""
     around = [number for number, each in enumerate(found) if each.heading.start <= at < each.end]
     below = found[around[-1] if around else 0 :]

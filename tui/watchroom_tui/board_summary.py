@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from rich.cells import cell_len
 from watchroom.texts import Catalogue, Language
-from watchroom_whiteboards.items import LogEntry, Update
+from watchroom_whiteboards.items import BoardLogEntry, BoardUpdate
 
 from watchroom_tui.columns import fit
 from watchroom_tui.sanitize import sanitize
@@ -47,11 +47,11 @@ class SummaryItem(NamedTuple):
 
 def summary_of(text: str, language: Language) -> list[tuple[str, int, str, str, str]]:
     """All that the board says, as the fields of `SummaryItem`. Takes a while for a long text."""
-    from watchroom_whiteboards.meaning import meaning
+    from watchroom_whiteboards.board_parser import parse_board
 
     data = text.encode()
     starts = [0, *(match.end() for match in _LINE_END.finditer(data))]
-    found = meaning(text)
+    found = parse_board(text)
     items: list[tuple[str, int, str, str, str]] = []
 
     def add(kind: Kind, line: int, state: str, words: str, who: str = "") -> None:
@@ -73,7 +73,7 @@ def summary_of(text: str, language: Language) -> list[tuple[str, int, str, str, 
         add("risk", risk.line, "", risk.text)
     for problem in found.problems:
         add("problem", problem.line, str(problem.line), problem.message(language))
-    logged: list[LogEntry | Update] = [*found.log, *found.updates]
+    logged: list[BoardLogEntry | BoardUpdate] = [*found.log, *found.updates]
     logged.sort(key=lambda entry: entry.time, reverse=True)
     for entry in logged[:MOST_LOGGED]:
         when = entry.time.isoformat(timespec="minutes")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from watchroom.model import Row
 from watchroom.projections import BoardView, Model
 from watchroom.rules.config import Config
-from watchroom_whiteboards import Board, boards_of
+from watchroom_whiteboards import Board, list_boards
 
 
 class BoardItem(NamedTuple):
@@ -48,7 +48,7 @@ def board_tree(model: Model) -> tuple[BoardItem, ...]:
     config = board_config(model)
     written = {view.name: view for view in model.boards}
     disputed = [each.path for each in model.conflicts if each.zone == "board"]
-    known = dict.fromkeys([*boards_of(config), *map(Board.named, [*written, *disputed])])
+    known = dict.fromkeys([*list_boards(config), *map(Board.named, [*written, *disputed])])
     below: dict[Board, list[Board]] = defaultdict(list)
     for board in known:
         if board.kind != "global":

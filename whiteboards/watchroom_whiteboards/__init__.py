@@ -4,20 +4,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from watchroom_whiteboards.boards import Board, BoardKind, boards_of
-    from watchroom_whiteboards.permissions import Act, may
+    from watchroom_whiteboards.board_parser import parse_board
+    from watchroom_whiteboards.boards import Board, BoardKind, list_boards
+    from watchroom_whiteboards.items import BoardItems
+    from watchroom_whiteboards.permissions import Act, is_allowed
     from watchroom_whiteboards.whiteboards import BoardText, Whiteboards
 
-__all__ = ["Act", "Board", "BoardKind", "BoardText", "Whiteboards", "boards_of", "may"]
+__all__ = [
+    "Act",
+    "Board",
+    "BoardItems",
+    "BoardKind",
+    "BoardText",
+    "Whiteboards",
+    "is_allowed",
+    "list_boards",
+    "parse_board",
+]
 
 _HOMES = {
     "Act": "permissions",
     "Board": "boards",
+    "BoardItems": "items",
     "BoardKind": "boards",
     "BoardText": "whiteboards",
     "Whiteboards": "whiteboards",
-    "boards_of": "boards",
-    "may": "permissions",
+    "parse_board": "board_parser",
+    "list_boards": "boards",
+    "is_allowed": "permissions",
 }
 
 

@@ -14,14 +14,21 @@ BoardKind: TypeAlias = Literal["global", "top", "mid", "bottom"]
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One board. ``owner`` is the role of a mid-layer board, the agent of a bottom-layer one, else empty."""
+    """A board of the team.
+
+    ``kind`` is its layer. ``owner`` is the role of a mid-layer board, the agent of a bottom-layer board, and
+    empty for the global and the top board.
+    """
 
     kind: BoardKind
     owner: str = ""
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """The board of a name. Raises `InvalidPath` or `InvalidAgentId` where no board can be named so."""
+        """The board called ``name``, e.g. ``global`` or ``bottom-layer-alice``.
+
+        Raises `InvalidPath` or `InvalidAgentId` if no board can have that name.
+        """
         name = check_board_name(name)
         if name == GLOBAL_BOARD:
             return cls("global")
@@ -33,7 +40,7 @@ class Board:
 
     @classmethod
     def of(cls, agent: Agent) -> Self:
-        """The board that an agent keeps: the top layer's, its role's, or its own."""
+        """The board that ``agent`` keeps: the top layer's, its role's, or its own."""
         if agent.layer == "top":
             return cls("top")
         return cls("mid", board_owner(agent)) if agent.layer == "mid" else cls("bottom", agent.id)
@@ -53,13 +60,15 @@ class Board:
         return "/".join(place("board", self.name))
 
     def owners(self, config: Config) -> tuple[Agent, ...]:
-        """The agents whose board it is; of the global board the top layer. A role may have several."""
+        """The agents of ``config`` who own the board: a role may have several, the global board has the top
+        layer."""
         if self.kind == "global":
             return tuple(agent for agent in config.agents.values() if agent.layer == "top")
         return tuple(agent for agent in config.agents.values() if Board.of(agent) == self)
 
 
-def boards_of(config: Config) -> tuple[Board, ...]:
-    """The boards that a team has, the upper layers first: each agent's, and the global one."""
+def list_boards(config: Config) -> tuple[Board, ...]:
+    """The boards of the team in ``config``, upper layers first: the global board, then one for each agent or
+    role."""
     found = dict.fromkeys([Board("global"), Board("top"), *map(Board.of, config.agents.values())])
     return tuple(sorted(found, key=lambda board: ("global", "top", "mid", "bottom").index(board.kind)))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom_whiteboards.parts import Mark, Part, parts
+from watchroom_whiteboards.segments import HeadingMark, TextSegment, split_segments
 
 LONGEST: Final = 4096
 """markdown-it takes quadratic time for some texts: of chunks of this size that cannot be seen."""
@@ -37,21 +37,27 @@ _BLANK: Final = re.compile(rb"\n[ \t]*\r?\n")
 
 
 class Chunk(NamedTuple):
-    """A piece of the text. ``opener`` is where that begins which it goes on with: the line before the code,
-    the head of the table; -1 if nothing. ``marks`` are the headings in it."""
+    """A piece of the text from byte ``start`` to ``end``, to be parsed by itself.
+
+    ``opener`` is the byte offset of what the chunk continues: the line that opens the code, the head of the
+    table; -1 if it continues nothing. ``marks`` are the headings in it.
+    """
 
     start: int
     end: int
     kind: ChunkKind = "text"
     opener: int = -1
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[HeadingMark, ...] = ()
 
 
 def chunks(data: bytes, start: int = 0) -> Iterator[Chunk]:
-    """The chunks of a text (UTF-8) from ``start``, where a chunk of the kind ``text`` begins."""
+    """Yield the chunks of ``data`` (UTF-8), each of about `LONGEST` bytes at most.
+
+    ``start`` is the byte offset at which a chunk of kind ``text`` begins.
+    """
     begin = start
-    marks: list[Mark] = []
-    for part in parts(data, start, most=LONGEST):
+    marks: list[HeadingMark] = []
+    for part in split_segments(data, start, most=LONGEST):
         is_full = part.end - begin > LONGEST or (part.marks and part.start - begin > _ENOUGH)
         if is_full and part.start > begin:
             yield Chunk(begin, part.start, marks=tuple(marks))
@@ -66,7 +72,7 @@ def chunks(data: bytes, start: int = 0) -> Iterator[Chunk]:
         yield Chunk(begin, len(data), marks=tuple(marks))
 
 
-def _pieces(data: bytes, part: Part) -> Iterator[Chunk]:
+def _pieces(data: bytes, part: TextSegment) -> Iterator[Chunk]:
     """A part that is too long, in chunks."""
     start = part.start
     kind: ChunkKind = "text"

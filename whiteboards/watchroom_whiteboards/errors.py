@@ -1,4 +1,4 @@
-"""What can be refused about a board, beside what the core refuses."""
+"""The errors of the whiteboards, beside those of the core."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from watchroom.model import Outcome
 
 
 class BoardError(WatchroomError):
-    """Base of them."""
+    """Base of the whiteboards' own errors."""
 
     package: ClassVar[str] = "watchroom_whiteboards.texts"
 
@@ -21,14 +21,14 @@ class BoardNotFound(BoardError):
 
 
 class BoardDenied(PermissionDenied):
-    """What the agent's place does not let it do with a board; ``rule`` names it. Values: board, rule, own."""
+    """The agent's layer does not allow this; ``rule`` says why. Values: board, rule, own."""
 
     texts = "board_denied"
     package: ClassVar[str] = "watchroom_whiteboards.texts"
 
 
 class SectionNotFound(BoardError):
-    """Values: section, board, known."""
+    """No section of that name. Values: section, board, known."""
 
     code = "section_not_found"
 

@@ -1,4 +1,4 @@
-"""What a board says, item by item (spec 3 §3.1). Lines are counted from 1."""
+"""The items that a board can hold (spec 3 §3.1). Lines are counted from 1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from watchroom.texts import Language, catalogue
 
-from watchroom_whiteboards.kinds import DecisionStatus, TaskStatus
+from watchroom_whiteboards.vocabulary import DecisionStatus, TaskStatus
 
 Rule: TypeAlias = Literal[
     "no_id",
@@ -26,7 +26,7 @@ Rule: TypeAlias = Literal[
 ]
 
 
-class Decision(NamedTuple):
+class BoardDecision(NamedTuple):
     """A decision. ``signers`` is empty where nobody signed it yet."""
 
     line: int
@@ -38,13 +38,15 @@ class Decision(NamedTuple):
     status: DecisionStatus
 
 
-class Milestone(NamedTuple):
+class BoardMilestone(NamedTuple):
+    """A milestone, ``done`` or not."""
+
     line: int
     text: str
     done: bool
 
 
-class Task(NamedTuple):
+class BoardTask(NamedTuple):
     """A task. ``progress`` is in per cent; ``blockers`` is empty where nothing blocks it."""
 
     line: int
@@ -55,7 +57,7 @@ class Task(NamedTuple):
     blockers: str
 
 
-class Negotiation(NamedTuple):
+class BoardNegotiation(NamedTuple):
     """A negotiation. ``conclusion`` is empty while there is none."""
 
     line: int
@@ -66,12 +68,14 @@ class Negotiation(NamedTuple):
     conclusion: str
 
 
-class Risk(NamedTuple):
+class BoardRisk(NamedTuple):
+    """A risk, as text without Markdown marks."""
+
     line: int
     text: str
 
 
-class LogEntry(NamedTuple):
+class BoardLogEntry(NamedTuple):
     """A line of a log. ``who`` is empty in the log of a layer's board, which has one writer."""
 
     line: int
@@ -80,7 +84,7 @@ class LogEntry(NamedTuple):
     text: str
 
 
-class Update(NamedTuple):
+class BoardUpdate(NamedTuple):
     """A signed entry that was appended to the board. ``text`` is its Markdown."""
 
     line: int
@@ -89,27 +93,30 @@ class Update(NamedTuple):
     text: str
 
 
-class Problem(NamedTuple):
-    """A part that is not as it should be, and is therefore no item. ``words`` are those concerned."""
+class BoardProblem(NamedTuple):
+    """Something on the board that has not the expected form and is therefore no item.
+
+    ``rule`` says which rule it breaks, ``words`` quotes it.
+    """
 
     line: int
     rule: Rule
     words: str
 
     def message(self, language: Language = "en") -> str:
-        """What is wrong, and how it should be."""
+        """What is wrong and how it should be, in ``language``."""
         texts = catalogue(language, "watchroom_whiteboards.texts")
         return texts(f"problem.{self.rule}", words=self.words)
 
 
-class Meaning(NamedTuple):
-    """All that a board says, each kind in the order in which it stands there."""
+class BoardItems(NamedTuple):
+    """All items of a board, each kind in the order in which it stands there."""
 
-    decisions: tuple[Decision, ...] = ()
-    milestones: tuple[Milestone, ...] = ()
-    tasks: tuple[Task, ...] = ()
-    negotiations: tuple[Negotiation, ...] = ()
-    risks: tuple[Risk, ...] = ()
-    log: tuple[LogEntry, ...] = ()
-    updates: tuple[Update, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    decisions: tuple[BoardDecision, ...] = ()
+    milestones: tuple[BoardMilestone, ...] = ()
+    tasks: tuple[BoardTask, ...] = ()
+    negotiations: tuple[BoardNegotiation, ...] = ()
+    risks: tuple[BoardRisk, ...] = ()
+    log: tuple[BoardLogEntry, ...] = ()
+    updates: tuple[BoardUpdate, ...] = ()
+    problems: tuple[BoardProblem, ...] = ()

@@ -14,7 +14,7 @@ limit (20) markdown-it drops all the rest of the text, so that nine lists within
 
 
 def parser() -> MarkdownIt:
-    """A parser of that Markdown. HTML is parsed, for it is shown as the text that it is."""
+    """A new parser of the boards' Markdown. HTML is parsed as such, since it is shown as text."""
     made = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     made.block.ruler.at("blockquote", _quote, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     made.block.ruler.at("list", _list, {"alt": ["paragraph", "reference", "blockquote"]})
@@ -23,8 +23,8 @@ def parser() -> MarkdownIt:
 
 @cache
 def block_parser() -> MarkdownIt:
-    """A parser that leaves the words within paragraphs, headings and cells alone: much quicker. Shared; its
-    ``inline`` reads such words."""
+    """A shared parser of blocks only, much quicker: the text inside paragraphs, headings and cells stays
+    unparsed. Its ``inline`` attribute parses such text."""
     return parser().disable("inline")
 
 

@@ -1,4 +1,4 @@
-"""The headings of a Markdown text and where they stand, as the parser finds them, in a hundredth of its time.
+"""Find the headings of a Markdown text as the parser would, in a hundredth of its time.
 
 Only headings of the text itself count: not those within lists, quotes, code or HTML. Pure.
 """
@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from markdown_it.token import Token
 
 from watchroom_whiteboards.markdown import block_parser
-from watchroom_whiteboards.parts import Mark, Part, parts
+from watchroom_whiteboards.segments import HeadingMark, TextSegment, split_segments
 
 References: TypeAlias = MutableMapping[str, Any]
 """What markdown-it keeps of the link references of a text, to be given to it with each piece of the text."""
 
-LONGEST_TITLE: Final = 2000
+MAX_TITLE_LENGTH: Final = 2000
 """So many characters of a heading are looked into for its title: some texts take long."""
 _SPECIAL: Final = re.compile(rb"[\\`*_\[<&~\x00]")
 _DEFINITION: Final = re.compile(
@@ -39,12 +39,12 @@ class Heading(NamedTuple):
 
 
 def headings(data: bytes) -> list[Heading]:
-    """The headings of a text (UTF-8), in order."""
-    found: list[Mark] = []
-    definitions: list[Part] = []
-    for part in parts(data):
+    """All headings of ``data`` (UTF-8), in order."""
+    found: list[HeadingMark] = []
+    definitions: list[TextSegment] = []
+    for part in split_segments(data):
         found += part.marks
-        if part.kind == "text" and may_define(data, part.start, part.end):
+        if part.kind == "text" and may_contain_definition(data, part.start, part.end):
             definitions.append(part)
     references: References = {}
     if definitions and any(b"[" in data[mark.start : mark.body] for mark in found):
@@ -54,16 +54,19 @@ def headings(data: bytes) -> list[Heading]:
 
 
 def heading_at(data: bytes, start: int, body: int, level: int, references: References) -> Heading:
-    """The heading of which only the place and the level are known."""
+    """The heading of ``level`` in ``data`` from byte ``start`` to ``body``, where its title is not known yet.
+
+    ``references`` are the link references of the text, which its title may use.
+    """
     content = None
     lines = data[start:body]
     if not lines.startswith(b"#") or len(lines.splitlines()) > 1:
         tokens = block_parser().parse(lines.decode())
         content = next(token.content for token in tokens if token.type == "inline")
-    return _heading(data, Mark(level, start, body, content), references)
+    return _heading(data, HeadingMark(level, start, body, content), references)
 
 
-def _heading(data: bytes, mark: Mark, references: References) -> Heading:
+def _heading(data: bytes, mark: HeadingMark, references: References) -> Heading:
     level, start, body, content = mark
     if content is None:
         text = data[start + level : body].rstrip(b"\r\n")
@@ -81,7 +84,7 @@ def _without_end(text: bytes) -> bytes:
 
 
 def _title(content: str, references: References) -> str:
-    content = content[:LONGEST_TITLE]
+    content = content[:MAX_TITLE_LENGTH]
     """The words of a heading without their marks."""
     parser = block_parser()
     children: list[Token] = []
@@ -90,21 +93,23 @@ def _title(content: str, references: References) -> str:
     return " ".join("".join(words).split())
 
 
-def may_define(data: bytes, start: int, end: int) -> bool:
-    """Whether something from ``start`` to ``end`` looks like the definition of a link reference."""
+def may_contain_definition(data: bytes, start: int, end: int) -> bool:
+    """Whether ``data`` from byte ``start`` to ``end`` may define a link reference. Quick; may err on the yes
+    side."""
     return data.find(b"]:", start, end) >= 0 and _DEFINITION.search(data, start, end) is not None
 
 
 def add_references(text: bytes, references: References) -> None:
-    """Add the link references that a part of a text defines. The first of a name stands."""
+    """Add the link references that ``text`` defines to ``references``. The first definition of a name
+    counts."""
     block_parser().parse(text.decode(), references)
 
 
 def closing(data: bytes) -> str:
-    """What has to stand on a line of its own after ``data``, so that a heading after it is one: the end of a
-    fence or of HTML that is open there; mostly nothing.
+    """The line that closes the block left open at the end of ``data``: the end of a fence or of HTML; mostly
+    empty.
 
-    HTML such as ``<div>`` ends with a blank line: leave one in any case.
+    HTML such as ``<div>`` ends with a blank line: add one in any case.
     """
-    last = deque(parts(data), maxlen=1)
+    last = deque(split_segments(data), maxlen=1)
     return last[0].closing if last else ""

@@ -22,8 +22,12 @@ from watchroom_whiteboards.boards import Board
 Act: TypeAlias = Literal["read", "write", "append"]
 
 
-def may(act: Act, actor: str, board: Board, config: Config) -> bool:
-    """Whether ``actor`` (an agent's id, or ``human:NAME``) may do that with the board. People may do all."""
+def is_allowed(act: Act, actor: str, board: Board, config: Config) -> bool:
+    """Whether ``actor`` (an agent's id, or ``human:NAME``) may do ``act`` with ``board``, by the team in
+    ``config``.
+
+    People may do everything.
+    """
     if actor.startswith(HUMAN_PREFIX):
         return True
     agent = config.agents.get(actor)

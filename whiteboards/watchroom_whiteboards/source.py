@@ -1,4 +1,4 @@
-"""A whiteboard as what a buffer is bound to (spec 4 §5.3): the core finds it by an entry point."""
+"""A whiteboard as the source of a buffer (spec 4 §5.3). The core finds it by an entry point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from watchroom_whiteboards.whiteboards import Whiteboards
 
 
 class BoardSource:
-    """A board that ``actor`` may read. A flush replaces the whole board, if the actor may do that."""
+    """The board ``name`` of ``boards`` as the source of a buffer of ``actor``, who may read it.
+
+    ``places`` are the zones of the workspace. A flush replaces the whole board, if the actor may do that.
+    """
 
     def __init__(self, boards: Whiteboards, places: SourceZones, actor: str, name: str) -> None:
         self._boards = boards
@@ -21,16 +24,23 @@ class BoardSource:
         self._name = name
 
     def version(self) -> int:
+        """The current version; 0 if the board was never written."""
         return versions_of(self._zone.head(self._name))
 
     def edit(self) -> int:
+        """The number of edits made by hand that are not versions yet."""
         return self._edits.number()
 
     def read(self) -> SourceText:
+        """The board's text and version."""
         found = self._boards.read(self._actor, self._name)
         return self._edits.over(SourceText(found.content, found.version))
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
+        """Replace the board by ``text``, if its version is ``expected`` and its edits by hand are ``edit``.
+
+        ``message`` says what changed. Returns the new version. Raises `SourceMoved`, `SourceReadOnly`.
+        """
         self._edits.check(edit)
         try:
             row = self._boards.write(self._actor, self._name, text, expected, tool=FLUSH, message=message)
@@ -42,7 +52,10 @@ class BoardSource:
 
 
 def open_board(places: SourceZones, actor: str, path: str) -> BoundSource:
-    """The board of that name. Raises `BoardNotFound`, `BoardDenied`."""
+    """Bind the board ``path`` to a buffer of ``actor``; ``places`` are the zones of the workspace.
+
+    Raises `BoardNotFound`, `BoardDenied`.
+    """
     boards = Whiteboards(places.boards, places.registry)
     board = boards.named(actor, path)
     return BoundSource("board", board.name, BoardSource(boards, places, actor, board.name))

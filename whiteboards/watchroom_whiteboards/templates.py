@@ -1,4 +1,4 @@
-"""What is read where no board was written yet: the template of its kind, with what is known of the team.
+"""The template of a board that was never written, filled in with what is known of the team.
 
 What nobody knows yet stays a placeholder such as ``{description}``, which shows the form to follow.
 """
@@ -23,8 +23,9 @@ _MARKS: Final = re.compile(r"[\\`*\[\]<~#]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)"
 """What begins a mark within a line of Markdown."""
 
 
-def template(board: Board, config: Config, language: Language) -> str:
-    """The text of a board that nobody has written to."""
+def render_template(board: Board, config: Config, language: Language) -> str:
+    """The text shown for ``board`` while nobody has written to it, for the team in ``config`` and in
+    ``language``."""
     if board.kind == "global":
         return _global(config, language)
     return _of_layer(board, board.kind, config, language)
@@ -89,6 +90,6 @@ def _of_layer(board: Board, layer: Layer, config: Config, language: Language) ->
 
 
 def plain(words: str) -> str:
-    """``words`` as one line of Markdown that reads as they do, marks and all."""
+    """``words`` as one line of Markdown that reads the same: marks are escaped."""
     shown = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in words)
     return _MARKS.sub(lambda found: f"\\{found[0]}", " ".join(shown.split()))

@@ -1,7 +1,7 @@
-"""The whiteboards of a team: read, written, appended to and mended, by whoever may (spec 3 §6).
+"""The whiteboards of a team: read, write, append, rewrite a section, restore (spec 3 §6).
 
-Every change is one version in the journal, made while nobody else's lease holds the board and while nobody
-else writes. A text that started from an older version is refused with everything needed to recover.
+Every change is one version in the journal, made while nobody else holds the board's lease and nobody else
+writes. A text that started from an older version is refused with everything needed to recover.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from watchroom.zones.boards import SECTION
 from watchroom.zones.leases import PATIENCE, SECONDS
 
 from watchroom_whiteboards import sections
-from watchroom_whiteboards.boards import Board, boards_of
+from watchroom_whiteboards.boards import Board, list_boards
 from watchroom_whiteboards.errors import BoardDenied, BoardNotFound
-from watchroom_whiteboards.permissions import Act, may
-from watchroom_whiteboards.revising import Revised, revised
-from watchroom_whiteboards.templates import template
+from watchroom_whiteboards.permissions import Act, is_allowed
+from watchroom_whiteboards.section_rewrite import RewrittenSection, rewrite_section
+from watchroom_whiteboards.templates import render_template
 from watchroom_whiteboards.texts import TEXTS
 
 if TYPE_CHECKING:
@@ -37,8 +37,12 @@ T = TypeVar("T")
 
 
 class BoardText(NamedTuple):
-    """A board as it is read: of ``version``, or only the ``section`` of that title in it. ``version`` is 0
-    and ``row`` None where nothing was written yet; the text is its template then."""
+    """What `Whiteboards.read` returns: the ``content`` of ``version`` of ``board``, or of its ``section``
+    only.
+
+    ``current`` is the newest version and ``row`` that of ``version``. Before the first write the content is
+    the template, ``version`` 0 and ``row`` None. ``lease`` is the one that was asked for.
+    """
 
     board: Board
     content: str
@@ -50,9 +54,15 @@ class BoardText(NamedTuple):
 
 
 class Whiteboards:
-    """The boards of one workspace. May be used from any thread; raises what it refuses (`WatchroomError`).
+    """The boards of one workspace, as `Whiteboards.of` returns them. May be used from any thread.
 
-    ``wait`` is how many seconds a writer waits for a board that somebody else holds.
+    ``zone`` and ``registry`` are the workspace's. In all methods ``actor`` is an agent's id or
+    ``human:NAME``, ``name`` a board's name, ``tool`` the name recorded with the row, and ``wait`` how many
+    seconds to wait for a board that somebody else holds. What is refused raises a `WatchroomError`.
+
+        boards = Whiteboards.of(workspace)
+        boards.append("alice", "global", "Outline agreed.", tool="whiteboard_append")
+        print(boards.read("bob", "global").content)
     """
 
     def __init__(self, zone: BoardZone, registry: Registry) -> None:
@@ -61,23 +71,26 @@ class Whiteboards:
 
     @classmethod
     def of(cls, workspace: Workspace) -> Self:
-        """The boards of an open workspace."""
+        """The boards of an open ``workspace``."""
         return cls(workspace.boards, workspace.registry)
 
     def boards(self, actor: str) -> list[Board]:
-        """The boards that the actor may read: the team's, and those that were written before it changed."""
+        """The boards that ``actor`` may read: the team's, and those that were written before the team
+        changed."""
         config = self._registry.current()
         written = [Board.named(head.path) for head in self._zone.heads()]
         return [
-            each for each in dict.fromkeys([*boards_of(config), *written]) if may("read", actor, each, config)
+            each
+            for each in dict.fromkeys([*list_boards(config), *written])
+            if is_allowed("read", actor, each, config)
         ]
 
     def named(self, actor: str, name: str) -> Board:
-        """The board of that name, which the actor may read. Raises `BoardNotFound`, `BoardDenied`."""
-        return self._allowed("read", actor, name)
+        """The board called ``name``, which ``actor`` may read. Raises `BoardNotFound`, `BoardDenied`."""
+        return self._require_permission("read", actor, name)
 
     def own(self, actor: str) -> Board:
-        """The board that an agent keeps; of a person the global one."""
+        """The board that ``actor`` keeps; for a person the global one."""
         agent = self._registry.current().agents.get(actor)
         return Board("global") if agent is None else Board.of(agent)
 
@@ -91,36 +104,40 @@ class Whiteboards:
         hold: bool = False,
         wait: float = PATIENCE,
     ) -> BoardText:
-        """A board, an earlier version of it, or a section. ``hold`` takes its lease first, which ends with
-        the actor's next write: nobody else writes in between. Raises `BoardNotFound`, `BoardDenied`,
-        `BoardLeased`, `VersionNotFound`, `SectionNotFound`, `SectionAmbiguous`."""
-        board = self._allowed("read", actor, name)
+        """Read the board ``name`` as ``actor``: the current ``version`` or an earlier one, whole or one
+        ``section``.
+
+        ``hold`` takes the board's lease first, which ends with the actor's next write, so that nobody else
+        writes in between; ``wait`` seconds are waited for it. Raises `BoardNotFound`, `BoardDenied`,
+        `BoardLeased`, `VersionNotFound`, `SectionNotFound`, `SectionAmbiguous`.
+        """
+        board = self._require_permission("read", actor, name)
         lease = None
         if hold:
-            self._allowed("append", actor, name)
+            self._require_permission("append", actor, name)
             # What cannot be read is refused before anybody is held off.
-            self._found(board, version, section)
+            self._load(board, version, section)
             lease = self._zone.leases.acquire(actor, board.name, wait=wait, ends_with_write=True)
-        found, shown, text = self._found(board, version, section)
+        found, shown, text = self._load(board, version, section)
         number = (found.row.version or 0) if found else 0
         current = found.current if found else 0
         self._zone.note_reading(actor, board.name, number, section=shown, is_current=number == current)
         return BoardText(board, text, number, current, found.row if found else None, shown, lease)
 
-    def _found(
+    def _load(
         self, board: Board, version: int | None, section: str | None
     ) -> tuple[FileVersion | None, str, str]:
         """A version of a board, None where nothing was written; where its section stands, and the text."""
         found = self._zone.current(board.name) if version is None else self._zone.version(board.name, version)
         if section is None:
-            return found, "", self._text(board, found)
-        data = self._text(board, found).encode()
-        everything = sections.sections(data)
-        part = sections.find(data, board.name, section, everything)
+            return found, "", self._board_text(board, found)
+        data = self._board_text(board, found).encode()
+        everything = sections.parse_sections(data)
+        part = sections.find_section(data, board.name, section, everything)
         # Of several sections of one path the name tells which was read; it counts as a reading of none.
-        is_twin = sections.is_twin(part, everything)
-        shown = sections.name_of(data, part, everything) if is_twin else sections.path_of(part)
-        return found, shown, sections.whole(data, part)
+        is_duplicate = sections.is_duplicate(part, everything)
+        shown = sections.section_name(data, part, everything) if is_duplicate else sections.section_path(part)
+        return found, shown, sections.section_text(data, part)
 
     def write(
         self,
@@ -133,9 +150,14 @@ class Whiteboards:
         message: str = "",
         wait: float = PATIENCE,
     ) -> Row:
-        """Replace a board's text. ``expected`` 0: nothing was written yet; `UNCHECKED`: whatever is there.
-        Raises `Conflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`."""
-        board = self._allowed("write", actor, name)
+        """Replace the text of the board ``name`` by ``content`` as ``actor``; returns the row of the new
+        version.
+
+        ``expected`` is the version that the text started from (0: never written, `UNCHECKED`: any),
+        ``message`` what changed. ``tool`` and ``wait`` as for the class. Raises `Conflict`, `BoardLeased`,
+        `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
+        """
+        board = self._require_permission("write", actor, name)
         validation.encode_text(content)
         draft = Write(actor, tool, "board", board.name, content, message, expected)
         return self._zone.write(actor, board.name, lambda current: draft, wait=wait)
@@ -150,27 +172,31 @@ class Whiteboards:
         section: str | None = None,
         wait: float = PATIENCE,
     ) -> Row:
-        """Add a signed entry at the end of a board (spec 3 §6.1), or text at the end of a section, which
-        needs the right to write. Never a conflict: it goes to the board as it is then. Raises
-        `SectionNotFound`, `SectionAmbiguous`, `InvalidSection` and what `write` raises but `Conflict`."""
-        board = self._allowed("append" if section is None else "write", actor, name)
+        """Add ``content`` to the board ``name`` as ``actor``; returns the row of the new version.
+
+        Without ``section`` it becomes a signed entry at the end (spec 3 §6.1), else text at the end of that
+        section, which needs the right to write. Never a conflict: it is added to the board as it is then.
+        ``tool`` and ``wait`` as for the class. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`
+        and, but for `Conflict`, what `write` raises.
+        """
+        board = self._require_permission("append" if section is None else "write", actor, name)
         validation.encode_text(content)
         if section is None:
             sections.check_entry(board.name, content)
         message = _first_line(content)
 
-        def with_more(current: FileVersion | None) -> str:
-            data = self._text(board, current).encode()
+        def change_text(current: FileVersion | None) -> str:
+            data = self._board_text(board, current).encode()
             if section is None:
-                return sections.closed(data)
-            return sections.with_more(data, sections.find(data, board.name, section), content)
+                return sections.close_text(data)
+            return sections.append_to_section(data, sections.find_section(data, board.name, section), content)
 
-        prepared = self._ahead(board, with_more)
+        prepared = self._prepare(board, change_text)
 
         def draft(current: FileVersion | None) -> Write:
             text = prepared(current)
             if section is None:
-                text = sections.with_entry(text, self._signed(actor, content))
+                text = sections.append_entry(text, self._sign(actor, content))
             return Write(actor, tool, "board", board.name, text, message, _version(current))
 
         return self._zone.write(actor, board.name, draft, wait=wait)
@@ -187,15 +213,18 @@ class Whiteboards:
         expected: int | None = None,
         wait: float = PATIENCE,
     ) -> Row:
-        """Replace what stands in a section and leave everything else as it is. ``seen`` is the version in
-        which the actor saw the whole board; where it read the section later, that counts. If the section has
-        changed since, that is a conflict; what changed elsewhere is none. ``expected`` is the version that it
-        starts from whatever it saw, -1 any. Raises what `append` does to a section, and
-        `Conflict`."""
-        board = self._allowed("write", actor, name)
+        """Replace the body of ``section`` of the board ``name`` by ``content`` as ``actor``; returns the new
+        row.
+
+        Everything else stays byte for byte. If the section has changed since the actor read it, that is a
+        conflict; changes elsewhere are none. ``seen`` is the version in which the actor read the whole board;
+        a later reading of the section counts instead. ``expected`` overrides both (`UNCHECKED`: any).
+        ``tool`` and ``wait`` as for the class. Raises what `append` raises for a section, and `Conflict`.
+        """
+        board = self._require_permission("write", actor, name)
         validation.encode_text(content)
 
-        def last_saw(path: str) -> int:
+        def last_read_version(path: str) -> int:
             if expected is not None:
                 return expected
             return max(seen, self._zone.last_seen_section(actor, board.name, path) if path else 0)
@@ -204,11 +233,13 @@ class Whiteboards:
             text = self._zone.version(board.name, version).content if version else self._template(board)
             return text.encode()
 
-        def revise(current: FileVersion | None) -> Revised:
-            now = self._text(board, current).encode()
-            return revised(now, _version(current), board.name, section, content, last_saw, text_of)
+        def revise(current: FileVersion | None) -> RewrittenSection:
+            now = self._board_text(board, current).encode()
+            return rewrite_section(
+                now, _version(current), board.name, section, content, last_read_version, text_of
+            )
 
-        prepared = self._ahead(board, revise)
+        prepared = self._prepare(board, revise)
 
         def draft(current: FileVersion | None) -> Write:
             text, path, base = prepared(current)
@@ -218,12 +249,16 @@ class Whiteboards:
         return self._zone.write(actor, board.name, draft, wait=wait)
 
     def history(self, actor: str, name: str, *, limit: int | None = None) -> list[Row]:
-        """The versions of a board, oldest first, or the newest ``limit``."""
-        return self._zone.history(self._allowed("read", actor, name).name, limit=limit)
+        """The versions of the board ``name`` that ``actor`` may read, oldest first; only the newest ``limit``
+        if given."""
+        return self._zone.history(self._require_permission("read", actor, name).name, limit=limit)
 
     def version(self, actor: str, name: str, version: int) -> FileVersion:
-        """An earlier version, without a note that it was read. Raises `VersionNotFound`."""
-        return self._zone.version(self._allowed("read", actor, name).name, version)
+        """The ``version`` of the board ``name`` for ``actor``, without recording that it was read.
+
+        Raises `VersionNotFound`, `BoardNotFound`, `BoardDenied`.
+        """
+        return self._zone.version(self._require_permission("read", actor, name).name, version)
 
     def restore(
         self,
@@ -236,9 +271,13 @@ class Whiteboards:
         expected: int | None = None,
         wait: float = PATIENCE,
     ) -> Row:
-        """Make an earlier version the newest again; everything stays in the history. ``expected`` is the
-        version that is current as the actor knows it. Raises `VersionNotFound` and what `write` does."""
-        board = self._allowed("write", actor, name)
+        """Make ``version`` of the board ``name`` the newest again as ``actor``; returns the row. History
+        stays.
+
+        ``message`` says why, ``expected`` is the current version as the actor knows it (None: any). ``tool``
+        and ``wait`` as for the class. Raises `VersionNotFound` and what `write` raises.
+        """
+        board = self._require_permission("write", actor, name)
         text = self._zone.version(board.name, version).content
 
         def draft(current: FileVersion | None) -> Write:
@@ -248,30 +287,34 @@ class Whiteboards:
         return self._zone.write(actor, board.name, draft, wait=wait)
 
     def hold(self, actor: str, name: str, *, seconds: float = SECONDS, wait: float = PATIENCE) -> Lease:
-        """Take a board's lease, or extend one's own. Raises `BoardLeased`, `BoardDenied`, `BoardNotFound`."""
-        board = self._allowed("append", actor, name)
+        """Take the lease of the board ``name`` for ``actor``, for ``seconds``, or extend the actor's own.
+
+        ``wait`` seconds are waited while somebody else has it. Raises `BoardLeased`, `BoardDenied`,
+        `BoardNotFound`.
+        """
+        board = self._require_permission("append", actor, name)
         return self._zone.leases.acquire(actor, board.name, seconds=seconds, wait=wait)
 
     def release(self, lease: Lease) -> bool:
-        """End a lease; False if it had ended already."""
+        """End ``lease``; False if it had ended already."""
         return self._zone.leases.release(lease)
 
-    def _allowed(self, act: Act, actor: str, name: str) -> Board:
+    def _require_permission(self, act: Act, actor: str, name: str) -> Board:
         config = self._registry.current()
         try:
             board = Board.named(name)
         except InvalidName as error:
             known = ", ".join(each.name for each in self.boards(actor))
             raise BoardNotFound(board=error.values["given"], known=known) from error
-        if board not in boards_of(config) and self._zone.current(board.name) is None:
+        if board not in list_boards(config) and self._zone.current(board.name) is None:
             known = ", ".join(each.name for each in self.boards(actor))
             raise BoardNotFound(board=name, known=known)
-        if not may(act, actor, board, config):
+        if not is_allowed(act, actor, board, config):
             rule = f"{'read' if act == 'read' else 'write'}_{board.kind}"
             raise BoardDenied(board=name, rule=rule, own=self.own(actor).name)
         return board
 
-    def _ahead(
+    def _prepare(
         self, board: Board, work: Callable[[FileVersion | None], T]
     ) -> Callable[[FileVersion | None], T]:
         """``work`` on a board as it is, done before its turn to write comes where the text is long: in its
@@ -283,14 +326,14 @@ class Whiteboards:
         done = work(now)
         return lambda current: done if current and current.row == now.row else work(current)
 
-    def _text(self, board: Board, current: FileVersion | None) -> str:
+    def _board_text(self, board: Board, current: FileVersion | None) -> str:
         return current.content if current else self._template(board)
 
     def _template(self, board: Board) -> str:
         config = self._registry.current()
-        return template(board, config, config.language)
+        return render_template(board, config, config.language)
 
-    def _signed(self, actor: str, content: str) -> str:
+    def _sign(self, actor: str, content: str) -> str:
         texts = self._texts()
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         # An agent's id holds nothing that Markdown takes for a mark; a person's name may.

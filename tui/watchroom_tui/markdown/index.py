@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, get_args, overload
 
 from watchroom_whiteboards.chunks import Chunk, ChunkKind, chunks
-from watchroom_whiteboards.outline import Heading, add_references, heading_at, may_define
+from watchroom_whiteboards.outline import Heading, add_references, heading_at, may_contain_definition
 
 _KINDS: Final = get_args(ChunkKind)
 _RAW: Final = ("fence", "html")
@@ -153,7 +153,7 @@ class Index:
         self._kinds.append(_KINDS.index(chunk.kind))
         self._openers.append(chunk.opener)
         self._end = chunk.end
-        if chunk.kind not in _RAW and may_define(self.data, chunk.start, chunk.end):
+        if chunk.kind not in _RAW and may_contain_definition(self.data, chunk.start, chunk.end):
             self._defining.append(chunk.start)
         for mark in chunk.marks:
             self._titles.append(mark.start)

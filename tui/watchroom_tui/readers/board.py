@@ -10,7 +10,7 @@ from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.rules.config import Config, parse_config
 from watchroom_whiteboards import Board
-from watchroom_whiteboards.templates import template
+from watchroom_whiteboards.templates import render_template
 
 
 class BoardSnapshot(NamedTuple):
@@ -30,7 +30,7 @@ def read_board(journal: Journal, board: Board, head: Row | None, as_of: int) -> 
     `JournalError`."""
     if head is None:
         config = _config(journal, as_of)
-        return BoardSnapshot(board.name, None, template(board, config, config.language).encode())
+        return BoardSnapshot(board.name, None, render_template(board, config, config.language).encode())
     return BoardSnapshot(board.name, head, (journal.content(head.seq) or "").encode())
 
 

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spec3.written import Written, boards
+from watchroom_whiteboards.board_parser import parse_board
 from watchroom_whiteboards.items import (
-    Decision,
-    LogEntry,
-    Meaning,
-    Milestone,
-    Negotiation,
-    Risk,
-    Task,
-    Update,
+    BoardDecision,
+    BoardItems,
+    BoardLogEntry,
+    BoardMilestone,
+    BoardNegotiation,
+    BoardRisk,
+    BoardTask,
+    BoardUpdate,
 )
-from watchroom_whiteboards.kinds import HEADINGS, same_heading, section_kind
-from watchroom_whiteboards.meaning import meaning
+from watchroom_whiteboards.vocabulary import HEADINGS, is_same_heading, section_kind_of
 
 CHINESE = """\
 # 全局白板 - 支付
@@ -73,10 +73,10 @@ NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
 def test_a_chinese_board_is_understood() -> None:
-    said = meaning(CHINESE)
-    assert said == Meaning(
+    said = parse_board(CHINESE)
+    assert said == BoardItems(
         decisions=(
-            Decision(
+            BoardDecision(
                 4,
                 "12",
                 datetime(2026, 3, 1, 9, tzinfo=timezone(timedelta(hours=8))),
@@ -86,18 +86,18 @@ def test_a_chinese_board_is_understood() -> None:
                 "appealed",
             ),
         ),
-        milestones=(Milestone(12, "设计完成", False), Milestone(13, "接口冻结 (已完成)", True)),
-        risks=(Risk(16, "进度落后"),),
-        log=(LogEntry(19, NINE.replace(hour=10), "bob", "开始"),),
-        updates=(Update(21, NINE.replace(hour=11, microsecond=250_000), "pm", "写完了**测试**。"),),
+        milestones=(BoardMilestone(12, "设计完成", False), BoardMilestone(13, "接口冻结 (已完成)", True)),
+        risks=(BoardRisk(16, "进度落后"),),
+        log=(BoardLogEntry(19, NINE.replace(hour=10), "bob", "开始"),),
+        updates=(BoardUpdate(21, NINE.replace(hour=11, microsecond=250_000), "pm", "写完了**测试**。"),),
     )
 
 
 def test_an_english_board_is_understood() -> None:
-    assert meaning(ENGLISH) == Meaning(
-        tasks=(Task(4, "T-1", "test the import", "in_progress", 40, ""),),
-        negotiations=(Negotiation(11, "3", NINE, ("ada", "bob"), "who tests", "bob does"),),
-        log=(LogEntry(18, NINE.replace(minute=30), "", "started: the suite\nand went on"),),
+    assert parse_board(ENGLISH) == BoardItems(
+        tasks=(BoardTask(4, "T-1", "test the import", "in_progress", 40, ""),),
+        negotiations=(BoardNegotiation(11, "3", NINE, ("ada", "bob"), "who tests", "bob does"),),
+        log=(BoardLogEntry(18, NINE.replace(minute=30), "", "started: the suite\nand went on"),),
     )
 
 
@@ -106,7 +106,9 @@ def test_languages_may_be_mixed_within_an_entry() -> None:
         "## Key Decisions\n### 决策 #1\n- **Time**: 2026-03-01T09:00:00Z\n- **提议者**：ada\n- **CONTENT:** go\n"
         "- Signed by: none\n- **状态**: Approved\n"
     )
-    assert meaning(board) == Meaning(decisions=(Decision(2, "1", NINE, "ada", "go", (), "approved"),))
+    assert parse_board(board) == BoardItems(
+        decisions=(BoardDecision(2, "1", NINE, "ada", "go", (), "approved"),)
+    )
 
 
 def test_a_title_may_follow_the_id_of_an_entry_and_text_its_fields() -> None:
@@ -114,13 +116,13 @@ def test_a_title_may_follow_the_id_of_an_entry_and_text_its_fields() -> None:
         "## 当前任务\n### 任务 #7：迁移\n- **描述**: a\n  - b\n\n  c\n- **状态**: 已完成\n- **进度**: 100\n"
         "#### Notes\nProgress: slow\n- and **Weather**: fine\n"
     )
-    assert meaning(board) == Meaning(tasks=(Task(2, "7", "a\nb\nc", "done", 100, ""),))
+    assert parse_board(board) == BoardItems(tasks=(BoardTask(2, "7", "a\nb\nc", "done", 100, ""),))
 
 
 def test_an_important_decision_may_stand_in_a_quote() -> None:
     fields = "".join(f"> - **{name}**: {value}\n" for name, value in DECISION.items())
-    said = meaning(f"## 关键决策\n### 决策＃1\n> It is decided:\n>\n{fields}")
-    assert said == Meaning(decisions=(Decision(2, "1", NINE, "ada", "go", ("ada",), "approved"),))
+    said = parse_board(f"## 关键决策\n### 决策＃1\n> It is decided:\n>\n{fields}")
+    assert said == BoardItems(decisions=(BoardDecision(2, "1", NINE, "ada", "go", ("ada",), "approved"),))
 
 
 def test_headings_and_lists_within_code_quotes_and_html_say_nothing() -> None:
@@ -128,18 +130,20 @@ def test_headings_and_lists_within_code_quotes_and_html_say_nothing() -> None:
         "```\n## Milestones\n- [ ] code\n```\n> ## Milestones\n> - [ ] quoted\n\n<pre>\n## Milestones\n- [ ] raw\n</pre>\n"
         "- ## Milestones\n  - [ ] nested\n\n## Milestones\n```\n- [ ] code again\n```\n- [ ] real\n"
     )
-    assert meaning(board) == Meaning(milestones=(Milestone(19, "real", False),))
+    assert parse_board(board) == BoardItems(milestones=(BoardMilestone(19, "real", False),))
 
 
 def test_a_section_of_another_name_says_nothing() -> None:
     assert (
-        meaning("## Ideas\n- [ ] a\n### Decision #1\n- **Status**: maybe\n\n# Milestones\n- b\n") == Meaning()
+        parse_board("## Ideas\n- [ ] a\n### Decision #1\n- **Status**: maybe\n\n# Milestones\n- b\n")
+        == BoardItems()
     )
 
 
 def test_what_is_said_to_be_nothing_is_nothing() -> None:
     assert (
-        meaning("## Risks\n- 无\n-\n## Milestones\n- none\n## 更新日志\n- —\n## Tasks\n- N/A\n") == Meaning()
+        parse_board("## Risks\n- 无\n-\n## Milestones\n- none\n## 更新日志\n- —\n## Tasks\n- N/A\n")
+        == BoardItems()
     )
 
 
@@ -148,11 +152,11 @@ def test_an_update_ends_where_the_next_thing_begins() -> None:
         "## Milestones\n- [ ] a\n\n### Update - 2026-03-01T09:00:00Z\n**Author**: pm\nfirst\n### Details\n- [x] b\n\n"
         "    code\n\n### 更新 - 2026-03-01T09:00:00Z\n**操作者**: human:Ada Lovelace\n\n## 里程碑\n- [x] c\n"
     )
-    said = meaning(board)
-    assert said.milestones == (Milestone(2, "a", False), Milestone(16, "c", True))
+    said = parse_board(board)
+    assert said.milestones == (BoardMilestone(2, "a", False), BoardMilestone(16, "c", True))
     assert said.updates == (
-        Update(4, NINE, "pm", "first\n### Details\n- [x] b\n\n    code"),
-        Update(12, NINE, "human:Ada Lovelace", ""),
+        BoardUpdate(4, NINE, "pm", "first\n### Details\n- [x] b\n\n    code"),
+        BoardUpdate(12, NINE, "human:Ada Lovelace", ""),
     )
     assert said.problems == ()
 
@@ -162,30 +166,30 @@ def test_an_entry_may_follow_an_update_within_its_section() -> None:
         "## Tasks\n### Update - 2026-03-01T09:00:00Z\n**Author**: pm\n\n### Notes\nx\n\n"
         "### Task #1\n- **Description**: a\n- **Status**: done\n- **Progress**: 100%\n"
     )
-    said = meaning(board)
-    assert said.updates == (Update(2, NINE, "pm", "### Notes\nx"),)
-    assert said.tasks == (Task(8, "1", "a", "done", 100, ""),)
+    said = parse_board(board)
+    assert said.updates == (BoardUpdate(2, NINE, "pm", "### Notes\nx"),)
+    assert said.tasks == (BoardTask(8, "1", "a", "done", 100, ""),)
     assert said.problems == ()
 
 
 def test_a_heading_about_updates_is_no_update() -> None:
-    assert meaning("## Knowledge\n### Update procedure\nx\n### Update - how\ny\n") == Meaning()
+    assert parse_board("## Knowledge\n### Update procedure\nx\n### Update - how\ny\n") == BoardItems()
 
 
 def test_a_person_may_be_the_author_of_a_line_in_the_log() -> None:
-    said = meaning("## Update log\n- [2026-03-01T09:00:00Z] human:Ada Lovelace: see: here\n")
-    assert said.log == (LogEntry(2, NINE, "human:Ada Lovelace", "see: here"),)
+    said = parse_board("## Update log\n- [2026-03-01T09:00:00Z] human:Ada Lovelace: see: here\n")
+    assert said.log == (BoardLogEntry(2, NINE, "human:Ada Lovelace", "see: here"),)
 
 
 def test_a_box_is_no_link() -> None:
-    said = meaning("## Milestones\n- [x]: all\n- [x](y) some\n- [X] *done*\n\n[x]: /url\n")
-    assert said.milestones == (Milestone(4, "done", True),)
+    said = parse_board("## Milestones\n- [x]: all\n- [x](y) some\n- [X] *done*\n\n[x]: /url\n")
+    assert said.milestones == (BoardMilestone(4, "done", True),)
     assert [(problem.line, problem.rule) for problem in said.problems] == [(2, "no_box"), (3, "no_box")]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_whatever_ends_them(end: str) -> None:
-    assert meaning(CHINESE.replace("\n", end)) == meaning(CHINESE)
+    assert parse_board(CHINESE.replace("\n", end)) == parse_board(CHINESE)
 
 
 DECISION = {
@@ -264,7 +268,7 @@ def without(fields: dict[str, str], name: str) -> dict[str, str]:
     ],
 )
 def test_what_is_malformed_is_reported_and_no_item(board: str, problems: list[tuple[int, str, str]]) -> None:
-    said = meaning(board)
+    said = parse_board(board)
     assert [tuple(problem) for problem in said.problems] == problems
     assert not any((said.decisions, said.tasks, said.log, said.updates))
     for problem in said.problems:
@@ -275,14 +279,14 @@ def test_what_is_malformed_is_reported_and_no_item(board: str, problems: list[tu
 
 def test_the_first_of_two_entries_with_one_id_stands() -> None:
     board = entry("Task #1", TASK) + entry("任务 #1", TASK, Description="b") + entry("Decision #1", DECISION)
-    said = meaning(board)
+    said = parse_board(board)
     assert [task.description for task in said.tasks] == ["a"]
     assert [tuple(problem) for problem in said.problems] == [(7, "doubled_id", "1")]
     assert [decision.id for decision in said.decisions] == ["1"]
 
 
 def test_an_item_beside_a_malformed_one_is_still_found() -> None:
-    said = meaning(entry("Task #1", TASK, Progress="half") + entry("Task #2", TASK))
+    said = parse_board(entry("Task #1", TASK, Progress="half") + entry("Task #2", TASK))
     assert [task.id for task in said.tasks] == ["2"]
     assert len(said.problems) == 1
 
@@ -292,7 +296,7 @@ def test_an_item_beside_a_malformed_one_is_still_found() -> None:
 
 def test_of_a_very_long_list_the_newest_entries_are_read() -> None:
     lines = [f"- [2026-03-01T09:00:00Z] bob: step {number}" for number in range(20_000)]
-    said = meaning("## Ideas\n\n## Update log\n" + "\n".join(lines) + "\n")
+    said = parse_board("## Ideas\n\n## Update log\n" + "\n".join(lines) + "\n")
     assert 1000 < len(said.log) < len(lines)
     assert [entry.text for entry in said.log] == [f"step {n}" for n in range(20_000 - len(said.log), 20_000)]
     assert said.log[-1].line == 20_003
@@ -300,13 +304,13 @@ def test_of_a_very_long_list_the_newest_entries_are_read() -> None:
 
 
 def test_what_is_code_is_no_entry_of_a_very_long_list() -> None:
-    said = meaning("## Risks\n- a\n```\n" + "- not a risk\n" * 20_000 + "```\n- the newest\n")
-    assert said.risks == (Risk(20_005, "the newest"),)
+    said = parse_board("## Risks\n- a\n```\n" + "- not a risk\n" * 20_000 + "```\n- the newest\n")
+    assert said.risks == (BoardRisk(20_005, "the newest"),)
     assert [problem.rule for problem in said.problems] == ["too_long"]
 
 
 def test_of_very_many_entries_the_newest_are_read() -> None:
-    said = meaning(
+    said = parse_board(
         "## Tasks\n"
         + "".join(
             f"### Task #{n}\n- **Description**: a\n- **Status**: done\n- **Progress**: 1\n"
@@ -320,19 +324,19 @@ def test_of_very_many_entries_the_newest_are_read() -> None:
 
 
 def test_an_entry_that_is_too_long_is_reported_and_the_others_are_read() -> None:
-    said = meaning(entry("Task #1", TASK, Description="x " * 30_000) + entry("Task #2", TASK))
+    said = parse_board(entry("Task #1", TASK, Description="x " * 30_000) + entry("Task #2", TASK))
     assert [task.id for task in said.tasks] == ["2"]
     assert [tuple(problem) for problem in said.problems] == [(2, "too_long", "Task #1")]
 
 
 def test_a_text_of_very_many_marks_is_given_as_it_was_written() -> None:
     marks = "![" * 5000
-    assert meaning(f"## Risks\n- {marks}\n").risks == (Risk(2, marks),)
+    assert parse_board(f"## Risks\n- {marks}\n").risks == (BoardRisk(2, marks),)
 
 
 def test_a_milestone_of_very_many_spaces_is_read_at_once() -> None:
     text = "milestone" + " " * 100_000 + "x"
-    assert meaning(f"## Milestones\n- [ ] {text}\n").milestones == (Milestone(2, text, False),)
+    assert parse_board(f"## Milestones\n- [ ] {text}\n").milestones == (BoardMilestone(2, text, False),)
 
 
 # -- headings
@@ -341,15 +345,15 @@ def test_a_milestone_of_very_many_spaces_is_read_at_once() -> None:
 @pytest.mark.parametrize("kind", HEADINGS)
 def test_the_headings_of_a_section_are_the_same_in_both_languages(kind: str) -> None:
     titles = next(titles for each, titles in HEADINGS.items() if each == kind)
-    assert same_heading(titles["zh"], titles["en"].upper())
-    assert section_kind(titles["zh"]) == section_kind(titles["en"]) == kind
+    assert is_same_heading(titles["zh"], titles["en"].upper())
+    assert section_kind_of(titles["zh"]) == section_kind_of(titles["en"]) == kind
 
 
 def test_other_headings_are_the_same_if_their_words_are() -> None:
-    assert same_heading("My  Notes", "my notes")
-    assert not same_heading("My notes", "Notes")
-    assert not same_heading("Milestones", "问题与风险")
-    assert section_kind("My notes") is None
+    assert is_same_heading("My  Notes", "my notes")
+    assert not is_same_heading("My notes", "Notes")
+    assert not is_same_heading("Milestones", "问题与风险")
+    assert section_kind_of("My notes") is None
 
 
 # -- laws
@@ -358,13 +362,13 @@ def test_other_headings_are_the_same_if_their_words_are() -> None:
 @given(board=boards)
 @settings(max_examples=60, deadline=None)
 def test_what_was_written_is_found_again(board: Written) -> None:
-    assert meaning(board.text) == board.meaning
+    assert parse_board(board.text) == board.items
 
 
 @given(board=boards)
 @settings(max_examples=20, deadline=None)
 def test_windows_line_ends_change_nothing(board: Written) -> None:
-    assert meaning(board.text.replace("\n", "\r\n")) == board.meaning
+    assert parse_board(board.text.replace("\n", "\r\n")) == board.items
 
 
 BITS = [
@@ -410,8 +414,8 @@ def mutilated(draw: st.DrawFn) -> str:
 @given(text=st.text() | scraps | mutilated())
 @settings(max_examples=150, deadline=None)
 def test_any_text_is_read_the_same_way_twice_and_says_where_all_of_it_stands(text: str) -> None:
-    said = meaning(text)
-    assert said == meaning(text)
+    said = parse_board(text)
+    assert said == parse_board(text)
     lines = re.split("\r\n|\r|\n", text)
     for items in said:
         assert [item.line for item in items] == sorted(item.line for item in items)

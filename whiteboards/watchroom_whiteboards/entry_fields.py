@@ -1,4 +1,4 @@
-"""What the fields of an entry hold, and whether it still is the template's placeholder. Pure."""
+"""The fields of an entry: their values, and whether they still are the template's placeholders. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
 
-from watchroom_whiteboards.kinds import (
+from watchroom_whiteboards.list_entries import ListEntry, strip_marks
+from watchroom_whiteboards.vocabulary import (
     DECISION_STATUSES,
     NOTHING,
     TASK_STATUSES,
@@ -15,9 +16,8 @@ from watchroom_whiteboards.kinds import (
     FieldName,
     entry_kind,
     field_name,
-    folded,
+    normalize,
 )
-from watchroom_whiteboards.reading import Entry, without_marks
 
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]+\}")
 _LONGEST_PLACEHOLDER: Final = 200
@@ -31,7 +31,7 @@ _BETWEEN: Final = re.compile(r"[,，、;；\n]")
 _STATUSES: Final = frozenset({*DECISION_STATUSES, *TASK_STATUSES})
 
 
-class Field(NamedTuple):
+class EntryField(NamedTuple):
     """A field of an entry. ``word`` is its name as written there."""
 
     line: int
@@ -41,47 +41,49 @@ class Field(NamedTuple):
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether the value still is the template's: ``{description}``, or all the statuses to choose from."""
-    choices = [folded(choice) for choice in value.split("/")]
+    """Whether ``value`` still is the template's: ``{description}``, or all the statuses to choose from."""
+    choices = [normalize(choice) for choice in value.split("/")]
     return bool(_PLACEHOLDER.fullmatch(value.removesuffix("%").strip())) or (
         len(choices) > 1 and _STATUSES.issuperset(choices)
     )
 
 
 def is_placeholder_milestone(text: str) -> bool:
+    """Whether ``text`` still is a milestone of the template."""
     if len(text) > _LONGEST_PLACEHOLDER:
         return False
     return is_placeholder(_REACHED.sub("", _NUMBERED.sub("", text, count=1)).strip())
 
 
-def is_nothing(value: str) -> bool:
-    return folded(value) in NOTHING
+def is_empty_value(value: str) -> bool:
+    """Whether ``value`` says "none", in either language, or nothing."""
+    return normalize(value) in NOTHING
 
 
-def entry_title(title: str) -> tuple[EntryKind, str] | None:
-    """Kind and id in the heading of an entry, such as ``Decision #7`` or ``决策 #7：标题``."""
+def parse_entry_title(title: str) -> tuple[EntryKind, str] | None:
+    """Kind and id in an entry's heading ``title``, e.g. ``Decision #7``, ``决策 #7：标题``; None if none."""
     found = _TITLE.match(title)
     kind = entry_kind(found["word"]) if found else None
     return (kind, found["id"]) if found and kind else None
 
 
 def split_field(words: str) -> tuple[str, str] | None:
-    """A line such as ``**Time**: …`` without its marks, as the name and the value. None if it is no field."""
+    """Split ``words``, e.g. ``Time: …`` (without marks), into name and value. None if it is no field."""
     found = _COLON.search(words)
     return (words[: found.start()].strip(), words[found.end() :].strip()) if found else None
 
 
-def field(entry: Entry) -> Field | None:
-    """The field that an entry of a list is; None: it is none of ours."""
-    parts = split_field(without_marks(entry.words))
+def parse_field(entry: ListEntry) -> EntryField | None:
+    """The field in ``entry``, an entry of a list; None if its name is not a known one."""
+    parts = split_field(strip_marks(entry.words))
     name = field_name(parts[0]) if parts else None
     if not parts or not name:
         return None
-    return Field(entry.line, name, parts[0], "\n".join(filter(None, (parts[1], entry.more))).strip())
+    return EntryField(entry.line, name, parts[0], "\n".join(filter(None, (parts[1], entry.more))).strip())
 
 
-def time(value: str) -> datetime | None:
-    """The moment that a text of ISO 8601 with a zone names."""
+def parse_time(value: str) -> datetime | None:
+    """The time that ``value`` gives in ISO 8601 with a zone; None if it is no such time."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
@@ -89,7 +91,8 @@ def time(value: str) -> datetime | None:
     return moment if moment.tzinfo is not None and "T" in value else None
 
 
-def progress(value: str) -> int | None:
+def parse_progress(value: str) -> int | None:
+    """The per cent in ``value``, 0 to 100; None if it is no such number."""
     digits = value.removesuffix("%").removesuffix("％").strip()
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 3):
         return None
@@ -99,17 +102,21 @@ def progress(value: str) -> int | None:
 Status = TypeVar("Status")
 
 
-def status(value: str, known: Mapping[str, Status]) -> Status | None:
-    return known.get(folded(value))
+def parse_status(value: str, known: Mapping[str, Status]) -> Status | None:
+    """The status that ``value`` names by the table ``known`` (normalized word → status); None if it is
+    unknown."""
+    return known.get(normalize(value))
 
 
-def names(value: str) -> tuple[str, ...]:
-    """Those whom a field lists, between commas, semicolons or on lines of their own."""
-    return tuple(name for part in _BETWEEN.split(value) if not is_nothing(name := part.strip()))
+def parse_names(value: str) -> tuple[str, ...]:
+    """The names listed in ``value``, separated by commas, semicolons or line ends."""
+    return tuple(name for part in _BETWEEN.split(value) if not is_empty_value(name := part.strip()))
 
 
 def split_author(words: str) -> tuple[str, str]:
-    """``alice: text`` as the author and the text. The author is empty if the first line names none; that of
-    a person is ``human:NAME``."""
+    """Split ``words``, e.g. ``alice: text`` or ``human:NAME: text``, into author and text.
+
+    The author is empty if the first line names none.
+    """
     found = _AUTHOR_ENDS.search(words.partition("\n")[0])
     return (words[: found.start()].strip(), words[found.end() :].strip()) if found else ("", words)

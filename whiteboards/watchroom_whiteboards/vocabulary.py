@@ -1,4 +1,4 @@
-"""The words that boards are written with, in each language (spec 3 §3.1).
+"""The headings, field names and statuses that boards are written with, in each language (spec 3 §3.1).
 
 A board may mix the languages; upper and lower case do not matter.
 """
@@ -109,35 +109,37 @@ NOTHING: Final = frozenset({"", "-", "—", "无", "没有", "none", "n/a"})
 """What people write where there is nothing to say."""
 
 
-def folded(words: str) -> str:
-    """``words`` as they are compared: in one case, with single spaces."""
+def normalize(words: str) -> str:
+    """``words`` in one case and with single spaces, for comparison."""
     return " ".join(words.split()).casefold()
 
 
 _SECTIONS: Final[Mapping[str, SectionKind]] = {
-    **{folded(title): kind for kind, titles in HEADINGS.items() for title in titles.values()},
+    **{normalize(title): kind for kind, titles in HEADINGS.items() for title in titles.values()},
     **_SHORT_HEADINGS,
 }
 _FIELDS: Final[Mapping[str, FieldName]] = {
-    folded(word): name for name, words in FIELDS.items() for word in words.values()
+    normalize(word): name for name, words in FIELDS.items() for word in words.values()
 }
 _ENTRIES: Final[Mapping[str, EntryKind]] = {word: kind for kind, words in ENTRIES.items() for word in words}
 
 
-def section_kind(title: str) -> SectionKind | None:
-    """What the section of that heading is about, None: one that its writer thought up."""
-    return _SECTIONS.get(folded(title))
+def section_kind_of(title: str) -> SectionKind | None:
+    """The kind of the section headed ``title``; None if it is not one of the templates'."""
+    return _SECTIONS.get(normalize(title))
 
 
 def entry_kind(word: str) -> EntryKind | None:
-    return _ENTRIES.get(folded(word))
+    """The kind of entry that ``word`` names in either language; None if it names none."""
+    return _ENTRIES.get(normalize(word))
 
 
 def field_name(word: str) -> FieldName | None:
-    return _FIELDS.get(folded(word))
+    """The field that ``word`` names in either language; None if it names none."""
+    return _FIELDS.get(normalize(word))
 
 
-def same_heading(one: str, other: str) -> bool:
-    """Whether two headings name the same section: "Milestones" is 里程碑."""
-    kind = section_kind(one)
-    return folded(one) == folded(other) or (kind is not None and kind == section_kind(other))
+def is_same_heading(one: str, other: str) -> bool:
+    """Whether the titles ``one`` and ``other`` name the same section: "Milestones" and 里程碑 do."""
+    kind = section_kind_of(one)
+    return normalize(one) == normalize(other) or (kind is not None and kind == section_kind_of(other))

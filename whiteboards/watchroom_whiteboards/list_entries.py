@@ -1,6 +1,6 @@
-"""Markdown as far as its meaning needs it: the entries of lists, and texts without their marks. Pure.
+"""The entries of Markdown lists, and plain text without marks. Pure.
 
-What is read is bounded: the parser takes time that grows with the square of some texts.
+The size of what is parsed is bounded: the parser takes quadratic time for some texts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from watchroom_whiteboards.markdown import parser
 from watchroom_whiteboards.outline import headings
 
-MOST_MARKS: Final = 300
+MAX_MARKS: Final = 300
 """A text with more characters that may open a mark is given as it was written."""
 _MARKS: Final = "[*_`<~&\\"
 _BULLET: Final = re.compile(rb"^[-*+] +\S", re.MULTILINE)
@@ -23,9 +23,9 @@ _PROBE: Final = b"# x\n"
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
-class Entry(NamedTuple):
-    """An outermost entry of a list. ``words`` is its first block as written, ``more`` what follows within
-    it, without marks."""
+class ListEntry(NamedTuple):
+    """An outermost entry of a list. ``words`` is its first block as written, ``more`` the blocks after it,
+    without marks."""
 
     line: int
     words: str
@@ -43,14 +43,14 @@ def _inline() -> MarkdownIt:
     return parser()
 
 
-def without_marks(words: str) -> str:
-    """The text of a block, as it reads: marks left out, the text of links and code kept."""
+def strip_marks(words: str) -> str:
+    """``words``, a block of Markdown, as plain text: marks removed, the text of links and code kept."""
     if not _marks_in(words) and "\n" not in words:
         return words.strip()
-    if _marks_in(words) > MOST_MARKS:
+    if _marks_in(words) > MAX_MARKS:
         lines = words.split("\n")
         return "\n".join(
-            without_marks(line) if _marks_in(line) <= MOST_MARKS else line.strip() for line in lines
+            strip_marks(line) if _marks_in(line) <= MAX_MARKS else line.strip() for line in lines
         )
     (block,) = _inline().parseInline(words)
     return "".join(
@@ -62,8 +62,9 @@ def _marks_in(words: str) -> int:
     return sum(words.count(mark) for mark in _MARKS)
 
 
-def entries(source: str, line: int) -> list[Entry]:
-    """The outermost entries of the lists in ``source``, which begins on ``line``. Empty ones are left out."""
+def parse_list_entries(source: str, line: int) -> list[ListEntry]:
+    """The outermost list entries of ``source``, whose first line has the number ``line``. Empty ones are left
+    out."""
     found = []
     depth = first = 0
     blocks: list[str] = []
@@ -75,17 +76,19 @@ def entries(source: str, line: int) -> list[Entry]:
         elif token.type == "list_item_close":
             depth -= 1
             if depth == 0 and blocks:
-                found.append(Entry(first, blocks[0], "\n".join(blocks[1:])))
+                found.append(ListEntry(first, blocks[0], "\n".join(blocks[1:])))
         elif depth and token.content:
             blocks.append(
-                token.content if not blocks or token.type != "inline" else without_marks(token.content)
+                token.content if not blocks or token.type != "inline" else strip_marks(token.content)
             )
     return found
 
 
 def first_line(source: bytes) -> tuple[str, int] | None:
-    """The first line of ``source`` that says something, and where the line after it begins. None if it is
-    part of no paragraph, or too far down."""
+    """The first line of ``source`` that is not blank, and the byte offset of the line after it.
+
+    None if it is part of no paragraph, or too far down.
+    """
     head = source[:_HEAD]
     tokens = _blocks().parse(head.decode(errors="ignore"))
     if not tokens or tokens[0].type != "paragraph_open" or tokens[0].map is None:
@@ -95,11 +98,11 @@ def first_line(source: bytes) -> tuple[str, int] | None:
     return (tokens[1].content.partition("\n")[0], after) if after < _HEAD else None
 
 
-def newest_entries(source: bytes, most: int) -> int:
-    """Where in ``source`` its last entries begin, of at most ``most`` bytes together.
+def find_newest_entries(source: bytes, most: int) -> int:
+    """The byte offset in ``source`` from which its last entries, of at most ``most`` bytes together, begin.
 
-    A bullet at the margin begins an entry unless it stands in code or HTML; there, a heading in its place
-    would be none either. So the parser is shown such headings, and says.
+    A bullet at the margin begins an entry unless it is in code or HTML, where a heading would be none either:
+    the parser is asked whether a heading in its place would be one.
     """
     bullets = [found.start() for found in _BULLET.finditer(source, len(source) - most)]
     if not bullets:

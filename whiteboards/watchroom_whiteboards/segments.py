@@ -1,7 +1,7 @@
-"""Cuts a Markdown text where it can be cut without changing what it means: at its headings, around its code.
+"""Split a Markdown text where that does not change what it means: at its headings, around its code.
 
 A line that begins with ``#`` ends every paragraph, list, quote and table, so that only a fence or HTML that
-is open at top level can swallow it. What is simple is found with regular expressions; markdown-it reads only
+is open at top level can contain it. What is simple is found with regular expressions; markdown-it reads only
 the few lines around what is doubtful. Pure.
 """
 
@@ -17,11 +17,12 @@ from markdown_it.token import Token
 
 from watchroom_whiteboards.markdown import block_parser
 
-PartKind: TypeAlias = Literal["text", "fence", "html", "rough"]
+SegmentKind: TypeAlias = Literal["text", "fence", "html", "rough"]
 
 
-class Mark(NamedTuple):
-    """Where a heading stands. ``content`` is what was read of it; None where that is its first line."""
+class HeadingMark(NamedTuple):
+    """A heading's ``level``, and the byte offsets of its ``start`` and its ``body``. ``content`` is its
+    unparsed title; None if that is its first line."""
 
     level: int
     start: int
@@ -29,17 +30,17 @@ class Mark(NamedTuple):
     content: str | None = None
 
 
-class Part(NamedTuple):
-    """A piece of a text that means the same alone: parts never cut a block of top level in two.
+class TextSegment(NamedTuple):
+    """A piece of a text that means the same alone: a block of top level is never split.
 
-    ``rough`` is one that was too long to be looked into. ``is_open`` tells of a fence or HTML without an
-    end, ``closing`` what would end it.
+    A ``rough`` segment was too long to be examined. ``is_open`` tells that a fence or HTML has no end,
+    ``closing`` what would end it.
     """
 
     start: int
     end: int
-    kind: PartKind = "text"
-    marks: tuple[Mark, ...] = ()
+    kind: SegmentKind = "text"
+    marks: tuple[HeadingMark, ...] = ()
     is_open: bool = False
     closing: str = ""
 
@@ -89,7 +90,7 @@ def _next_with_returns() -> re.Pattern[bytes]:
     return re.compile(rb"[\r\n] (?= [\#`~\ <=-] ) (?:" + _LINE + rb")", re.VERBOSE)
 
 
-class _Reader:
+class _SegmentSplitter:
     """Reads a text from its start, or from where a part begins, to its end."""
 
     def __init__(self, data: bytes, most: int | None) -> None:
@@ -98,16 +99,16 @@ class _Reader:
         self._has_returns = b"\r" in data
         self._next = _next_with_returns() if self._has_returns else _NEXT
 
-    def parts(self, start: int) -> Iterator[Part]:
+    def split(self, start: int) -> Iterator[TextSegment]:
         data, size = self._data, len(self._data)
-        marks: tuple[Mark, ...] = ()
+        marks: tuple[HeadingMark, ...] = ()
         limit = self._limit(start)
         found = _FIRST.match(data, start, limit) or self._next.search(data, start, limit)
         while start < size:
             if found is None:
                 end = size if limit == size else self._safe_before(start, limit, marks)
-                kind: PartKind = "text" if end > start else "rough"
-                yield Part(start, end if end > start else limit, kind, marks)
+                kind: SegmentKind = "text" if end > start else "rough"
+                yield TextSegment(start, end if end > start else limit, kind, marks)
                 start, marks = end if end > start else limit, ()
                 after = start
             else:
@@ -116,7 +117,7 @@ class _Reader:
                 title = self._title(found, start, line, after, marks)
                 if title is not None:
                     if start < title.start:
-                        yield Part(start, title.start, "text", marks)
+                        yield TextSegment(start, title.start, "text", marks)
                     start, marks = title.start, (title,)
                 elif found.lastgroup != "rule" or self._underlined(start, line, marks) != line:
                     for part in self._beyond(found, start, line, marks):
@@ -132,29 +133,29 @@ class _Reader:
         return self._line_after(min(len(self._data), start + _REACH * self._most))
 
     def _title(
-        self, found: re.Match[bytes], start: int, line: int, after: int, marks: tuple[Mark, ...]
-    ) -> Mark | None:
+        self, found: re.Match[bytes], start: int, line: int, after: int, marks: tuple[HeadingMark, ...]
+    ) -> HeadingMark | None:
         """The heading that is at this line, or is underlined by it, where that is beyond doubt."""
         if found.lastgroup == "atx":
-            return None if self._may_be_table(line, after) else Mark(len(found["atx"]), line, after)
+            return None if self._may_be_table(line, after) else HeadingMark(len(found["atx"]), line, after)
         if found.lastgroup != "rule":
             return None
         words = self._underlined(start, line, marks)
         if words is None or words == line:
             return None
         content = self._data[words:line].decode().replace("\0", "�").strip()
-        return Mark(1 if b"=" in found["rule"] else 2, words, after, content)
+        return HeadingMark(1 if b"=" in found["rule"] else 2, words, after, content)
 
     def _beyond(
-        self, found: re.Match[bytes], start: int, line: int, marks: tuple[Mark, ...]
-    ) -> Iterator[Part]:
+        self, found: re.Match[bytes], start: int, line: int, marks: tuple[HeadingMark, ...]
+    ) -> Iterator[TextSegment]:
         """The parts from ``start`` up to the end of what begins at this line: a fence, or a doubt."""
         is_fence = found.lastgroup == "fence" and not self._may_be_table(line, self._line_after(line))
         html = self._clear_html(start, line, marks)
         is_clear = is_fence or html is not None
         end = line if is_clear else self._safe_before(start, line, marks)
         if start < end:
-            yield Part(start, end, "text", marks)
+            yield TextSegment(start, end, "text", marks)
         if is_fence:
             yield self._fence(line, found["fence"])
         elif html is not None:
@@ -172,7 +173,7 @@ class _Reader:
             return found.end() if found else len(self._data)
         return self._data.find(b"\n", place) + 1 or len(self._data)
 
-    def _underlined(self, start: int, line: int, marks: tuple[Mark, ...]) -> int | None:
+    def _underlined(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int | None:
         """Where the heading begins that this line underlines: the line itself where there is nothing to be
         underlined, None where that is doubtful."""
         if line == start or (marks and marks[-1].body == line):
@@ -198,7 +199,7 @@ class _Reader:
         """Whether what begins like a heading or a fence may be the head of a table."""
         return b"|" in self._data[line:after] and _DELIMITERS.match(self._data, after) is not None
 
-    def _safe_before(self, start: int, line: int, marks: tuple[Mark, ...]) -> int:
+    def _safe_before(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int:
         """The last place up to ``line`` where a part may begin."""
         data = self._data
         best = marks[-1].body if marks else start
@@ -215,7 +216,7 @@ class _Reader:
                 end = place + len(mark) - 1
         return best
 
-    def _doubtful(self, start: int, line: int) -> Iterator[Part]:
+    def _doubtful(self, start: int, line: int) -> Iterator[TextSegment]:
         """The part from ``start``, in which the doubtful ``line`` stands, up to where all is clear again."""
         data = self._data
         after = self._line_after(line)
@@ -238,11 +239,11 @@ class _Reader:
             (token.type, token.map[0]) for token in reversed(tokens) if token.level == 0 and token.map
         )
         if first == sentinel:
-            yield Part(start, end, "text", marks)
+            yield TextSegment(start, end, "text", marks)
             return
         opening = lines[first]
         if opening > start:
-            yield Part(start, opening, "text", marks)
+            yield TextSegment(start, opening, "text", marks)
         if name == "fence":
             yield self._fence(opening, data[opening : self._line_after(opening)].strip(b" \r\n"))
         else:
@@ -251,7 +252,7 @@ class _Reader:
                 raise ValueError("a block of HTML that begins like none")
             yield self._html(opening, html)
 
-    def _cut_off(self, start: int, end: int) -> Part:
+    def _cut_off(self, start: int, end: int) -> TextSegment:
         """What can be said of a doubtful stretch that is too long: all of its beginning stands but the last
         block, which may go on. Rough where that is the first."""
         stop = self._data.rfind(b"\n", start, start + self._most) + 1
@@ -259,12 +260,12 @@ class _Reader:
         begun = [token.map[0] for token in tokens if token.level == 0 and token.map]
         last = max((line for line in begun if line < len(lines) - 1), default=0)
         return (
-            Part(start, lines[last], "text", _marks(tokens, lines, last))
+            TextSegment(start, lines[last], "text", _marks(tokens, lines, last))
             if last
-            else Part(start, end, "rough")
+            else TextSegment(start, end, "rough")
         )
 
-    def _clear_html(self, start: int, line: int, marks: tuple[Mark, ...]) -> int | None:
+    def _clear_html(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int | None:
         """Which kind of HTML begins at this line; None where there is none, or that is doubtful. At the
         margin most kinds end whatever began before, as a heading does; the last only behind a blank line or a
         heading."""
@@ -284,7 +285,7 @@ class _Reader:
         begun = (number for number, (begin, _, _) in enumerate(HTML_SEQUENCES) if begin.search(line))
         return next(begun, None)
 
-    def _fence(self, opening: int, text: bytes) -> Part:
+    def _fence(self, opening: int, text: bytes) -> TextSegment:
         """The fence that opens with ``text``, up to where it ends."""
         length = len(text) - len(text.lstrip(text[:1]))
         place = self._line_after(opening)
@@ -296,21 +297,21 @@ class _Reader:
                 self._data.rfind(b"\r", max(opening, place - 4), place),
             )
             if _CLOSER.fullmatch(self._data, begin + 1, after):
-                return Part(opening, after, "fence")
+                return TextSegment(opening, after, "fence")
             place = after
-        return Part(opening, len(self._data), "fence", (), True, mark.decode())
+        return TextSegment(opening, len(self._data), "fence", (), True, mark.decode())
 
-    def _html(self, opening: int, kind: int) -> Part:
+    def _html(self, opening: int, kind: int) -> TextSegment:
         """The HTML of that kind that opens here, up to where it ends."""
         data = self._data
         if kind >= len(_HTML_ENDS):
             found = _BLANK.search(data, opening)
             end = found.start() if found else len(data)
-            return Part(opening, end, "html", (), end == len(data))
+            return TextSegment(opening, end, "html", (), end == len(data))
         pattern, closing = _HTML_ENDS[kind]
         found = re.compile(pattern).search(data, opening)
         end = self._line_after(found.end()) if found else len(data)
-        return Part(opening, end, "html", (), found is None, "" if found else closing)
+        return TextSegment(opening, end, "html", (), found is None, "" if found else closing)
 
 
 def _blocks(text: bytes, start: int) -> tuple[Sequence[Token], list[int]]:
@@ -323,17 +324,21 @@ def _blocks(text: bytes, start: int) -> tuple[Sequence[Token], list[int]]:
     return block_parser().parse(text.decode() + ("" if has_end else "\n") + _SENTINEL), lines
 
 
-def _marks(tokens: Sequence[Token], lines: Sequence[int], before: int) -> tuple[Mark, ...]:
+def _marks(tokens: Sequence[Token], lines: Sequence[int], before: int) -> tuple[HeadingMark, ...]:
     """The headings of top level up to a line."""
     found = []
     for place, token in enumerate(tokens):
         if token.type == "heading_open" and not token.level and token.map and token.map[0] < before:
             first, after = token.map
-            found.append(Mark(int(token.tag[1]), lines[first], lines[after], tokens[place + 1].content))
+            found.append(
+                HeadingMark(int(token.tag[1]), lines[first], lines[after], tokens[place + 1].content)
+            )
     return tuple(found)
 
 
-def parts(data: bytes, start: int = 0, *, most: int | None = None) -> Iterator[Part]:
-    """The parts of a text (UTF-8) from ``start``, where a part begins. Doubtful stretches of more than
-    ``most`` bytes are not looked into."""
-    return _Reader(data, most).parts(start)
+def split_segments(data: bytes, start: int = 0, *, most: int | None = None) -> Iterator[TextSegment]:
+    """Yield the segments of ``data`` (UTF-8) from byte ``start``, where one begins.
+
+    Doubtful stretches of more than ``most`` bytes are not examined; None: no such limit.
+    """
+    return _SegmentSplitter(data, most).split(start)

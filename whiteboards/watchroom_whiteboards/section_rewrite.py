@@ -1,0 +1,68 @@
+"""Rewrite a section of a board that others may have changed meanwhile. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from watchroom.model import UNCHECKED
+
+from watchroom_whiteboards.sections import (
+    BoardSection,
+    find_section,
+    is_duplicate,
+    parse_sections,
+    replace_section_body,
+    section_body,
+    section_path,
+)
+
+
+class RewrittenSection(NamedTuple):
+    """A board with one section rewritten.
+
+    ``text`` is the whole board, ``path`` the section's path, ``base`` the version that the text starts from:
+    if that is not the current one, somebody else has changed the section.
+    """
+
+    text: str
+    path: str
+    base: int
+
+
+def rewrite_section(
+    now: bytes,
+    version: int,
+    board: str,
+    section: str,
+    content: str,
+    seen: Callable[[str], int],
+    text_of: Callable[[int], bytes],
+) -> RewrittenSection:
+    """Put ``content`` into the section called ``section`` of ``now``, the text of ``version`` of ``board``.
+
+    ``seen`` returns the version in which the writer read the section of a path ("": the whole board),
+    ``text_of`` the text of a version. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`.
+    """
+    everything = parse_sections(now)
+    found = find_section(now, board, section, everything)
+    path = section_path(found)
+    # Of several sections of one path, it cannot be told which of them the writer has seen by itself.
+    base = seen("" if is_duplicate(found, everything) else path)
+    if base in (UNCHECKED, version):
+        return RewrittenSection(replace_section_body(now, found, content), path, base)
+    before = text_of(base)
+    then = _same(found, everything, parse_sections(before))
+    if then is None:
+        return RewrittenSection(replace_section_body(now, found, content), path, base)
+    if section_body(before, then) == section_body(now, found):
+        return RewrittenSection(replace_section_body(now, found, content), path, version)
+    return RewrittenSection(replace_section_body(before, then, content), path, base)
+
+
+def _same(found: BoardSection, now: list[BoardSection], then: list[BoardSection]) -> BoardSection | None:
+    """The section in an earlier version; None if it was not there, or it cannot be told which it was."""
+    path = section_path(found)
+    mine = [each for each in now if section_path(each) == path]
+    others = [each for each in then if section_path(each) == path]
+    return others[mine.index(found)] if len(mine) == len(others) else None
