@@ -118,7 +118,7 @@ class RestoreDialog(ConfirmDialog):
             "collab_rollback",
             {
                 "filepath": seen.path,
-                "go_to_version": self._wanted.version,
+                "to_version": self._wanted.version,
                 "expected_version": seen.version,
             },
         )
