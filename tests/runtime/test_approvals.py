@@ -157,7 +157,7 @@ def test_a_version_is_shown_and_bound_however_its_number_is_written(
 ) -> None:
     for version, text in enumerate(["one\n", "two\n", "three\n"]):
         ok(bob, "collab_write", filepath="plan.md", content=text, message="m", expected_version=version)
-    arguments: dict[str, Json] = {"filepath": "plan.md", "go_to_version": number}
+    arguments: dict[str, Json] = {"filepath": "plan.md", "to_version": number}
     shown = alice.approval_checksum("collab_rollback", arguments)
     ok(bob, "collab_write", filepath="plan.md", content="not shown\n", message="m", expected_version=3)
     made = alice.dispatch_tool_call("collab_rollback", arguments, approved=shown)
@@ -170,7 +170,7 @@ def test_a_version_is_shown_and_bound_however_its_number_is_written(
 def test_numbers_that_are_no_version_are_asked_about_and_read(workspace: Workspace, number: Json) -> None:
     alice = workspace.tools("alice")
     calls: list[tuple[str, dict[str, Json]]] = [
-        ("collab_rollback", {"filepath": "plan.md", "go_to_version": number}),
+        ("collab_rollback", {"filepath": "plan.md", "to_version": number}),
         ("whiteboard_restore", {"board": "bottom-layer-alice", "version": number}),
     ]
     for tool, arguments in calls:

@@ -32,7 +32,7 @@ MATRIX = {
 CELLS = [(actor, board, may) for actor, cells in MATRIX.items() for board, may in cells.items()]
 
 
-@pytest.mark.parametrize(("actor", "board", "is_allowed"), CELLS, ids=lambda value: str(value) or "nothing")
+@pytest.mark.parametrize(("actor", "board", "may"), CELLS, ids=lambda value: str(value) or "nothing")
 def test_each_cell_of_the_matrix(
     root: Path, workspace: Workspace, tools_of: ToolsOf, actor: str, board: str, may: str
 ) -> None:
