@@ -101,7 +101,7 @@ def cancelled(state: AgentState, by: str, reason: str = "", language: Language =
         asked=None,
         pending_tools_calling=(),
         approved_tools_calling=(),
-        decide_all=(),
+        approvals=(),
         paused_from=None,
     )
     return _result(state, after, "cancel", Cancelled(by=by, reason=reason))
@@ -121,7 +121,7 @@ def _decided(state: AgentState, answer: Answer, by: str, language: Language) -> 
     agreed = {call.id for call in approved}
     asked = state.asked.calls if state.asked is not None else ()
     return state.with_messages(*refusals).but(
-        approved_tools_calling=tuple(approved), decide_all=tuple(each for each in asked if each.id in agreed)
+        approved_tools_calling=tuple(approved), approvals=tuple(each for each in asked if each.id in agreed)
     )
 
 
