@@ -76,7 +76,7 @@ async def have_session(workspace: Workspace, name: str, agent_id: str = "alice")
     agent = chat(calling(save), SAYS, tools={tool.name: tool for tool in tools})
     async with workspace.sessions.begin(agent_id, agent, messages=HELLO, session_id=name) as session:
         assert (await session.run()).status == "done"
-        assert not await workspace.sessions.has_mail(session)
+        assert not await workspace.sessions.has_controls(session)
 
 
 def deliver(sender: Toolbox, receiver: Toolbox, filename: str) -> None:

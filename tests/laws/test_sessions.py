@@ -39,10 +39,23 @@ from watchroom.runtime import (
     UserMessage,
     create_initial_state,
 )
-from watchroom.runtime.answering import answered, can_be_told, cancelled, expired, paused, resumed, told
-from watchroom.runtime.describing import detail_of, message_of
 from watchroom.runtime.events import MessageReceived
-from watchroom.runtime.record import begun, state_after, state_begun, step_record
+from watchroom.runtime.step_encoding import (
+    apply_encoded_step,
+    decode_initial_state,
+    encode_initial_state,
+    encode_step,
+)
+from watchroom.runtime.step_summary import step_detail, summarize_step
+from watchroom.runtime.transitions import (
+    accepts_message,
+    add_message,
+    apply_answer,
+    apply_expiry,
+    cancel,
+    pause,
+    resume,
+)
 
 texts = st.text(max_size=12)
 anything = st.recursive(
@@ -107,7 +120,7 @@ class SessionMachine(RuleBasedStateMachine):
     def begin(self, said: list[str], about: dict[str, Any]) -> None:
         messages = [{"role": "user", "content": text} for text in said]
         self.state = create_initial_state(session_id="s1", messages=messages, metadata=about)
-        self.replayed = state_begun(begun(self.state))
+        self.replayed = decode_initial_state(encode_initial_state(self.state))
 
     def teardown(self) -> None:
         self.loop.close()
@@ -115,10 +128,10 @@ class SessionMachine(RuleBasedStateMachine):
     def happens(self, result: StepResult) -> None:
         before, after = self.state, result.new_state
         assert after.events == (*before.events, *result.events)
-        json.dumps(detail_of(after))
-        message_of(before, result).encode()
+        json.dumps(step_detail(after))
+        summarize_step(before, result).encode()
         self.past.append((before, before.model_dump_json()))
-        self.replayed = state_after(self.replayed, step_record(before, after))
+        self.replayed = apply_encoded_step(self.replayed, encode_step(before, after))
         self.state = after
 
     def step(self, instruction: object) -> None:
@@ -172,32 +185,32 @@ class SessionMachine(RuleBasedStateMachine):
             for call, yes in zip(asked.calls, approved, strict=False)
         )
         answers = {"approve": Answer(decisions), "prompt": Answer(text=text), "select": Answer(values=("a",))}
-        self.happens(answered(self.state, answers[asked.kind], by))
+        self.happens(apply_answer(self.state, answers[asked.kind], by))
 
     @precondition(lambda self: self.state.status == "waiting_for_human_input")
     @rule()
     def let_it_expire(self) -> None:
-        self.happens(expired(self.state))
+        self.happens(apply_expiry(self.state))
 
-    @precondition(lambda self: can_be_told(self.state) and self.state.status != "cancelled")
+    @precondition(lambda self: accepts_message(self.state) and self.state.status != "cancelled")
     @rule(text=texts, by=people)
     def tell(self, text: str, by: str) -> None:
-        self.happens(told(self.state, text, by))
+        self.happens(add_message(self.state, text, by))
 
     @precondition(lambda self: self.state.status in ("idle", "running", "waiting_for_human_input"))
     @rule(by=people)
     def pause(self, by: str) -> None:
-        self.happens(paused(self.state, by))
+        self.happens(pause(self.state, by))
 
     @precondition(lambda self: self.state.status in ("paused", "error"))
     @rule(by=people)
     def resume(self, by: str) -> None:
-        self.happens(resumed(self.state, by))
+        self.happens(resume(self.state, by))
 
     @precondition(lambda self: len(self.past) > 8 and self.state.status != "cancelled")
     @rule(by=people, reason=texts)
     def cancel(self, by: str, reason: str) -> None:
-        self.happens(cancelled(self.state, by, reason))
+        self.happens(cancel(self.state, by, reason))
 
     @rule(reason=texts)
     def finish(self, reason: str) -> None:
@@ -211,7 +224,7 @@ class SessionMachine(RuleBasedStateMachine):
             kept = 0
         messages = (*self.state.messages[:kept], UserMessage(content=summary))
         event = MessageReceived(message=UserMessage(content=summary))
-        state = self.state.but(messages=messages, events=(*self.state.events, event))
+        state = self.state.with_changes(messages=messages, events=(*self.state.events, event))
         self.happens(StepResult(events=(event,), new_state=state))
 
     @rule()

@@ -13,7 +13,12 @@ from runtime.steps import raw
 from watchroom import Workspace
 from watchroom.rules.requests import Request
 from watchroom.runtime import AgentRuntime, AgentState, CallTool, Finish, Instruction, RequestHumanPrompt
-from watchroom.runtime.record import begun, state_after, state_begun, step_record
+from watchroom.runtime.step_encoding import (
+    apply_encoded_step,
+    decode_initial_state,
+    encode_initial_state,
+    encode_step,
+)
 
 GIVEN: Any = {"plan": {"steps": [1, {"of": "two"}]}, "tags": ["a"]}
 
@@ -54,9 +59,9 @@ async def test_a_runner_cannot_change_what_the_replay_would_lose(workspace: Work
     assert state.error is not None
     assert "cannot be changed" in state.error.message
     rows = workspace.session_zone.history(session.path)
-    replayed = state_begun(rows[0].text)
+    replayed = decode_initial_state(rows[0].text)
     for row in rows[1:]:
-        replayed = state_after(replayed, row.text)
+        replayed = apply_encoded_step(replayed, row.text)
     assert replayed == state
     for change in changes().values():
         with pytest.raises(TypeError):
@@ -73,10 +78,10 @@ async def test_what_events_and_requests_carry_is_frozen_too() -> None:
     runtime = AgentRuntime(Asking(len))
     before = initial()
     ran = (await runtime.step(before)).new_state
-    assert state_after(before, step_record(before, ran)) == ran
+    assert apply_encoded_step(before, encode_step(before, ran)) == ran
     asked = (await runtime.step(ran)).new_state
     assert asked.asked is not None
-    again = state_after(ran, step_record(ran, asked))
+    again = apply_encoded_step(ran, encode_step(ran, asked))
     assert again == asked
     for found in (asks, ran.events[-1].result, asked.events[-1], asked.asked, again.asked, again.events[-1]):  # type: ignore[union-attr]
         data = found if isinstance(found, dict) else found.metadata  # type: ignore[union-attr]
@@ -87,7 +92,12 @@ async def test_what_events_and_requests_carry_is_frozen_too() -> None:
 
 def test_what_is_frozen_can_be_copied_stored_and_compared() -> None:
     state = initial(metadata=GIVEN)
-    assert copy.deepcopy(state) == state == pickle.loads(pickle.dumps(state)) == state_begun(begun(state))
+    assert (
+        copy.deepcopy(state)
+        == state
+        == pickle.loads(pickle.dumps(state))
+        == decode_initial_state(encode_initial_state(state))
+    )
     assert initial().metadata == {}
     with pytest.raises(TypeError):
         changes()["default"](initial().metadata)

@@ -19,7 +19,7 @@ from watchroom.runtime import (
     RuntimeConfig,
     StepResult,
 )
-from watchroom.runtime.events import Event
+from watchroom.runtime.state import Event
 
 
 async def heard(agent: Any, state: AgentState, **config: Any) -> tuple[list[Event], StepResult]:

@@ -17,7 +17,7 @@ from runtime.weather import Calls, Model, call, calling, offered
 from watchroom import Json
 from watchroom.rules.requests import decide_all
 from watchroom.runtime import AgentRuntime, AgentState, CallTool, ChatAgent, Policies, RuntimeConfig
-from watchroom.runtime.answering import answered
+from watchroom.runtime.transitions import apply_answer
 from watchroom.texts import Language
 
 
@@ -167,7 +167,7 @@ async def test_edited_arguments_are_told_as_they_were_run(arguments: str) -> Non
         state = (await runtime.step(state)).new_state
     assert state.asked is not None
     edit = decide_all(state.asked, approved=True, edited={"call_1": arguments})
-    result = await runtime.step(answered(state, edit, "human:dana").new_state)
+    result = await runtime.step(apply_answer(state, edit, "human:dana").new_state)
     assert kinds(result) == ["tool_result"]
     assert told(result) == {"edited_arguments": json.loads(arguments), "result": 7}
 
@@ -182,7 +182,7 @@ async def test_the_model_is_told_of_an_edit_when_the_call_fails_too() -> None:
         state = (await runtime.step(state)).new_state
     assert state.asked is not None
     edit = decide_all(state.asked, approved=True, edited={"call_1": '{"city": "Köln"}'})
-    result = await runtime.step(answered(state, edit, "human:dana").new_state)
+    result = await runtime.step(apply_answer(state, edit, "human:dana").new_state)
     assert told(result)["edited_arguments"] == {"city": "Köln"}
     assert told(result)["result"]["error"] == "tool_failed"
 

@@ -191,7 +191,7 @@ async def test_a_time_that_is_up_for_another_reason_is_no_limit() -> None:
 async def test_a_state_that_waits_or_is_held_or_ended_stays_as_it_is() -> None:
     runtime = AgentRuntime(Scripted())
     for status in ("waiting_for_human_input", "paused", "cancelled"):
-        state = initial().but(status=status)
+        state = initial().with_changes(status=status)
         result = await runtime.step(state)
         assert (result.events, result.new_state) == ((), state)
 
@@ -199,7 +199,7 @@ async def test_a_state_that_waits_or_is_held_or_ended_stays_as_it_is() -> None:
 @pytest.mark.parametrize("status", ["paused", "cancelled"])
 async def test_an_approved_call_does_not_wake_what_is_held_or_ended(status: str) -> None:
     tool = Calls()
-    state = initial().but(status=status)
+    state = initial().with_changes(status=status)
     result = await AgentRuntime(Scripted(tools={"tool": tool})).step(state, raw("{}"))
     assert (result.events, result.new_state) == ((), state)
     assert tool.given == []

@@ -25,8 +25,8 @@ from watchroom.rules.requests import (
     summarize_request,
 )
 from watchroom.runtime import AgentRuntime, CallLlm, UserMessage
-from watchroom.runtime.answering import answered
-from watchroom.runtime.record import state_after, step_record
+from watchroom.runtime.step_encoding import apply_encoded_step, encode_step
+from watchroom.runtime.transitions import apply_answer
 
 APPROVE = Request(
     "approve", calls=(PendingCall("a", "save", '{"filename": "a.md"}'), PendingCall("b", "run", "{}"))
@@ -71,7 +71,7 @@ def test_half_characters_are_shown_as_such() -> None:
 
 def test_nobody_can_answer_what_is_not_asked() -> None:
     with pytest.raises(NotWaiting):
-        answered(initial(), Answer(text="Köln"), "human:dana")
+        apply_answer(initial(), Answer(text="Köln"), "human:dana")
 
 
 def test_messages_that_were_replaced_are_recorded() -> None:
@@ -82,22 +82,22 @@ def test_messages_that_were_replaced_are_recorded() -> None:
         (before.messages[0], UserMessage(content="both"), before.messages[2]),
         (*before.messages, UserMessage(content="four")),
     ):
-        after = before.but(messages=messages)
-        assert state_after(before, step_record(before, after)) == after
+        after = before.with_changes(messages=messages)
+        assert apply_encoded_step(before, encode_step(before, after)) == after
 
 
 def test_a_record_does_not_grow_with_its_session() -> None:
     sizes = []
     for length in (10, 1000):
         before = initial(messages=[{"role": "user", "content": "Hello"}] * length)
-        sizes.append(len(step_record(before, before.with_messages(UserMessage(content="more")))))
+        sizes.append(len(encode_step(before, before.with_messages(UserMessage(content="more")))))
     assert sizes[0] == sizes[1]
 
 
 async def test_streamed_pieces_are_one_entry_of_a_record() -> None:
     model = Model([{"content": "a"}, {"content": "b"}, *calling(call()), {"content": "c"}])
     result = await AgentRuntime(Scripted(CallLlm(), model_runtime=model)).step(initial())
-    record = json.loads(step_record(initial(), result.new_state))
+    record = json.loads(encode_step(initial(), result.new_state))
     assert [each.get("chunks") for each in record["events"] if each["type"] == "llm_stream"] == [
         ["a", "b", ""],
         None,

@@ -14,11 +14,12 @@ from watchroom.runtime import (
     AgentRuntime,
     CallTool,
     ChatAgent,
+    InvalidTool,
     Policies,
     RequestHumanApprove,
     RuntimeConfig,
 )
-from watchroom.runtime.answering import answered
+from watchroom.runtime.transitions import apply_answer
 
 
 async def test_never_holds_whatever_the_agent_decides() -> None:
@@ -93,7 +94,17 @@ async def test_calls_that_are_run_one_by_one_leave_the_others_waiting() -> None:
     assert first.status == "waiting_for_human_input"
     assert first.pending_tools_calling == calls[1:]
     assert first.asked is not None
-    done = answered(first, decide_all(first.asked, approved=True), "human:dana").new_state
+    done = apply_answer(first, decide_all(first.asked, approved=True), "human:dana").new_state
     assert done.approved_tools_calling == calls[1:]
     last = (await runtime.step(first, calls[1])).new_state
     assert (last.status, last.asked, last.pending_tools_calling) == ("running", None, ())
+
+
+def test_a_policy_under_a_misspelt_name_is_refused() -> None:
+    tools = offered({"send_invoice": Calls()})
+    with pytest.raises(InvalidTool) as refused:
+        ChatAgent(tools, policies=Policies(tools={"send_invoce": "ask"}))
+    assert refused.value.code == "invalid_tool"
+    assert "send_invoce" in refused.value.message()
+    # Policies may be shared with agents that have other tools.
+    ChatAgent(tools, policies=Policies(tools={"send_invoice": "ask", "collab_write": "never"}))

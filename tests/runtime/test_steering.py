@@ -316,7 +316,7 @@ class TestMessages:
                 say(workspace, "send_message", to="alice", payload={"text": content})
             mail = workspace.session_zone.controls("alice/s1", 0)
             for each in (mail[2], mail[0], mail[1], mail[2], mail[0]):
-                session.takes(each)
+                session.deliver(each)
             state = await session.run()
         assert [message.content for message in state.messages][:3] == ["one", "two", "three"]
         assert len(state.messages) == 4

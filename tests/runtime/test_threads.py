@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
-from watchroom.runtime.threads import finished
+from watchroom.runtime.threads import run_to_completion
 
 PATIENCE = 30
 
@@ -21,7 +21,7 @@ async def test_what_was_begun_is_waited_for_however_often_who_waits_is_cancelled
         written.set()
 
     with ThreadPoolExecutor(1) as pool:
-        waiting = asyncio.create_task(finished(pool, write))
+        waiting = asyncio.create_task(run_to_completion(pool, write))
         assert await asyncio.to_thread(begun.wait, PATIENCE)
         for _ in range(3):
             waiting.cancel()

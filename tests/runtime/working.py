@@ -93,4 +93,4 @@ async def asked_in(workspace: Workspace, session: Session) -> int:
 def deliver(workspace: Workspace, session: Session) -> None:
     """What was said has arrived."""
     for mail in workspace.session_zone.controls(session.path, 0):
-        session.takes(mail)
+        session.deliver(mail)

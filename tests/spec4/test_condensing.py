@@ -138,7 +138,7 @@ async def test_a_session_that_was_taken_up_is_sent_the_same(workspace: Workspace
         agent_tools(alice, toolsets=["collab", "buffer"]), model_runtime=again, live=BufferTools(alice)
     )
     async with workspace.sessions.resume("alice", state.session_id, agent) as running:
-        await running.try_again()
+        await running.retry()
         await running.run()
     assert again.asked[0].messages == model.asked[-1].messages
 

@@ -148,7 +148,7 @@ async def test_a_resumed_session_has_its_buffers(tmp_path: Path) -> None:
         alice = workspace.tools("alice")
         taken_up = workspace.sessions.resume("alice", state.session_id, agent(alice, model))
         async with taken_up as session:
-            await session.try_again()
+            await session.retry()
             state = await session.run()
         assert state.status == "done"
         assert "```text\nmore\n```" in model.asked[0].messages[-1].content

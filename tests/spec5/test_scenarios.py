@@ -20,8 +20,8 @@ from watchroom.runtime import (
     RuntimeConfig,
     StepResult,
 )
-from watchroom.runtime.answering import answered
-from watchroom.runtime.events import Event
+from watchroom.runtime.state import Event
+from watchroom.runtime.transitions import apply_answer
 
 
 def initial(**given: Any) -> AgentState:
@@ -233,7 +233,7 @@ async def test_the_same_conversation_when_the_answer_is_given_as_an_answer() -> 
     for _ in range(2):
         state = (await runtime.step(state)).new_state
     assert state.asked is not None
-    state = answered(state, decide_all(state.asked, approved=True), "human:dana").new_state
+    state = apply_answer(state, decide_all(state.asked, approved=True), "human:dana").new_state
     while state.status == "running":
         state = (await runtime.step(state)).new_state
     assert (state.status, state.messages[-1].content) == ("done", ANSWER)
@@ -245,10 +245,10 @@ class TestRules:
 
     async def test_priority_of_executors(self) -> None:
         async def of_the_agent(instruction: Instruction, state: AgentState) -> StepResult:
-            return StepResult(events=(), new_state=state.but(metadata={"by": "agent"}))
+            return StepResult(events=(), new_state=state.with_changes(metadata={"by": "agent"}))
 
         async def of_the_configuration(instruction: Instruction, state: AgentState) -> StepResult:
-            return StepResult(events=(), new_state=state.but(metadata={"by": "configuration"}))
+            return StepResult(events=(), new_state=state.with_changes(metadata={"by": "configuration"}))
 
         config = RuntimeConfig(executors={"finish": of_the_configuration, "call_llm": of_the_configuration})
         agent = Scripted(Finish(), CallLlm(), executors={"finish": of_the_agent})
@@ -259,7 +259,7 @@ class TestRules:
     async def test_events_are_kept_whatever_executor_made_them(self) -> None:
         async def forgetful(instruction: Instruction, state: AgentState) -> StepResult:
             told = await AgentRuntime(Scripted(Finish())).executors["finish"](instruction, state)
-            return StepResult(events=told.events, new_state=state.but(events=()))
+            return StepResult(events=told.events, new_state=state.with_changes(events=()))
 
         agent = Scripted(ValueError("one"), Finish(), Finish(), executors={"finish": forgetful})
         runtime = AgentRuntime(agent, RuntimeConfig())

@@ -7,12 +7,12 @@ from watchroom.runtime.agent import (
     Executor,
     Limits,
     LiveTools,
-    Look,
+    LiveToolsSnapshot,
     Policies,
     RuntimeConfig,
     Tool,
 )
-from watchroom.runtime.chat import ASK_PERSON, ChatAgent
+from watchroom.runtime.chat_agent import ASK_PERSON, ChatAgent
 from watchroom.runtime.errors import IncompleteAnswer, InvalidTool, LimitReached
 from watchroom.runtime.instructions import (
     CallLlm,
@@ -59,7 +59,7 @@ __all__ = [
     "LimitReached",
     "Limits",
     "LiveTools",
-    "Look",
+    "LiveToolsSnapshot",
     "Message",
     "ModelChunk",
     "ModelPayload",

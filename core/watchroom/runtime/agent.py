@@ -1,19 +1,21 @@
-"""What an agent is to the runtime: something that decides, with tools; and how a runtime may be set up."""
+"""What the runtime needs of an agent, its tools and its configuration."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from watchroom.model import Json
 from watchroom.rules.requests import Policy
-from watchroom.runtime.events import Event
 from watchroom.runtime.instructions import Instruction
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.models.protocol import ModelRuntime
-from watchroom.runtime.state import AgentState, StepResult
+from watchroom.runtime.state import AgentState, Event, StepResult
 from watchroom.texts import Language
+
+_log = logging.getLogger("watchroom")
 
 Executor: TypeAlias = Callable[[Instruction, AgentState], Awaitable[StepResult]]
 """Carries out one kind of instruction."""
@@ -25,9 +27,9 @@ thread."""
 
 @dataclass(frozen=True, slots=True)
 class CallOrigin:
-    """Where a call comes from. ``key`` is unique to it and the same when it is tried again after a crash;
-    ``may_have_run``: it was begun before, and nobody knows how far it got. ``approved`` is the tool's
-    ``checksum`` of the call as a person approved of it, empty where nobody was asked."""
+    """The identity of a tool call. ``key`` is unique to it and stays the same when the call is tried again
+    after a crash; ``may_have_run``: it was started before, and its outcome is unknown. ``approved`` is the
+    tool's ``checksum`` of the call as a person approved it, empty where nobody was asked."""
 
     key: str
     may_have_run: bool = False
@@ -36,18 +38,17 @@ class CallOrigin:
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A tool with what a model and the runtime should know of it.
+    """A tool as models and the runtime know it.
 
-    ``definition`` is in the ``openai`` dialect. ``repeatable`` says that running a call twice does no harm.
-    ``run`` gets the call's origin; a tool that ``recovers`` finds out by its key what became of a call that
-    was begun before. ``writes_as`` names a tool that does the same by another way: what is said of that one
-    by a policy holds for this one, too.
+    ``name`` and ``definition`` (in the ``openai`` dialect) are what a model is offered. ``run`` gets the
+    arguments and the call's `CallOrigin`; it returns JSON, or an awaitable of it. ``repeatable``: running a
+    call twice does no harm. A tool that ``recovers`` finds out by the origin's key what became of a call that
+    was started before. ``writes_as`` names a tool with the same effect: its policy holds for this one, too.
 
-    ``checksum`` gives, for a call's arguments, a checksum of what the call would act on as things stand. An
-    approval holds only as long as that is the same: else the call is not made, and people are asked again. It
-    runs in a thread. A tool that ``recovers`` compares it with ``CallOrigin.approved`` itself, at the moment
-    of its writing, and raises `ApprovalOutdated`.
-    """
+    ``checksum`` returns, for a call's arguments, a checksum of what the call would act on now. An approval
+    holds only while that stays the same: otherwise the call is not run, and people are asked again. It runs
+    in a thread. A tool that ``recovers`` compares it with ``CallOrigin.approved`` itself when it writes, and
+    raises `ApprovalOutdated`."""
 
     name: str
     run: Callable[[Mapping[str, Json], CallOrigin], Json | Awaitable[Json]]
@@ -61,8 +62,9 @@ class AgentTool:
 Tool: TypeAlias = AgentTool | ToolFunction
 
 
-class Look(NamedTuple):
-    """What a model has at one moment beside its messages: tools, and what it is shown, empty for nothing."""
+class LiveToolsSnapshot(NamedTuple):
+    """What a model is given beside its messages at one moment: ``tools``, and the text ``shown``, empty for
+    nothing."""
 
     tools: tuple[AgentTool, ...]
     shown: str = ""
@@ -71,60 +73,66 @@ class Look(NamedTuple):
 class LiveTools(Protocol):
     """Tools that come and go while an agent works, with a view of what they act on."""
 
-    def look(self) -> Look:
-        """Bring everything up to date, and show it. Called in a thread, before each question to the model:
-        it may take a while."""
+    def snapshot(self) -> LiveToolsSnapshot:
+        """Bring everything up to date; returns the tools and the view. Called in a thread before each
+        question to the model; may take a while."""
         ...
 
     def find(self, name: str) -> AgentTool | None:
-        """The tool of that name, offered just now or not; None where it can be none of these. Quick."""
+        """The tool ``name``, offered now or not; None where it can be none of these. Must be quick."""
         ...
 
     def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
-        """How the ``content`` of a `ToolMessage` that ``tool`` gave goes to the model beside what `look`
-        shows; ``is_newest``: the model has not answered since. The same for the same arguments, and as it
-        is where the tool is none of these. Quick."""
+        """The short form of ``content``, that of a `ToolMessage` with the result of ``tool``, for the model
+        beside the view of `snapshot`; ``is_newest``: the model has not answered since. Returns the same for
+        the same arguments, and ``content`` where the tool is none of these. Must be quick."""
         ...
 
 
 class Agent(Protocol):
     """Decides what to do next. It may also have ``executors`` (by kind of instruction) and a
-    ``model_runtime``, which go before those of the configuration, and ``policies``: of these and those of
-    the configuration the stricter holds."""
+    ``model_runtime``, which take precedence over those of the configuration, and ``policies``: of these and
+    those of the configuration the stricter one holds."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """By name."""
+        """The agent's tools by name."""
         ...
 
     def runner(self, state: AgentState) -> Instruction | Awaitable[Instruction]:
-        """The next instruction, or a mapping of its fields. It must not change anything."""
+        """The next instruction for ``state``, or a mapping of its fields. It must not change anything."""
         ...
 
 
 @runtime_checkable
-class WithExecutors(Protocol):
+class HasExecutors(Protocol):
+    """An agent with executors of its own, by kind of instruction."""
+
     @property
     def executors(self) -> Mapping[str, Executor]: ...
 
 
 @runtime_checkable
-class WithModel(Protocol):
+class HasModelRuntime(Protocol):
+    """An agent with a model of its own."""
+
     @property
     def model_runtime(self) -> ModelRuntime | None: ...
 
 
 @runtime_checkable
-class WithPolicies(Protocol):
+class HasPolicies(Protocol):
+    """An agent with policies of its own."""
+
     @property
     def policies(self) -> Policies: ...
 
 
-class Ledger(Protocol):
-    """Knows which tool calls have begun."""
+class CallLedger(Protocol):
+    """Records which tool calls have started."""
 
-    async def begins(self, call: ToolCall, key: str, tool: Tool) -> bool:
-        """Note that the call begins now; whether it may have run before."""
+    async def record_start(self, call: ToolCall, key: str, tool: Tool) -> bool:
+        """Record that ``call`` of ``tool`` starts under ``key``; returns whether it may have run before."""
         ...
 
 
@@ -134,10 +142,13 @@ DEFAULT_STEPS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a session is stopped: after so many steps (anew each time that a person lets it go on), tokens,
-    seconds of work (waiting for people does not count), or turns in a row in which calls failed and none
-    succeeded. None is no limit. Tokens that a provider does not report are estimated from the length of the
-    texts."""
+    """When a session is stopped: after so many ``steps`` (counted anew each time that a person lets it go
+    on), ``tokens``, ``seconds`` of work (waiting for people does not count), or turns in a row in which calls
+    failed and none succeeded (``errors``). None is no limit. Tokens that a provider does not report are
+    estimated from the length of the texts.
+
+        config = RuntimeConfig(limits=Limits(steps=200, tokens=500_000, seconds=1800))
+    """
 
     steps: int | None = DEFAULT_STEPS
     tokens: int | None = None
@@ -147,13 +158,17 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Which tools may be called: always, never, or when a person approves. ``tools`` are the exceptions."""
+    """Which tools may be called: ``always``, ``never``, or when a person approves (``ask``). ``tools`` are
+    exceptions from ``default``, by tool name.
+
+        Policies(tools={"collab_write": "ask", "run_command": "never"})
+    """
 
     default: Policy = "always"
     tools: Mapping[str, Policy] = field(default_factory=dict)
 
     def of(self, tool: str) -> Policy:
-        """The policy for the tool of that name."""
+        """The policy for the tool named ``tool``."""
         return self.tools.get(tool, self.default)
 
 
@@ -163,15 +178,15 @@ ANY_TOOL: Final = Policies()
 
 @dataclass(frozen=True, slots=True)
 class RuntimeConfig:
-    """How a runtime is set up; everything may be left out.
+    """How a runtime is set up; everything is optional.
 
-    ``on_event`` hears of each event: of a model's words as they come, of the others as their step ends. (An
-    executor of your own tells of what it streams itself.) ``ask_timeout``: seconds that a person has to
-    answer, where the agent sets none; None: as long as it takes. ``language`` is that of what models are
-    told. ``ledger`` is for steps without a `Session`: a session brings its own. ``inline``: a session
-    writes its rows on the event loop's own thread; for a loop that serves sessions alone, whose rows then
-    cost no turn of another thread.
-    """
+    ``executors`` replace the built-in ones by kind of instruction. ``model_runtime``, ``policies`` and
+    ``limits`` hold for every agent that is run with it. ``language`` is that of texts for models.
+    ``ask_timeout``: seconds that a person has to answer where the agent sets none; None: no limit.
+    ``on_event`` is called with each event: with a model's words as they arrive, with the others when their
+    step ends (an executor of your own reports what it streams itself). ``ledger`` is for steps without a
+    `Session`: a session brings its own. ``inline``: a session writes its rows on the event loop's own thread,
+    for a loop that runs sessions and nothing else."""
 
     executors: Mapping[str, Executor] = field(default_factory=dict)
     model_runtime: ModelRuntime | None = None
@@ -180,5 +195,14 @@ class RuntimeConfig:
     language: Language = "en"
     ask_timeout: float | None = None
     on_event: Callable[[Event], None] | None = None
-    ledger: Ledger | None = None
+    ledger: CallLedger | None = None
     inline: bool = False
+
+    def notify(self, event: Event) -> None:
+        """Call ``on_event`` with ``event``, if it is set. What it raises is logged and ignored."""
+        if self.on_event is None:
+            return
+        try:
+            self.on_event(event)
+        except Exception:  # noqa: BLE001  # it is logged, and the step goes on
+            _log.exception("on_event failed")

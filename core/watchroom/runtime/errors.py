@@ -1,4 +1,4 @@
-"""What stops a session, and what keeps an agent from being made."""
+"""Errors of the runtime: limits, incomplete answers, tools that cannot be offered."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class IncompleteAnswer(WatchroomError):
 
 
 class InvalidTool(WatchroomError):
-    """A tool that no model could be offered, or call. Values: tool, rule."""
+    """A tool that no model could be offered or call, or a policy for a tool that does not exist. Values:
+    tool, rule."""
 
     code = "invalid_tool"

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
-
-from pydantic import Field
+from typing import Literal
 
 from watchroom.rules.requests import Answer, Option
 from watchroom.runtime.messages import EMPTY_OBJECT, Frozen, FrozenObject, FrozenValue, ToolCall, UserMessage
 from watchroom.runtime.models.protocol import ModelChunk, Usage
-
-if TYPE_CHECKING:
-    from watchroom.runtime.state import AgentState
 
 
 class LlmAnswer(Frozen):
@@ -38,11 +33,15 @@ class LlmStart(Frozen):
 
 
 class LlmStream(Frozen):
+    """A piece of the model's answer."""
+
     type: Literal["llm_stream"] = "llm_stream"
     chunk: ModelChunk
 
 
 class LlmResult(Frozen):
+    """The model's complete answer, with its usage."""
+
     type: Literal["llm_result"] = "llm_result"
     result: LlmAnswer
     usage: Usage | None = None
@@ -72,12 +71,16 @@ class ToolResult(Frozen):
 
 
 class HumanApproveRequired(Frozen):
+    """People are asked to approve calls."""
+
     type: Literal["human_approve_required"] = "human_approve_required"
     pending_tools_calling: tuple[ToolCall, ...]
     session_id: str
 
 
 class HumanPromptRequired(Frozen):
+    """People are asked for a text."""
+
     type: Literal["human_prompt_required"] = "human_prompt_required"
     prompt: str
     metadata: FrozenObject = EMPTY_OBJECT
@@ -85,6 +88,8 @@ class HumanPromptRequired(Frozen):
 
 
 class HumanSelectRequired(Frozen):
+    """People are asked to choose."""
+
     type: Literal["human_select_required"] = "human_select_required"
     prompt: str
     options: tuple[Option, ...]
@@ -94,7 +99,7 @@ class HumanSelectRequired(Frozen):
 
 
 class HumanAnswered(Frozen):
-    """``by`` is who answered (``human:NAME``), ``system`` where the request expired."""
+    """A request was answered. ``by`` is who did (``human:NAME``), ``system`` where the request expired."""
 
     type: Literal["human_answered"] = "human_answered"
     answer: Answer
@@ -109,50 +114,29 @@ class MessageReceived(Frozen):
 
 
 class Paused(Frozen):
+    """The session was paused."""
+
     type: Literal["paused"] = "paused"
     by: str = ""
 
 
 class Resumed(Frozen):
+    """The session was resumed."""
+
     type: Literal["resumed"] = "resumed"
     by: str = ""
 
 
 class Cancelled(Frozen):
+    """The session was cancelled."""
+
     type: Literal["cancelled"] = "cancelled"
     by: str = ""
     reason: str = ""
 
 
-class Done(Frozen):
-    """``final_state`` is the state as it ended, without its events, among which this one stands."""
-
-    type: Literal["done"] = "done"
-    reason: str = ""
-    final_state: AgentState
-
-
 class Failed(Frozen):
+    """The step ended with an error."""
+
     type: Literal["error"] = "error"
     error: ErrorInfo
-
-
-Event: TypeAlias = Annotated[
-    LlmStart
-    | LlmStream
-    | LlmResult
-    | LlmIncomplete
-    | ToolPending
-    | ToolResult
-    | HumanApproveRequired
-    | HumanPromptRequired
-    | HumanSelectRequired
-    | HumanAnswered
-    | MessageReceived
-    | Paused
-    | Resumed
-    | Cancelled
-    | Done
-    | Failed,
-    Field(discriminator="type"),
-]

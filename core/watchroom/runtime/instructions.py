@@ -27,6 +27,8 @@ class CallTool(Frozen):
 
 
 class Finish(Frozen):
+    """End the session."""
+
     type: Literal["finish"] = "finish"
     reason: str = ""
 

@@ -1,7 +1,6 @@
-"""What is said in a session, in the shape that chat models take: system, user, assistant and tool messages.
+"""Messages of a session in the shape that chat models take: system, user, assistant and tool messages.
 
-Everything here is frozen, and its JSON is that of the chat completions API (spec 5).
-"""
+Everything here is frozen, and its JSON is that of the chat completions API (spec 5)."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ EMPTY_OBJECT: Final = _frozen_object({})
 
 
 class Frozen(BaseModel):
-    """Base of what the runtime passes on: immutable, and nothing unknown is accepted."""
+    """Base of the runtime's models: immutable, and unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -50,6 +49,8 @@ class ToolCall(Frozen):
 
 
 class SystemMessage(Frozen):
+    """Instructions to the model."""
+
     role: Literal["system"] = "system"
     content: str
 
@@ -63,6 +64,8 @@ class UserMessage(Frozen):
 
 
 class AssistantMessage(Frozen):
+    """A model's answer, with the tools that it calls."""
+
     role: Literal["assistant"] = "assistant"
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()

@@ -1,4 +1,4 @@
-"""The runtime of one agent: takes it step by step (spec 5). It holds no state of a session itself."""
+"""The runtime of one agent: takes it step by step. It holds no state of a session itself."""
 
 from __future__ import annotations
 
@@ -12,29 +12,35 @@ from pydantic import JsonValue, ValidationError
 
 from watchroom import validation
 from watchroom.errors import InvalidInstruction
-from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, RuntimeConfig, WithExecutors
+from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, HasExecutors, RuntimeConfig
 from watchroom.runtime.errors import LimitReached
-from watchroom.runtime.events import Done, LlmStart, LlmStream
+from watchroom.runtime.events import LlmStart, LlmStream
 from watchroom.runtime.executors import built_in_executors
-from watchroom.runtime.failures import failed
 from watchroom.runtime.instructions import CallTool, Instruction, instructions
-from watchroom.runtime.listening import tell
 from watchroom.runtime.messages import Message, ToolCall
-from watchroom.runtime.models.accumulate import problem_in
-from watchroom.runtime.state import AgentState, StepResult, create_initial_state, now
-from watchroom.runtime.threads import is_cancelling
+from watchroom.runtime.models.answer_accumulator import describe_validation_error
+from watchroom.runtime.state import AgentState, Done, StepResult, create_initial_state, utc_now
+from watchroom.runtime.step_errors import fail_step
+from watchroom.runtime.threads import is_task_cancelled
 
 
 class AgentRuntime:
-    """Runs ``agent``. Executors of the agent go before those of ``config``, these before the built-in ones.
+    """Runs ``agent`` as ``config`` says. Executors of the agent take precedence over those of ``config``,
+    these over the built-in ones.
 
-    One runtime may take steps of many sessions at the same time: they share nothing but the agent.
+    One runtime may take steps of many sessions at the same time: they share nothing but the agent. For steps
+    that are kept as rows and survive a crash see `Sessions`.
+
+        runtime = AgentRuntime(agent, RuntimeConfig(model_runtime=model))
+        state = runtime.create_initial_state(session_id="s1", messages=[{"role": "user", "content": "Hello"}])
+        while state.status not in ("done", "error", "waiting_for_human_input"):
+            state = (await runtime.step(state)).new_state
     """
 
     def __init__(self, agent: Agent, config: RuntimeConfig | None = None) -> None:
         self.agent = agent
         self.config = config or RuntimeConfig()
-        own = agent.executors if isinstance(agent, WithExecutors) else {}
+        own = agent.executors if isinstance(agent, HasExecutors) else {}
         self.executors: Mapping[str, Executor] = {
             **built_in_executors(agent, self.config),
             **self.config.executors,
@@ -48,26 +54,25 @@ class AgentRuntime:
         messages: Sequence[Message | Mapping[str, object]] = (),
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> AgentState:
-        """A state in which nothing has happened yet (spec 5, state creation). For the rest see
-        `watchroom.runtime.create_initial_state`."""
+        """A state in which nothing has happened yet, for the session ``session_id`` with these ``messages``
+        and ``metadata``; see `watchroom.runtime.create_initial_state`."""
         return create_initial_state(session_id=session_id, messages=messages, metadata=metadata)
 
     async def step(self, state: AgentState, tool_call: ToolCall | None = None) -> StepResult:
-        """Take the next step from ``state``, which stays as it is.
+        """Take the next step from ``state``, which is not changed; returns the events and the new state.
 
-        With a ``tool_call`` that call is run, as a person has approved of it; else calls that were approved
-        run first, and then the agent decides. A state that waits for a person stays as it is without one,
-        and one that is paused or cancelled in any case. Whatever goes wrong is an event; only a cancellation
-        is raised.
-        """
+        With a ``tool_call`` that call is run, as approved by a person; otherwise approved calls run first,
+        and then the agent decides. A state that waits for a person is returned as it is without a
+        ``tool_call``, and one that is paused or cancelled always. Errors become events; only a cancellation
+        is raised."""
         waits = state.status == "waiting_for_human_input" and tool_call is None
         if waits or state.status in ("paused", "cancelled"):
             return StepResult(events=(), new_state=state)
         over = self._limit_reached(state) if tool_call is None else None
         if over is not None:
-            return self._closed(state, failed(state, over, self.config.language), "limit", 0.0)
+            return self._closed(state, fail_step(state, over, self.config.language), "limit", 0.0)
         began = time.monotonic()
-        kind, result = await self._taken(state.but(status="running", error=None), tool_call)
+        kind, result = await self._taken(state.with_changes(status="running", error=None), tool_call)
         return self._closed(state, result, kind, time.monotonic() - began)
 
     async def _taken(self, state: AgentState, tool_call: ToolCall | None) -> tuple[str, StepResult]:
@@ -84,12 +89,12 @@ class AgentRuntime:
                     raise InvalidInstruction(problem=f"{kind}: {type(result).__name__}")
                 return kind, result
         except (Exception, asyncio.CancelledError) as error:  # spec 5, business rules: errors become events
-            if isinstance(error, asyncio.CancelledError) and is_cancelling():
+            if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
             seconds = self.config.limits.seconds
             if left.expired() and seconds is not None:
                 error = LimitReached(limit="seconds", most=seconds)
-            return kind, failed(state, error, self.config.language)
+            return kind, fail_step(state, error, self.config.language)
 
     async def _next(self, state: AgentState, tool_call: ToolCall | None) -> Instruction:
         if tool_call is not None:
@@ -103,7 +108,7 @@ class AgentRuntime:
             try:
                 decided = instructions.validate_python(decided)
             except ValidationError as error:
-                raise InvalidInstruction(problem=problem_in(error)) from error
+                raise InvalidInstruction(problem=describe_validation_error(error)) from error
         if isinstance(decided, CallTool) and decided.approved:
             # People approve of calls; an agent cannot.
             decided = decided.model_copy(update={"approved": False})
@@ -147,14 +152,14 @@ class AgentRuntime:
                 "tool_calls": before.spent.tool_calls + (kind == "call_tool"),
             }
         )
-        counted = after.but(step_count=before.step_count + 1, spent=spent, last_modified=now())
-        final = counted.but(events=())
+        counted = after.with_changes(step_count=before.step_count + 1, spent=spent, last_modified=utc_now())
+        final = counted.with_changes(events=())
         events = tuple(
             event.model_copy(update={"final_state": final}) if isinstance(event, Done) else event
             for event in result.events
         )
         for event in events:
             if not isinstance(event, LlmStart | LlmStream):
-                tell(self.config, event)
-        state = counted.but(events=(*before.events, *events))
+                self.config.notify(event)
+        state = counted.with_changes(events=(*before.events, *events))
         return result.model_copy(update={"events": events, "new_state": state, "instruction": kind})

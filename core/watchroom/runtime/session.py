@@ -1,8 +1,7 @@
-"""A session at work: takes its agent step by step, makes each step a row, and heeds what people say.
+"""A running session: takes its agent step by step, commits each step as a row, and obeys what people send it.
 
-One process runs a session at a time; that it is the one, each row's version decides. Whatever ends the
-process, `Sessions.resume` goes on from the last row.
-"""
+One process runs a session at a time, which the version of each row decides. After a crash `Sessions.resume`
+continues from the last row."""
 
 from __future__ import annotations
 
@@ -17,15 +16,15 @@ from dataclasses import replace
 from typing import Final
 
 from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Row
-from watchroom.runtime import answering
+from watchroom.runtime import transitions
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
-from watchroom.runtime.describing import detail_of, heard_in, message_of
-from watchroom.runtime.events import Event, LlmStream
+from watchroom.runtime.events import LlmStream
 from watchroom.runtime.messages import AssistantMessage, ToolCall
-from watchroom.runtime.record import step_record
 from watchroom.runtime.runtime import AgentRuntime
-from watchroom.runtime.state import AgentState, StepResult, call_key
-from watchroom.runtime.threads import finished
+from watchroom.runtime.state import AgentState, Event, StepResult, call_key
+from watchroom.runtime.step_encoding import encode_step
+from watchroom.runtime.step_summary import parse_processed_rows, step_detail, summarize_step
+from watchroom.runtime.threads import run_to_completion
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionRecord, SessionZone, session_path
 
@@ -34,7 +33,17 @@ _STREAM_SECONDS: Final = 0.2
 
 
 class Session:
-    """Made by `Sessions`. Its methods belong to the event loop that it runs on."""
+    """A session of one agent, made by `Sessions.begin` or `Sessions.resume`. All methods belong to the event
+    loop that it runs on.
+
+    ``zone`` and ``requests`` are those of the workspace, ``threads`` is the pool for blocking calls.
+    ``agent_id`` is the registered agent, ``agent`` decides its steps as ``config`` says. ``state`` is the
+    session's state as of its row ``last``.
+
+        async with workspace.sessions.begin("alice", agent, messages=messages) as session:
+            state = await session.run()
+        print(state.status, state.messages[-1].content)
+    """
 
     def __init__(
         self,
@@ -52,209 +61,216 @@ class Session:
         self._zone = zone
         self._requests = requests
         self._threads = threads
-        self._also_hears = config.on_event
-        self._runtime = AgentRuntime(agent, replace(config, on_event=self._hears, ledger=self))
+        self._event_listener = config.on_event
+        self._runtime = AgentRuntime(agent, replace(config, on_event=self._on_event, ledger=self))
         self._state = state
         self._version = last.version or 0
         self._resumed_at = 0
-        self._begun: set[str] = set()
-        self._doubtful: frozenset[str] = frozenset()
-        self._heard, _ = heard_in(last)
-        self._mail: list[SessionRecord] = []
+        self._started_calls: set[str] = set()
+        self._uncertain_calls: frozenset[str] = frozenset()
+        self._last_processed, _ = parse_processed_rows(last)
+        self._inbox: list[SessionRecord] = []
         self._messages: deque[SessionRecord] = deque()
-        self.begun = 0
+        self.first_row = 0
         """Its first row: who held or ended the agent before it, did not mean this session."""
-        self._last_word: Row | None = None
-        self._spoke_last = 0
-        self.on_standstill: Callable[[], None] | None = None
+        self._end_row: Row | None = None
+        self._answers_at_end = 0
+        self.on_waiting: Callable[[], None] | None = None
         """Called whenever it begins to wait for a person."""
-        self._called = asyncio.Event()
+        self._signal = asyncio.Event()
         self._in_tool = False
         self._streamed: list[str] = []
-        self._telling: asyncio.TimerHandle | None = None
+        self._stream_timer: asyncio.TimerHandle | None = None
 
-    def is_meant(self, row: Row) -> bool:
-        """Whether what was said by ``row`` is for this session: of what came before it only messages are."""
-        return row.seq > self.begun or row.tool == MESSAGE
+    def is_for_session(self, row: Row) -> bool:
+        """Whether ``row``, sent to the agent, is meant for this session: of what is older than its first row
+        only messages are."""
+        return row.seq > self.first_row or row.tool == MESSAGE
 
     @property
-    def heard(self) -> int:
-        """The newest row of what was said to it that it has acted on."""
-        return self._heard
+    def last_processed(self) -> int:
+        """The newest row sent to it that it has acted on."""
+        return self._last_processed
 
     @property
     def state(self) -> AgentState:
-        """As of the last row."""
+        """The state as of the last row."""
         return self._state
 
     async def run(self, *, stay: bool = False) -> AgentState:
-        """Go on until the session has ended: done, cancelled, or stopped by an error; gives the last state.
+        """Run until the session has ended (done, cancelled, or stopped by an error); returns the last state.
 
-        It waits for people as long as it takes. With ``stay`` it waits for messages, too, when it has ended.
-        Raises `SessionTaken` if another process went on with it.
-        """
+        It waits for people as long as it takes. With ``stay`` it also waits for messages when it is done.
+        Raises `SessionTaken` if another process continued it."""
         while True:
-            await self._heed()
+            await self._process_controls()
             status = self._state.status
-            if status in ("waiting_for_human_input", "paused") and self.on_standstill is not None:
-                self.on_standstill()
+            if status in ("waiting_for_human_input", "paused") and self.on_waiting is not None:
+                self.on_waiting()
             if status == "waiting_for_human_input":
                 await self._wait_for_answer()
-            elif status == "cancelled" or (status in ENDED and (self._last_word is not None or not stay)):
+            elif status == "cancelled" or (status in ENDED and (self._end_row is not None or not stay)):
                 return self._state
             elif status in ENDED or status == "paused":
                 await self._wait()
             else:
                 await self._step()
 
-    async def listen(self) -> None:
-        """Wait until something is said to it that it has not acted on yet."""
-        await self._called.wait()
+    async def wait_for_control(self) -> None:
+        """Wait until something is sent to it that it has not acted on yet."""
+        await self._signal.wait()
 
     async def step(self) -> StepResult:
-        """Take one step and make it a row. What people say is left to `run`. Raises `SessionTaken`."""
+        """Take one step and commit it as a row; returns its result. What people send is left to `run`. Raises
+        `SessionTaken`."""
         try:
             result = await self._runtime.step(self._state)
         finally:
-            self._stop_telling()
+            self._cancel_stream_timer()
         if result.new_state is not self._state:
-            await self._keep(result)
+            await self._commit_step(result)
         return result
 
-    def takes(self, mail: SessionRecord) -> None:
-        """Somebody said something to this session, or answered its request. It may be told again, and in
-        another order than that of the rows, until the session runs."""
-        seq = mail.row.seq
-        if seq > self._heard and all(each.row.seq != seq for each in self._mail):
-            insort(self._mail, mail, key=lambda each: each.row.seq)
-            self._called.set()
+    def deliver(self, control: SessionRecord) -> None:
+        """Accept ``control``: a message, an instruction, or an answer to the session's request. It may come
+        again, and in another order than that of the rows, before the session runs."""
+        seq = control.row.seq
+        if seq > self._last_processed and all(each.row.seq != seq for each in self._inbox):
+            insort(self._inbox, control, key=lambda each: each.row.seq)
+            self._signal.set()
 
-    def is_over(self, word: Row) -> None:
-        """The agent has ended, says this row: it is cancelled at what it does. If it said so itself, its
-        model has one more word, with which nothing is done."""
-        self._last_word = word
-        self._spoke_last = self._times_spoken()
-        self._called.set()
+    def end_agent(self, row: Row) -> None:
+        """End the session, because its agent was ended by ``row``: what it does is cancelled. If the agent
+        ended itself, its model gets one more answer, whose calls are not run."""
+        self._end_row = row
+        self._answers_at_end = self._count_answers()
+        self._signal.set()
 
-    def was_resumed(self, begun: Iterable[str], waiting: Iterable[SessionRecord]) -> None:
-        """The session was left by another process, when these calls had begun and these messages waited."""
+    def restore(self, begun: Iterable[str], waiting: Iterable[SessionRecord]) -> None:
+        """Continue a session that another process left: ``begun`` are the keys of the calls that were
+        started, ``waiting`` the messages that were not delivered."""
         self._resumed_at = self._version
-        self._begun.update(begun)
-        self._doubtful = frozenset(call_key(self._state, call) for call in self._state.open_calls)
+        self._started_calls.update(begun)
+        self._uncertain_calls = frozenset(call_key(self._state, call) for call in self._state.open_calls)
         self._messages.extend(waiting)
 
-    async def try_again(self) -> None:
-        """Go on from an error."""
-        await self._keep(answering.resumed(self._state, self.agent_id))
+    async def retry(self) -> None:
+        """Continue after an error."""
+        await self._commit_step(transitions.resume(self._state, self.agent_id))
 
-    async def begins(self, call: ToolCall, key: str, tool: Tool) -> bool:
-        """The ledger of the runtime: whether the call may have run before, here or in another process.
-        Raises `SessionTaken` if one has gone on."""
+    async def record_start(self, call: ToolCall, key: str, tool: Tool) -> bool:
+        """The runtime's `CallLedger`: record that ``call`` of ``tool`` starts under ``key``; returns whether
+        it may have run before, here or in another process. Raises `SessionTaken` if another process continued
+        the session."""
         self._in_tool = True
-        again = key in self._begun
-        self._begun.add(key)
+        again = key in self._started_calls
+        self._started_calls.add(key)
         if isinstance(tool, AgentTool) and (tool.recovers or tool.repeatable):
-            return again or key in self._doubtful or self._resumed_at == self._version
+            return again or key in self._uncertain_calls or self._resumed_at == self._version
         if not again:
             name = call.function.name
-            await finished(self._threads, self._zone.record_tool_start, self.path, self._version, key, name)
+            await run_to_completion(
+                self._threads, self._zone.record_tool_start, self.path, self._version, key, name
+            )
         return again
 
-    def _hears(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         """An event of the step that is being taken."""
-        if self._also_hears is not None:
-            self._also_hears(event)
+        if self._event_listener is not None:
+            self._event_listener(event)
         if not isinstance(event, LlmStream) or not event.chunk.content:
             return
         self._streamed.append(event.chunk.content)
         if len(self._streamed) == 1:
-            self._telling = asyncio.get_running_loop().call_later(_STREAM_SECONDS, self._tell)
+            self._stream_timer = asyncio.get_running_loop().call_later(_STREAM_SECONDS, self._flush_stream)
 
-    def _tell(self) -> None:
+    def _flush_stream(self) -> None:
         """Note what the model has said since the last time."""
         self._zone.record_stream(self.path, "".join(self._streamed))
         self._streamed.clear()
 
-    def _stop_telling(self) -> None:
-        if self._telling is not None:
-            self._telling.cancel()
-            self._telling = None
+    def _cancel_stream_timer(self) -> None:
+        if self._stream_timer is not None:
+            self._stream_timer.cancel()
+            self._stream_timer = None
         self._streamed.clear()
 
     async def _step(self) -> None:
         self._in_tool = False
         step = asyncio.create_task(self._runtime.step(self._state))
         try:
-            while not step.done() and not self._is_cut_short():
-                called = asyncio.create_task(self._called.wait())
+            while not step.done() and not self._must_interrupt():
+                called = asyncio.create_task(self._signal.wait())
                 try:
                     await asyncio.wait({step, called}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     called.cancel()
-                self._called.clear()
+                self._signal.clear()
         finally:
             if not step.done():
                 step.cancel()
                 await asyncio.wait({step})
-            self._stop_telling()
+            self._cancel_stream_timer()
             if not step.cancelled():
-                await self._keep(step.result())
+                await self._commit_step(step.result())
 
-    def _is_cut_short(self) -> bool:
+    def _must_interrupt(self) -> bool:
         """What a model says is cut short by a pause or an end. A tool's work is not, unless a person wants
         the end once more: a tool may hang."""
-        said = [mail.row.tool for mail in self._mail]
+        said = [control.row.tool for control in self._inbox]
         if self._in_tool:
             return said.count(CANCEL) > 1
         return PAUSE in said or CANCEL in said or self._is_ended_by_others()
 
     def _is_ended_by_others(self) -> bool:
-        if self._last_word is None or self._state.status in ENDED:
+        if self._end_row is None or self._state.status in ENDED:
             return False
-        return self._last_word.actor != self.agent_id
+        return self._end_row.actor != self.agent_id
 
-    def _goes_too_far(self) -> bool:
+    def _exceeds_final_answer(self) -> bool:
         """Whether it has ended by its own word, and would do something more, or wait for somebody."""
-        if self._last_word is None or self._state.status in ENDED:
+        if self._end_row is None or self._state.status in ENDED:
             return False
         waits = self._state.status in ("waiting_for_human_input", "paused")
         if waits or self._state.incomplete_answers:
             # Its last word need not be whole.
             return True
-        return self._times_spoken() > self._spoke_last and bool(self._state.open_calls)
+        return self._count_answers() > self._answers_at_end and bool(self._state.open_calls)
 
-    def _times_spoken(self) -> int:
+    def _count_answers(self) -> int:
         return sum(isinstance(message, AssistantMessage) for message in self._state.messages)
 
-    async def _heed(self) -> None:
+    async def _process_controls(self) -> None:
         """Act on what was said, in order. Messages wait until the calls before them have their results."""
-        self._called.clear()
-        while self._mail:
-            mail = self._mail.pop(0)
-            row = mail.row
-            self._heard = row.seq
+        self._signal.clear()
+        while self._inbox:
+            control = self._inbox.pop(0)
+            row = control.row
+            self._last_processed = row.seq
             if row.tool == MESSAGE:
-                self._messages.append(mail)
+                self._messages.append(control)
             elif row.tool == PAUSE and self._state.status not in (*ENDED, "paused"):
-                await self._keep(answering.paused(self._state, row.actor), row)
+                await self._commit_step(transitions.pause(self._state, row.actor), row)
             elif row.tool == RESUME and self._state.status in ("paused", "error"):
-                await self._keep(answering.resumed(self._state, row.actor), row)
+                await self._commit_step(transitions.resume(self._state, row.actor), row)
             elif row.tool == CANCEL and self._state.status != "cancelled":
-                await self._cancel(row, mail.text)
+                await self._cancel(row, control.text)
             elif row.tool == ANSWER and self._state.asked is not None:
                 await self._take_answer()
-        if self._last_word is not None and (self._is_ended_by_others() or self._goes_too_far()):
-            await self._cancel(self._last_word, self._last_word.message)
+        if self._end_row is not None and (self._is_ended_by_others() or self._exceeds_final_answer()):
+            await self._cancel(self._end_row, self._end_row.message)
         if self._state.status != "cancelled":
-            while self._messages and answering.can_be_told(self._state):
-                mail = self._messages.popleft()
-                await self._keep(answering.told(self._state, mail.text, mail.row.actor), mail.row)
+            while self._messages and transitions.accepts_message(self._state):
+                control = self._messages.popleft()
+                await self._commit_step(
+                    transitions.add_message(self._state, control.text, control.row.actor), control.row
+                )
 
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None:
-            await finished(self._threads, self._requests.withdraw, await self._asked(), row.actor)
+            await run_to_completion(self._threads, self._requests.withdraw, await self._asked(), row.actor)
         language = self._runtime.config.language
-        await self._keep(answering.cancelled(self._state, row.actor, reason, language), row)
+        await self._commit_step(transitions.cancel(self._state, row.actor, reason, language), row)
 
     async def _wait_for_answer(self) -> None:
         """Until somebody answers, the time is over, or something else is said."""
@@ -265,50 +281,52 @@ class Session:
         expires = asked.expires if asked is not None else None
         seconds = None if expires is None else max(0.0, (expires - time.time_ns()) / 1e9)
         if not await self._wait(seconds):
-            await finished(self._threads, self._requests.expire, self._request_path())
+            await run_to_completion(self._threads, self._requests.expire, self._request_path())
             await self._take_answer()
 
     async def _asked(self) -> str:
         """Where the request stands, which is opened if it was not."""
         asked = self._state.asked
         if asked is not None:
-            await finished(self._threads, self._requests.ask, self.agent_id, self._request_path(), asked)
+            await run_to_completion(
+                self._threads, self._requests.ask, self.agent_id, self._request_path(), asked
+            )
         return self._request_path()
 
     def _request_path(self) -> str:
         return f"{self.path}/{self._state.step_count}"
 
     async def _take_answer(self) -> bool:
-        ended = await finished(self._threads, self._requests.ended, self._request_path())
+        ended = await run_to_completion(self._threads, self._requests.ended, self._request_path())
         if ended is None or ended.answer is None:
             return False
         language = self._runtime.config.language
         if ended.answer.expired:
-            result = answering.expired(self._state, language)
+            result = transitions.apply_expiry(self._state, language)
         else:
-            result = answering.answered(self._state, ended.answer, ended.row.actor, language)
-        await self._keep(result)
+            result = transitions.apply_answer(self._state, ended.answer, ended.row.actor, language)
+        await self._commit_step(result)
         return True
 
     async def _wait(self, seconds: float | None = None) -> bool:
         """Until something is said; False if nothing was for so long."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._called.wait(), seconds)
-        return self._called.is_set()
+            await asyncio.wait_for(self._signal.wait(), seconds)
+        return self._signal.is_set()
 
-    async def _keep(self, result: StepResult, mail: Row | None = None) -> None:
+    async def _commit_step(self, result: StepResult, control: Row | None = None) -> None:
         """Make the step a row; from then on it has happened."""
-        await finished(self._threads, self._write, result, mail)
+        await run_to_completion(self._threads, self._write, result, control)
 
-    def _write(self, result: StepResult, mail: Row | None) -> None:
+    def _write(self, result: StepResult, control: Row | None) -> None:
         before, after = self._state, result.new_state
-        detail = detail_of(
+        detail = step_detail(
             after,
-            mail=mail.seq if mail else None,
-            heard=self._heard,
+            control=control.seq if control else None,
+            last_processed=self._last_processed,
             waiting=[each.row.seq for each in self._messages],
         )
-        record, message = step_record(before, after), message_of(before, result)
+        record, message = encode_step(before, after), summarize_step(before, result)
         row = self._zone.step(self.path, self._version, result.instruction, record, message, detail)
         self._version = row.version or 0
         self._state = after

@@ -1,4 +1,4 @@
-"""The sessions of a workspace: begun, found, and taken up again, in this process or in a later one."""
+"""The sessions of a workspace: begun, listed, and resumed, in this process or in a later one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from watchroom import validation
 from watchroom.model import Row, SessionStatus
 from watchroom.row_dispatcher import RowDispatcher
 from watchroom.runtime.agent import Agent, RuntimeConfig
-from watchroom.runtime.describing import detail_of, heard_in
 from watchroom.runtime.messages import AssistantMessage, Message
-from watchroom.runtime.record import begun, state_after, state_begun
 from watchroom.runtime.session import Session
 from watchroom.runtime.state import AgentState, create_initial_state
-from watchroom.runtime.threads import INLINE, call_on, finished
+from watchroom.runtime.step_encoding import apply_encoded_step, decode_initial_state, encode_initial_state
+from watchroom.runtime.step_summary import parse_processed_rows, step_detail
+from watchroom.runtime.threads import INLINE, call_soon_threadsafe, run_to_completion
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionRecord, SessionZone, session_path, split_session
 
@@ -31,7 +31,7 @@ _THREADS: Final = 32
 
 
 class SessionHead(NamedTuple):
-    """A session, and where it stands."""
+    """A session ``id`` of ``agent``, its ``status``, and the ``row`` of its newest step."""
 
     agent: str
     id: str
@@ -40,7 +40,10 @@ class SessionHead(NamedTuple):
 
 
 class Sessions:
-    """Made by `Workspace`. Looking may be done from any thread; sessions run on an event loop."""
+    """The sessions of a workspace (`Workspace.sessions`). Reading may be done from any thread; sessions run
+    on an event loop.
+
+    ``zone`` and ``requests`` are those of the workspace; ``dispatcher`` delivers new rows."""
 
     def __init__(self, zone: SessionZone, requests: RequestZone, dispatcher: RowDispatcher) -> None:
         self._zone = zone
@@ -59,68 +62,73 @@ class Sessions:
         session_id: str | None = None,
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[Session]:
-        """A new session of a registered agent, to be run within the context.
+        """A new session of the registered agent ``agent_id``, to be run within the context.
 
-        Raises `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionExists`, and as
-        `create_initial_state` does.
-        """
+        ``agent`` decides each step, ``config`` says how it is run. ``messages`` are those that it starts with
+        (`Message`, or mappings with ``role`` and ``content``). ``session_id`` is made up where it is None;
+        ``metadata`` is kept in the state. Raises `InvalidAgentId`, `UnknownAgent`, `InvalidSession`,
+        `SessionExists`, and as `create_initial_state` does."""
         number = new_session_id() if session_id is None else validation.check_session_id(session_id)
         state = create_initial_state(session_id=number, messages=messages, metadata=metadata)
         said = next((message.content for message in state.messages if message.role == "user"), "")
         first = said.strip().split("\n", 1)[0][:200]
-        row = await finished(self._threads_of(config), self._begin, agent_id, state, first)
-        async with self._attended(agent_id, agent, config, state, row, row) as session:
+        row = await run_to_completion(self._threads_of(config), self._write_first_row, agent_id, state, first)
+        async with self._connected(agent_id, agent, config, state, row, row) as session:
             yield session
 
-    def _begin(self, agent_id: str, state: AgentState, title: str) -> Row:
+    def _write_first_row(self, agent_id: str, state: AgentState, title: str) -> Row:
         """The first row. What was said to the agent since its last session was done, or since it was made,
         is for this one."""
         last = self._zone.newest_step(validation.check_agent_id(agent_id))
         heard = self._zone.first_message_after(agent_id) if last is None else None
-        if last is not None and status_in(last) == "done":
-            heard = heard_in(last)[0]
-        detail = detail_of(state, heard=heard)
-        return self._zone.begin(agent_id, state.session_id, begun(state), title, detail)
+        if last is not None and parse_status(last) == "done":
+            heard = parse_processed_rows(last)[0]
+        detail = step_detail(state, last_processed=heard)
+        return self._zone.begin(agent_id, state.session_id, encode_initial_state(state), title, detail)
 
     @asynccontextmanager
     async def resume(
         self, agent_id: str, session_id: str, agent: Agent, config: RuntimeConfig | None = None
     ) -> AsyncIterator[Session]:
-        """Take up a session that another process left, or this one; run it within the context.
+        """Continue the session ``session_id`` of ``agent_id`` after its last row, within the context;
+        ``agent`` and ``config`` are as for `begin`.
 
-        No tool call that has finished runs again. What people said meanwhile is heeded, and a session that an
-        error stopped tries again. Raises
-        `SessionNotFound`, `InvalidAgentId`, `InvalidSession`.
-        """
+        No tool call that has finished runs again. What people sent meanwhile is obeyed, and a session that an
+        error stopped tries again. Raises `SessionNotFound`, `InvalidAgentId`, `InvalidSession`."""
         path = _path(agent_id, session_id)
         threads = self._threads_of(config)
-        rows = await finished(threads, self._zone.history, path)
+        rows = await run_to_completion(threads, self._zone.history, path)
         state, since = _replayed(rows)
         last = rows[-1].row
-        async with self._attended(agent_id, agent, config, state, rows[0].row, last) as session:
-            calls = await finished(threads, self._zone.started_calls, path, since)
-            waiting = await finished(threads, self._zone.records, heard_in(last)[1])
-            session.was_resumed(calls, waiting)
+        async with self._connected(agent_id, agent, config, state, rows[0].row, last) as session:
+            calls = await run_to_completion(threads, self._zone.started_calls, path, since)
+            waiting = await run_to_completion(threads, self._zone.records, parse_processed_rows(last)[1])
+            session.restore(calls, waiting)
             if state.status == "error":
-                await session.try_again()
+                await session.retry()
             yield session
 
-    async def has_mail(self, session: Session) -> bool:
-        """Whether something was said to the session that it has not acted on."""
-        said = await finished(self._threads, self._zone.controls, session.path, session.heard)
-        return any(session.is_meant(mail.row) for mail in said)
+    async def has_controls(self, session: Session) -> bool:
+        """Whether something was sent to ``session`` that it has not acted on."""
+        said = await run_to_completion(
+            self._threads, self._zone.controls, session.path, session.last_processed
+        )
+        return any(session.is_for_session(control.row) for control in said)
 
     def list(self, agent_id: str = "") -> list[SessionHead]:
-        """All sessions, of all agents or of one, in the order of their ids."""
+        """All sessions, or those of ``agent_id``, in the order of their ids."""
         return [
-            SessionHead(*split_session(row.path), status_in(row), row) for row in self._zone.heads(agent_id)
+            SessionHead(*split_session(row.path), parse_status(row), row)
+            for row in self._zone.heads(agent_id)
         ]
 
     def state(self, agent_id: str, session_id: str) -> AgentState:
-        """The state of a session as of its last row. Raises as `resume` does."""
+        """The state of the session ``session_id`` of ``agent_id`` as of its last row. Raises as `resume`
+        does."""
         return _replayed(self._zone.history(_path(agent_id, session_id)))[0]
 
     def close(self) -> None:
+        """Wait for the calls that are running in threads, and release the threads."""
         self._threads.shutdown()
 
     def _threads_of(self, config: RuntimeConfig | None) -> Executor:
@@ -128,7 +136,7 @@ class Sessions:
         return INLINE if config is not None and config.inline else self._threads
 
     @asynccontextmanager
-    async def _attended(
+    async def _connected(
         self,
         agent_id: str,
         agent: Agent,
@@ -143,32 +151,34 @@ class Sessions:
         session = Session(
             self._zone, self._requests, threads, agent_id, agent, config or RuntimeConfig(), state, last
         )
-        session.begun = first.seq
+        session.first_row = first.seq
         loop = asyncio.get_running_loop()
 
         def take(row: Row) -> None:
             # The dispatcher may still be busy with what was said before this session began.
-            if session.is_meant(row):
-                call_on(loop, partial(session.takes, self._zone.record(row)))
+            if session.is_for_session(row):
+                call_soon_threadsafe(loop, partial(session.deliver, self._zone.record(row)))
 
         end = self._dispatcher.subscribe((agent_id, path), take)
         try:
             # What was said before somebody listened.
-            for mail in await finished(threads, self._zone.controls, path, heard_in(last)[0]):
-                if session.is_meant(mail.row):
-                    session.takes(mail)
+            for control in await run_to_completion(
+                threads, self._zone.controls, path, parse_processed_rows(last)[0]
+            ):
+                if session.is_for_session(control.row):
+                    session.deliver(control)
             yield session
         finally:
             end()
 
 
-def status_in(row: Row) -> SessionStatus:
-    """The status of a session that a row of its steps tells."""
-    return row.detail["status"]  # type: ignore[return-value]  # as `detail_of` wrote it
+def parse_status(row: Row) -> SessionStatus:
+    """The status of a session in ``row``, one of its steps."""
+    return row.detail["status"]  # type: ignore[return-value]  # as `step_detail` wrote it
 
 
 def new_session_id() -> str:
-    """An id that sorts by time and that no other process takes."""
+    """A new id: it sorts by time, and no other process makes the same."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(4).hex()}"
 
 
@@ -178,9 +188,9 @@ def _path(agent_id: str, session_id: str) -> str:
 
 def _replayed(rows: Sequence[SessionRecord]) -> tuple[AgentState, int]:
     """The state after these rows, and the row that brought the newest answer of a model."""
-    state, since = state_begun(rows[0].text), rows[0].row.seq
+    state, since = decode_initial_state(rows[0].text), rows[0].row.seq
     for recorded in rows[1:]:
-        after = state_after(state, recorded.text)
+        after = apply_encoded_step(state, recorded.text)
         new = after.messages[len(state.messages) :]
         if any(isinstance(message, AssistantMessage) for message in new):
             since = recorded.row.seq

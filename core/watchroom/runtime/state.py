@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from watchroom.model import SessionStatus, timestamp
 from watchroom.rules.requests import PendingCall, Request
-from watchroom.runtime.events import Done, ErrorInfo, Event
+from watchroom.runtime.events import (
+    Cancelled,
+    ErrorInfo,
+    Failed,
+    HumanAnswered,
+    HumanApproveRequired,
+    HumanPromptRequired,
+    HumanSelectRequired,
+    LlmIncomplete,
+    LlmResult,
+    LlmStart,
+    LlmStream,
+    MessageReceived,
+    Paused,
+    Resumed,
+    ToolPending,
+    ToolResult,
+)
 from watchroom.runtime.messages import (
     EMPTY_OBJECT,
     AssistantMessage,
@@ -23,8 +40,8 @@ from watchroom.runtime.messages import (
 
 
 class Spent(Frozen):
-    """What the session has used: tokens as the providers count them, ``seconds`` of work without waiting.
-    ``estimated_tokens`` of the tokens are no provider's count, but guessed from the length of the texts."""
+    """What the session has used: tokens as the providers count them, ``seconds`` of work without waiting. Of
+    the tokens ``estimated_tokens`` are no provider's count, but estimated from the length of the texts."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -35,20 +52,20 @@ class Spent(Frozen):
 
     @property
     def tokens(self) -> int:
+        """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
 
 class AgentState(Frozen):
-    """Everything that a session needs to go on, in any process. Times are ISO 8601, UTC. It is frozen to its
-    depth: whoever would change something in ``metadata`` gets TypeError.
+    """Everything that a session needs to continue, in any process. Times are ISO 8601 in UTC. It is frozen at
+    every depth: changing something in ``metadata`` raises TypeError.
 
-    ``pending_tools_calling`` wait for a person, ``approved_tools_calling`` were agreed to and run next;
-    ``approvals`` are these as they were asked about.
-    ``asked`` is the open request to a person. ``paused_from`` is the status to return to after a pause.
-    ``granted_from`` is the step from which those count that it may take. ``errors_in_a_row`` counts turns in
-    which a call failed, and none succeeded since; ``failed_turn`` is the message of the last of them (-1:
-    none). ``incomplete_answers`` counts those of its model, in a row, that were cut off or empty.
-    """
+    ``pending_tools_calling`` wait for a person, ``approved_tools_calling`` run next; ``approvals`` are these
+    as people were asked about them. ``asked`` is the open request to a person. ``paused_from`` is the status
+    to return to after a pause. ``granted_from`` is the step from which the step limit counts.
+    ``errors_in_a_row`` counts turns in which a call failed, and none succeeded since; ``failed_turn`` is the
+    message of the last of them (-1: none). ``incomplete_answers`` counts those of its model, in a row, that
+    were cut off or empty."""
 
     session_id: str
     status: SessionStatus = "idle"
@@ -70,12 +87,13 @@ class AgentState(Frozen):
     last_modified: str
     metadata: FrozenObject = EMPTY_OBJECT
 
-    def but(self, **changes: object) -> Self:
-        """A copy with these fields changed, which are not validated again."""
+    def with_changes(self, **changes: object) -> Self:
+        """A copy with ``changes`` to its fields, which are not validated again."""
         return self.model_copy(update=changes)
 
     def with_messages(self, *new: Message) -> Self:
-        return self.but(messages=(*self.messages, *new))
+        """A copy with the messages ``new`` at the end."""
+        return self.with_changes(messages=(*self.messages, *new))
 
     @property
     def open_calls(self) -> tuple[ToolCall, ...]:
@@ -89,18 +107,48 @@ class AgentState(Frozen):
         return ()
 
     def asked_call(self, call: ToolCall) -> PendingCall | None:
-        """``call`` as a person was asked about it, None if none was."""
+        """``call`` as a person was asked about it, None if nobody was."""
         waiting = self.asked.calls if self.asked is not None else ()
         return next((each for each in (*self.approvals, *waiting) if each.id == call.id), None)
 
     @property
     def said_last(self) -> str:
-        """Who said the newest message: a role, empty where nothing was said."""
+        """The role of the newest message, empty where there is none."""
         return self.messages[-1].role if self.messages else ""
 
 
+class Done(Frozen):
+    """The session ended. ``final_state`` is the state without its events, which include this one."""
+
+    type: Literal["done"] = "done"
+    reason: str = ""
+    final_state: AgentState
+
+
+Event: TypeAlias = Annotated[
+    LlmStart
+    | LlmStream
+    | LlmResult
+    | LlmIncomplete
+    | ToolPending
+    | ToolResult
+    | HumanApproveRequired
+    | HumanPromptRequired
+    | HumanSelectRequired
+    | HumanAnswered
+    | MessageReceived
+    | Paused
+    | Resumed
+    | Cancelled
+    | Done
+    | Failed,
+    Field(discriminator="type"),
+]
+
+
 class StepResult(Frozen):
-    """What a step gave: its events, the state after it, and the kind of instruction that it followed."""
+    """The result of a step: its ``events``, the ``new_state``, and the kind of ``instruction`` that it
+    followed."""
 
     events: tuple[Event, ...]
     new_state: AgentState
@@ -113,11 +161,11 @@ def create_initial_state(
     messages: Sequence[Message | Mapping[str, object]] = (),
     metadata: Mapping[str, JsonValue] | None = None,
 ) -> AgentState:
-    """A state in which nothing has happened yet. ``messages`` may be mappings with a role and a content.
+    """A state in which nothing has happened yet, for the session ``session_id``. ``messages`` may be mappings
+    with ``role`` and ``content``; ``metadata`` is kept as it is.
 
-    Raises pydantic's `ValidationError` where a message or the metadata has another shape.
-    """
-    began = now()
+    Raises pydantic's `ValidationError` where a message or the metadata has another shape."""
+    began = utc_now()
     return AgentState.model_validate(
         {
             "session_id": session_id,
@@ -130,8 +178,8 @@ def create_initial_state(
 
 
 def call_key(state: AgentState, call: ToolCall) -> str:
-    """A key for ``call`` in ``state``, unique in its session: the same until the call has a result, whatever
-    else happens meanwhile, and never again after that."""
+    """A key for ``call`` in ``state``, unique in its session: the same until the call has a result, and never
+    used again after that."""
     if call.id in {each.id for each in state.open_calls}:
         for at in range(len(state.messages) - 1, -1, -1):
             message = state.messages[at]
@@ -143,13 +191,14 @@ def call_key(state: AgentState, call: ToolCall) -> str:
     return f"{state.session_id}/-/{call.id}/{made}"
 
 
-def with_failure(state: AgentState, call: ToolCall) -> AgentState:
-    """The state in which ``call`` has failed. The calls of one turn of the model's fail together: it learns
-    of them together."""
+def count_failure(state: AgentState, call: ToolCall) -> AgentState:
+    """``state`` with the failure of ``call`` counted. The calls of one turn of the model count once."""
     turn = _turn_of(state, call)
     if turn is not None and turn == state.failed_turn:
         return state
-    return state.but(errors_in_a_row=state.errors_in_a_row + 1, failed_turn=-1 if turn is None else turn)
+    return state.with_changes(
+        errors_in_a_row=state.errors_in_a_row + 1, failed_turn=-1 if turn is None else turn
+    )
 
 
 def _turn_of(state: AgentState, call: ToolCall) -> int | None:
@@ -161,9 +210,6 @@ def _turn_of(state: AgentState, call: ToolCall) -> int | None:
     return None
 
 
-def now() -> str:
-    """The time as a state keeps it: ISO 8601 in UTC, to the millisecond."""
+def utc_now() -> str:
+    """The current time as a state keeps it: ISO 8601 in UTC, to the millisecond."""
     return timestamp(time.time_ns())
-
-
-Done.model_rebuild(_types_namespace={"AgentState": AgentState})

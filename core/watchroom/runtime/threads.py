@@ -1,4 +1,4 @@
-"""Between the event loop and threads."""
+"""Blocking calls in threads, awaited on the event loop."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class _Workers:
 _workers: Final = _Workers()
 
 
-async def in_own_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What ``function`` gives, from a thread of its own: one that hangs holds up no other, nor the end of
-    the program."""
+async def run_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The result of ``function`` with ``args`` and ``kwargs``, called in a thread of its own: one that hangs
+    blocks neither another call nor the end of the program."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Callable[[], T]] = loop.create_future()
     context = copy_context()
@@ -67,26 +67,28 @@ async def in_own_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwa
         try:
             result = context.run(function, *args, **kwargs)
         except BaseException as error:  # noqa: BLE001  # it is raised where it is waited for
-            call_on(loop, partial(_settle, ended, partial(_raise, error)))
+            call_soon_threadsafe(loop, partial(_settle, ended, partial(_raise, error)))
         else:
-            call_on(loop, partial(_settle, ended, lambda: result))
+            call_soon_threadsafe(loop, partial(_settle, ended, lambda: result))
 
     _workers.do(run)
     return (await ended)()
 
 
-class _Inline(Executor):
+class _InlineExecutor(Executor):
     """Stands for no thread at all."""
 
 
-INLINE: Final[Executor] = _Inline()
-"""In place of a pool: what is to be done is done at once, on the event loop's own thread."""
+INLINE: Final[Executor] = _InlineExecutor()
+"""In place of a pool: functions are called at once, on the event loop's own thread."""
 
 
-async def finished(pool: Executor | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What ``function`` gives, from a thread of ``pool``, or of the loop's own where that is None. Once begun
-    it is waited for, even by who is cancelled, however often: what is being written is written. Raises
-    `JournalError` when the pool was shut down."""
+async def run_to_completion(
+    pool: Executor | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """The result of ``function`` with ``args`` and ``kwargs``, called in a thread of ``pool`` (None: the
+    event loop's). Once started it is awaited even if the caller is cancelled: a write that has begun is
+    completed. Raises `JournalError` when the pool was shut down."""
     if pool is INLINE:
         return function(*args, **kwargs)
     loop = asyncio.get_running_loop()
@@ -103,14 +105,14 @@ async def finished(pool: Executor | None, function: Callable[P, T], *args: P.arg
         raise
 
 
-def call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
-    """Have ``function`` called on ``loop``, unless that has been closed: then nobody waits any more."""
+def call_soon_threadsafe(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+    """Call ``function`` on ``loop``, unless that is closed: then nobody waits any more."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function)
 
 
-def is_cancelling() -> bool:
-    """Whether the task that runs was cancelled: a cancellation that somebody else raised is a mere error."""
+def is_task_cancelled() -> bool:
+    """Whether the current task was cancelled: a CancelledError that somebody else raised is a mere error."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -22,7 +22,7 @@ from watchroom.merge import unified_diff
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.projections.proposals import proposal
 from watchroom.rules.requests import Answer, CallDecision, PendingCall, Request, parse_arguments
-from watchroom.runtime.threads import finished, in_own_thread
+from watchroom.runtime.threads import run_in_thread, run_to_completion
 from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.serving.place import Place
 from watchroom.texts import Catalogue
@@ -73,23 +73,23 @@ class Asking:
         it was approved, and would write something else by now. Raises `CallRejected`, `CallUnanswered`."""
         arguments: dict[str, Json] = params.arguments or {}
         state = None if again else params.request_state
-        path, request = await in_own_thread(self._opened, toolbox, params.name, arguments, state, again)
+        path, request = await run_in_thread(self._opened, toolbox, params.name, arguments, state, again)
         (asked,), expires = request.calls, request.expires or 0
         can_elicit = _can_elicit(context)
         if can_elicit and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             said = None if again else (params.input_responses or {}).get(_KEY)
             if not isinstance(said, types.ElicitResult):
-                ended = await in_own_thread(self._place.requests.ended, path)
+                ended = await run_in_thread(self._place.requests.ended, path)
                 if ended is None:
-                    form = types.ElicitRequest(params=await in_own_thread(self._form, asked, toolbox))
+                    form = types.ElicitRequest(params=await run_in_thread(self._form, asked, toolbox))
                     return types.InputRequiredResult(input_requests={_KEY: form}, request_state=path)
             else:
-                await in_own_thread(self._take, toolbox, path, said)
+                await run_in_thread(self._take, toolbox, path, said)
         answer = await self._answered(context, toolbox, asked, path, expires, elicits=can_elicit)
         approved = _arguments(answer, arguments)
         checksum = asked.checksum
         if approved is not arguments:
-            checksum = await in_own_thread(_checksum_of_edited, toolbox, asked, approved)
+            checksum = await run_in_thread(_checksum_of_edited, toolbox, asked, approved)
         notice = toolbox.texts("request.changed_for_model") if asked.asked_again else ""
         return Approved(approved, path, checksum, notice)
 
@@ -140,14 +140,14 @@ class Asking:
             asking = asyncio.create_task(self._elicit(context, toolbox, asked, path))
         try:
             async with asyncio.timeout((expires - time.time_ns()) / 1e9):
-                while (ended := await in_own_thread(requests.ended, path)) is None:
+                while (ended := await run_in_thread(requests.ended, path)) is None:
                     await called.wait()
                     called.clear()
                 return ended.answer
         except TimeoutError:
-            return (await in_own_thread(requests.expire, path)).answer
+            return (await run_in_thread(requests.expire, path)).answer
         except asyncio.CancelledError:
-            await finished(None, requests.withdraw, path)
+            await run_to_completion(None, requests.withdraw, path)
             raise
         finally:
             end()
@@ -157,9 +157,9 @@ class Asking:
     async def _elicit(
         self, context: ServerRequestContext[Any, Any], toolbox: Toolbox, asked: PendingCall, path: str
     ) -> None:
-        form = await in_own_thread(self._form, asked, toolbox)
+        form = await run_in_thread(self._form, asked, toolbox)
         said = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
-        await in_own_thread(self._take, toolbox, path, said)
+        await run_in_thread(self._take, toolbox, path, said)
 
     def _form(self, asked: PendingCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
         """What the client shows: the call, and what it would change."""

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from watchroom.runtime.threads import in_own_thread
+from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.asking import Asking
 from watchroom.serving.place import Place
 from watchroom.serving.resources import Resources
@@ -43,7 +43,7 @@ class _Verifier:
         self._place = place
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        agent = await in_own_thread(self._place.access.authenticate, token)
+        agent = await run_in_thread(self._place.access.authenticate, token)
         return None if agent is None else AccessToken(token=token, client_id=agent, scopes=[])
 
 

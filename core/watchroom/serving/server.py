@@ -16,7 +16,7 @@ from mcp.server.lowlevel import Server
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated, InvalidArguments
-from watchroom.runtime.threads import in_own_thread
+from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.asking import Asking
 from watchroom.serving.changes import ToolChanges
 from watchroom.serving.errors import CallRejected, CallUnanswered
@@ -46,7 +46,7 @@ def make_server(
     by ``changes``, where there is a single one that can be told."""
 
     async def tools_of(toolbox: Toolbox) -> list[types.Tool]:
-        definitions = await in_own_thread(toolbox.get_tool_definitions, "mcp", toolsets=toolsets)
+        definitions = await run_in_thread(toolbox.get_tool_definitions, "mcp", toolsets=toolsets)
         return [types.Tool.model_validate(each) for each in definitions]
 
     async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
@@ -65,7 +65,7 @@ def make_server(
         return result
 
     async def list_resources(context: Context, params: Paging) -> types.ListResourcesResult:
-        found, more = await in_own_thread(resources.listed, params.cursor if params else None)
+        found, more = await run_in_thread(resources.listed, params.cursor if params else None)
         return types.ListResourcesResult(resources=found, next_cursor=more)
 
     async def list_templates(context: Context, params: Paging) -> types.ListResourceTemplatesResult:
@@ -74,7 +74,7 @@ def make_server(
     async def read_resource(
         context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await in_own_thread(resources.read, caller(context), params.uri, asking.wants)
+        return await run_in_thread(resources.read, caller(context), params.uri, asking.wants)
 
     return Server(
         NAME,
@@ -97,10 +97,10 @@ async def _called(
     problem = unreadable(params.arguments or {})
     if problem is not None:
         error = InvalidArguments(tool=validation.escape_unstorable(params.name, 100), problems=problem)
-        return call_result(await in_own_thread(toolbox.refuse, params.name, {}, error))
-    if not await in_own_thread(asking.wants, toolbox, params.name):
+        return call_result(await run_in_thread(toolbox.refuse, params.name, {}, error))
+    if not await run_in_thread(asking.wants, toolbox, params.name):
         return call_result(
-            await in_own_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
+            await run_in_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
         )
     again = False
     while True:
@@ -108,7 +108,7 @@ async def _called(
             asked = await asking.ask(context, toolbox, params, again=again)
         except (CallRejected, CallUnanswered) as error:
             return call_result(
-                await in_own_thread(toolbox.refuse, params.name, params.arguments or {}, error)
+                await run_in_thread(toolbox.refuse, params.name, params.arguments or {}, error)
             )
         if isinstance(asked, types.InputRequiredResult):
             return asked
@@ -121,7 +121,7 @@ async def _called(
             again=True,
             approved=asked.checksum,
         )
-        result = await in_own_thread(made)
+        result = await run_in_thread(made)
         if result.get("error") != ApprovalOutdated.code:
             return call_result(result, asked.notice)
         again = True

@@ -20,7 +20,7 @@ from watchroom.runtime import (
     ChatAgent,
     Limits,
     LiveTools,
-    Look,
+    LiveToolsSnapshot,
     ModelPayload,
     Policies,
     RuntimeConfig,
@@ -28,9 +28,9 @@ from watchroom.runtime import (
     Sessions,
     UserMessage,
 )
-from watchroom.runtime.events import Event
-from watchroom.runtime.executors.running_tools import run_tool
+from watchroom.runtime.executors.tool_executor import run_tool
 from watchroom.runtime.models import ModelChunk, ModelRuntime, Reply, SimulatedModel
+from watchroom.runtime.state import Event
 from watchroom.simulation.mind import Mind
 from watchroom.simulation.tally import Tally
 from watchroom.simulation.turns import Turns
@@ -234,8 +234,8 @@ class _Counted:
         self._live = live
         self._counted = counted
 
-    def look(self) -> Look:
-        look = self._live.look()
+    def snapshot(self) -> LiveToolsSnapshot:
+        look = self._live.snapshot()
         return look._replace(tools=tuple(map(self._counted, look.tools)))
 
     def find(self, name: str) -> AgentTool | None:

@@ -22,7 +22,7 @@ from watchroom.runtime import (
     Session,
     UserMessage,
 )
-from watchroom.runtime.threads import call_on
+from watchroom.runtime.threads import call_soon_threadsafe
 from watchroom.society.prompt import system_prompt
 from watchroom.society.workplace import Workplace
 from watchroom.texts import Language, catalogue
@@ -73,7 +73,9 @@ class Team:
         """Until the task has ended and all agents have; without ``stay``, until none has anything to do."""
         loop = asyncio.get_running_loop()
         address = task_address(self._task.id)
-        deaf = self._workplace.dispatcher.subscribe((address,), lambda _: call_on(loop, self._changed.set))
+        deaf = self._workplace.dispatcher.subscribe(
+            (address,), lambda _: call_soon_threadsafe(loop, self._changed.set)
+        )
         try:
             while await self._goes_on(stay=stay):
                 await self._changed.wait()
@@ -117,7 +119,7 @@ class Team:
         if member.id not in self._at_work and await asyncio.to_thread(self._left_behind, member):
             self._at_work[member.id] = asyncio.create_task(self._live(member))
         if member.id in self._sessions:
-            self._sessions[member.id].is_over(member.ended)
+            self._sessions[member.id].end_agent(member.ended)
         await asyncio.to_thread(self._workplace.commands.stop, member.id)
         ended = member.ended
         if ended.tool == TERMINATE and ended.path == member.id and ended.actor != member.parent:
@@ -132,13 +134,13 @@ class Team:
         try:
             async with self._session(member) as session:
                 self._sessions[member.id] = session
-                session.on_standstill = self._changed.set
+                session.on_waiting = self._changed.set
                 deaf = self._workplace.dispatcher.subscribe(
                     (member.id, session.path), partial(self._stop_its_command, member.id)
                 )
                 try:
                     if member.id in self._over:
-                        session.is_over(self._over[member.id])
+                        session.end_agent(self._over[member.id])
                     await self._run(member, session)
                 finally:
                     deaf()
@@ -178,7 +180,7 @@ class Team:
                 await self._failed(member, state)
             self._resting.add(member.id)
             self._changed.set()
-            await session.listen()
+            await session.wait_for_control()
             self._resting.discard(member.id)
 
     @asynccontextmanager
@@ -226,7 +228,7 @@ class Team:
         if not self._none_works():
             return False
         for session in list(self._sessions.values()):
-            if await self._workplace.sessions.has_mail(session):
+            if await self._workplace.sessions.has_controls(session):
                 return False
         # Who has heard something meanwhile is at work again.
         return self._none_works() and not self._changed.is_set()

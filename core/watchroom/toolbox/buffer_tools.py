@@ -10,7 +10,7 @@ from typing import Final, cast
 from watchroom.editing import parse_tool_name
 from watchroom.model import Json
 from watchroom.rules.requests import parse_json
-from watchroom.runtime.agent import AgentTool, Look
+from watchroom.runtime.agent import AgentTool, LiveToolsSnapshot
 from watchroom.toolbox.agent_tools import agent_tools, call_of, writes_as
 from watchroom.toolbox.tool_registry import all_tools
 from watchroom.toolbox.toolbox import Toolbox
@@ -28,10 +28,10 @@ class BufferTools:
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
 
-    def look(self) -> Look:
+    def snapshot(self) -> LiveToolsSnapshot:
         """Raises `WatchroomError` where the journal cannot be read."""
         shown = self._toolbox.show_buffers()
-        return Look(tuple(agent_tools(self._toolbox, toolsets=[_TOOLSET])), shown)
+        return LiveToolsSnapshot(tuple(agent_tools(self._toolbox, toolsets=[_TOOLSET])), shown)
 
     def find(self, name: str) -> AgentTool | None:
         found = self._toolbox.registry.find(name)
@@ -47,8 +47,8 @@ class BufferTools:
         )
 
     def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
-        """Of an answer that the model has seen stays what was done and what came of it. The
-        Markdown is left out of the newest, too: it says once more what the answer says, or `look` shows."""
+        """Of an answer that the model has seen stays what was done and what came of it. The Markdown is left
+        out of the newest, too: it says once more what the answer says, or `snapshot` shows."""
         if tool != OPEN and (parse_tool_name(tool) is None or tool in all_tools()):
             return content
         given = _parsed(content)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from watchroom.errors import ModelFailed
-from watchroom.runtime.models.sse import Event, EventParser
+from watchroom.runtime.models.sse import EventParser, ServerSentEvent
 
 
-def events(*pieces: bytes, longest_line: int = 1000) -> list[Event]:
+def events(*pieces: bytes, longest_line: int = 1000) -> list[ServerSentEvent]:
     parser = EventParser(longest_line)
     found = [event for piece in pieces for event in parser.feed(piece)]
     return found + list(parser.close())
@@ -28,9 +28,9 @@ def test_lines_may_end_in_three_ways(end: bytes) -> None:
 
 def test_an_event_comes_with_the_line_that_closes_it() -> None:
     parser = EventParser()
-    assert list(parser.feed(b"data: one\r\n\r")) == [Event("", "one")]
+    assert list(parser.feed(b"data: one\r\n\r")) == [ServerSentEvent("", "one")]
     assert list(parser.feed(b"\ndata: two\n")) == []
-    assert list(parser.feed(b"\n")) == [Event("", "two")]
+    assert list(parser.feed(b"\n")) == [ServerSentEvent("", "two")]
 
 
 def test_the_two_characters_of_one_line_end_may_come_apart() -> None:
@@ -43,15 +43,18 @@ def test_lines_of_one_event_are_joined() -> None:
 
 def test_comments_unknown_fields_and_empty_events_are_passed_over() -> None:
     stream = b": ping\n\n:\n\nid: 7\nretry: 1\ndata\n\nevent: ping\n\ndata: one\nnonsense\n\ndatas: x\n\n"
-    assert events(stream) == [Event("", "one")]
+    assert events(stream) == [ServerSentEvent("", "one")]
 
 
 def test_an_event_may_have_a_name() -> None:
-    assert events(b"event: error\ndata: one\n\ndata: two\n\n") == [Event("error", "one"), Event("", "two")]
+    assert events(b"event: error\ndata: one\n\ndata: two\n\n") == [
+        ServerSentEvent("error", "one"),
+        ServerSentEvent("", "two"),
+    ]
 
 
 def test_a_field_called_error_is_an_event_of_that_name() -> None:
-    assert events(b'error: {"code":400}\n\n') == [Event("error", '{"code":400}')]
+    assert events(b'error: {"code":400}\n\n') == [ServerSentEvent("error", '{"code":400}')]
 
 
 def test_a_byte_order_mark_is_passed_over_at_the_beginning_only() -> None:
@@ -82,7 +85,7 @@ def test_bytes_that_are_not_utf_8_are_shown_as_such() -> None:
 @pytest.mark.parametrize("step", [1, 7, 10_000])
 def test_lines_and_events_have_a_bound(stream: bytes, step: int) -> None:
     parser = EventParser(longest_line=100)
-    found: list[Event] = []
+    found: list[ServerSentEvent] = []
 
     def feed(pieces: Iterable[bytes]) -> None:
         for piece in pieces:
@@ -92,11 +95,11 @@ def test_lines_and_events_have_a_bound(stream: bytes, step: int) -> None:
         feed(stream[start : start + step] for start in range(0, len(stream), step))
     assert failed.value.values == {"rule": "line_too_long", "limit": 100}
     if step == 1:
-        assert found == [Event("", "one")]
+        assert found == [ServerSentEvent("", "one")]
 
 
 def test_a_line_as_long_as_the_bound_is_taken() -> None:
-    assert events(b"data: " + b"x" * 94 + b"\n\n", longest_line=100) == [Event("", "x" * 94)]
+    assert events(b"data: " + b"x" * 94 + b"\n\n", longest_line=100) == [ServerSentEvent("", "x" * 94)]
 
 
 fragments = st.sampled_from(
@@ -116,10 +119,10 @@ fragments = st.sampled_from(
 )
 
 
-def outcome(*pieces: bytes) -> tuple[list[Event], bool]:
+def outcome(*pieces: bytes) -> tuple[list[ServerSentEvent], bool]:
     """What came, and whether a line was refused then."""
     parser = EventParser(longest_line=20)
-    found: list[Event] = []
+    found: list[ServerSentEvent] = []
     try:
         for piece in pieces:
             for event in parser.feed(piece):

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from watchroom.runtime.agent import Agent, Executor, RuntimeConfig
-from watchroom.runtime.events import Done
-from watchroom.runtime.executors.asking_model import ModelAsker
-from watchroom.runtime.executors.asking_people import PeopleAsker
-from watchroom.runtime.executors.policies import ToolPolicies
-from watchroom.runtime.executors.running_tools import ToolRunner
+from watchroom.runtime.executors.model_executor import ModelExecutor
+from watchroom.runtime.executors.request_executor import RequestExecutor
+from watchroom.runtime.executors.tool_executor import ToolExecutor
+from watchroom.runtime.executors.tool_policies import ToolPolicies
 from watchroom.runtime.instructions import Finish, Instruction
-from watchroom.runtime.state import AgentState, StepResult
+from watchroom.runtime.state import AgentState, Done, StepResult
 
 
 def built_in_executors(agent: Agent, config: RuntimeConfig) -> dict[str, Executor]:
-    """The executors for ``agent`` as ``config`` sets it up, by kind of instruction. Each raises TypeError
-    when it gets an instruction of another kind."""
+    """The executors for ``agent`` as ``config`` sets it up, by kind of instruction. Each raises TypeError for
+    an instruction of another kind."""
     policies = ToolPolicies(agent, config)
-    model = ModelAsker(agent, config, policies)
-    people = PeopleAsker(agent, config, policies)
-    tools = ToolRunner(agent, config, policies, people)
+    model = ModelExecutor(agent, config, policies)
+    people = RequestExecutor(agent, config, policies)
+    tools = ToolExecutor(agent, config, policies, people)
     return {
         "call_llm": model.call_llm,
         "call_tool": tools.call_tool,
@@ -30,9 +29,9 @@ def built_in_executors(agent: Agent, config: RuntimeConfig) -> dict[str, Executo
 
 
 async def finish(instruction: Instruction, state: AgentState) -> StepResult:
-    """End the session; a message to it begins it again."""
+    """Carry out ``instruction`` (`Finish`) in ``state``: end the session. A message to it starts it again."""
     if not isinstance(instruction, Finish):
         raise TypeError(instruction.type)
-    ended = state.but(status="done")
-    done = Done(reason=instruction.reason, final_state=ended.but(events=()))
+    ended = state.with_changes(status="done")
+    done = Done(reason=instruction.reason, final_state=ended.with_changes(events=()))
     return StepResult(events=(done,), new_state=ended)

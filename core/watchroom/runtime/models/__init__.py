@@ -15,13 +15,13 @@ from watchroom.runtime.models.protocol import (
 )
 
 if TYPE_CHECKING:
-    from watchroom.runtime.models.accumulate import Answer, ModelAnswer, chunk_of
+    from watchroom.runtime.models.answer_accumulator import AnswerAccumulator, ModelAnswer, to_chunk
     from watchroom.runtime.models.openai import OpenAICompatible, Timeouts
     from watchroom.runtime.models.retry_policy import RetryPolicy
     from watchroom.runtime.models.simulated import Reply, SimulatedModel
 
 __all__ = [
-    "Answer",
+    "AnswerAccumulator",
     "FunctionDelta",
     "ModelAnswer",
     "ModelChunk",
@@ -34,18 +34,18 @@ __all__ = [
     "Timeouts",
     "ToolCallDelta",
     "Usage",
-    "chunk_of",
+    "to_chunk",
 ]
 
 _HOMES = {
-    "Answer": "accumulate",
-    "ModelAnswer": "accumulate",
+    "AnswerAccumulator": "answer_accumulator",
+    "ModelAnswer": "answer_accumulator",
     "OpenAICompatible": "openai",
     "RetryPolicy": "retry_policy",
     "Reply": "simulated",
     "SimulatedModel": "simulated",
     "Timeouts": "openai",
-    "chunk_of": "accumulate",
+    "to_chunk": "answer_accumulator",
 }
 
 

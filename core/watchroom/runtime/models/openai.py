@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from watchroom.errors import ModelFailed
+from watchroom.runtime.models.chat_completions import (
+    AnswerReader,
+    extract_message,
+    request_body,
+    sanitize_message,
+)
 from watchroom.runtime.models.protocol import ModelChunk, ModelPayload
 from watchroom.runtime.models.retry_policy import RetryPolicy
-from watchroom.runtime.models.wire import Reader, request_body, said, told
 
 if TYPE_CHECKING:
     import httpx
@@ -43,10 +48,17 @@ _RETRY_POLICY: Final = RetryPolicy()
 
 
 class OpenAICompatible:
-    """A model runtime over HTTP: ``base_url`` is what ``/chat/completions`` is appended to.
+    """A model over HTTP: the model ``model`` of a server that speaks the chat completions API of OpenAI.
+    ``/chat/completions`` is appended to ``base_url``.
 
-    Connections are shared by all requests until `aclose`; use it (or ``async with``) within one event loop.
-    A ``client`` that is given stays its giver's to close. A failure is `ModelFailed`, never telling a key.
+    ``api_key`` and ``headers`` are sent with each request, and never appear in an error. ``timeouts`` and
+    ``retry_policy`` say how long to wait and how often to try again. An answer longer than
+    ``max_answer_bytes`` is an error. ``include_usage`` asks for token counts, which some servers refuse.
+    Connections are shared by all requests until `aclose`; use it (or ``async with``) within one event loop. A
+    ``client`` that is given is not closed. Failures are `ModelFailed`.
+
+        async with OpenAICompatible("http://localhost:11434/v1", "qwen3") as model:
+            agent = ChatAgent(agent_tools(toolbox), model_runtime=model)
     """
 
     def __init__(
@@ -86,7 +98,7 @@ class OpenAICompatible:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closes the connections. Answers that are still coming in fail; another request opens anew."""
+        """Close the connections. Answers that are arriving fail; a later request opens new ones."""
         client, self._own = self._own, None
         if client is not None:
             await client.aclose()
@@ -96,7 +108,7 @@ class OpenAICompatible:
         body = request_body(payload, self._model, include_usage=self._include_usage)
         response = await self._response(body)
         try:
-            reader = Reader(self._max_answer_bytes, self._secrets)
+            reader = AnswerReader(self._max_answer_bytes, self._secrets)
             pieces = response.aiter_bytes()
             data = await self._piece(pieces, self._timeouts.first, reader)
             while data is not None:
@@ -112,7 +124,7 @@ class OpenAICompatible:
         finally:
             await response.aclose()
 
-    async def _piece(self, pieces: AsyncIterator[bytes], wait: float, reader: Reader) -> bytes | None:
+    async def _piece(self, pieces: AsyncIterator[bytes], wait: float, reader: AnswerReader) -> bytes | None:
         """The next bytes; None at their end. An answer that is whole already may end in any way."""
         import httpx
 
@@ -173,7 +185,7 @@ class OpenAICompatible:
         except TimeoutError as error:
             return _Refusal(ModelFailed(rule="silent", seconds=times.first), cause=error)
         except httpx.RequestError as error:
-            problem = told(str(error) or type(error).__name__, self._secrets)
+            problem = sanitize_message(str(error) or type(error).__name__, self._secrets)
             passing = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ConnectTimeout)
             return _Refusal(
                 ModelFailed(rule="unreachable", problem=problem), isinstance(error, passing), cause=error
@@ -188,10 +200,10 @@ class OpenAICompatible:
     async def _refused(self, response: httpx.Response) -> _Refusal:
         status, location = response.status_code, response.headers.get("location")
         if response.is_redirect and location:
-            problem = told(location, self._secrets)
+            problem = sanitize_message(location, self._secrets)
             return _Refusal(ModelFailed(rule="redirected", status=status, problem=problem))
         body = await self._body(response)
-        problem = told(said(body) or response.reason_phrase, self._secrets)
+        problem = sanitize_message(extract_message(body) or response.reason_phrase, self._secrets)
         failure = ModelFailed(rule="refused", status=status, problem=problem)
         return _Refusal(failure, status == 429 or status >= 500, response.headers.get("retry-after", ""))
 

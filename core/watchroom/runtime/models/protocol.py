@@ -31,6 +31,8 @@ class ModelPayload(Frozen):
 
 
 class FunctionDelta(Frozen):
+    """A piece of a call's tool name and arguments."""
+
     name: str = ""
     arguments: str = ""
 

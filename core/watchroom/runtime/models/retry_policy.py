@@ -1,4 +1,4 @@
-"""When a model that cannot answer now is asked again."""
+"""When a request that failed is repeated."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ _SECONDS: Final = re.compile(r"\d{1,12}(\.\d*)?", re.ASCII)
 
 
 class RetryPolicy(NamedTuple):
-    """How often a request is repeated, and how long to wait before each time: from ``base`` seconds on, twice
-    as long after every failure, at most ``longest``. A server that names a time gets it, within that bound.
+    """How often a request is repeated (``retries``), and how long to wait before each time: ``base`` seconds
+    at first, twice as long after every failure, at most ``longest``. A time that the server asks for is
+    obeyed within that bound.
 
-    ``jitter`` gives a number from 0 to 1, so that many agents do not come back all at once.
-    """
+    ``jitter`` returns a number from 0 to 1, so that many agents do not come back all at once; ``sleep`` and
+    ``now`` are those of the clock."""
 
     retries: int = 4
     base: float = 0.5
@@ -28,7 +29,8 @@ class RetryPolicy(NamedTuple):
     now: Callable[[], float] = time.time
 
     def wait(self, failures: int, retry_after: str = "") -> float:
-        """Seconds to wait after ``failures`` in a row, the last of them with this ``Retry-After``."""
+        """Seconds to wait after so many ``failures`` in a row, the last of them with the header
+        ``retry_after``."""
         asked = self._asked(retry_after.strip())
         if asked is not None:
             return min(self.longest, asked) + self.base * self.jitter()

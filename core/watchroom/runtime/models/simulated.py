@@ -1,4 +1,4 @@
-"""A model without a provider: a script says what it answers, and that is streamed as models do."""
+"""A model without a provider: a function decides what it answers, and that is streamed as models do."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ _CHARACTERS_PER_TOKEN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model answers: a text, then calls (tool and arguments); without a call its turn is over.
-
-    It is silent for ``thinks`` seconds, and takes ``speaks`` seconds for the text.
-    """
+    """What the model answers: ``text``, then ``calls`` (tool and arguments); without a call its turn is over.
+    It is silent for ``thinks`` seconds, and takes ``speaks`` seconds for the text."""
 
     text: str = ""
     calls: tuple[tuple[str, Mapping[str, Json]], ...] = ()
@@ -37,7 +35,8 @@ Decide: TypeAlias = Callable[[ModelPayload], "Reply | Awaitable[Reply]"]
 
 
 class SimulatedModel:
-    """A `ModelRuntime` that answers as ``decide`` says, word by word. Tokens are guessed from the lengths."""
+    """A `ModelRuntime` that answers as ``decide`` says, word by word. Tokens are estimated from the
+    lengths."""
 
     def __init__(self, decide: Decide) -> None:
         self._decide = decide

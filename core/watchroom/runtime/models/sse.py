@@ -13,18 +13,18 @@ LONGEST_LINE: Final = 32 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-class Event(NamedTuple):
-    """``name`` is empty unless the server gave one."""
+class ServerSentEvent(NamedTuple):
+    """An event's ``name`` (empty unless the server gave one) and ``data``."""
 
     name: str
     data: str
 
 
 class EventParser:
-    """`feed` it all bytes in their order, and take all that each call gives; at the end `close` it.
+    """Parses server-sent events: `feed` it all bytes in order and take all that each call yields; `close` it
+    at the end.
 
-    A line, or the lines of one event together, may have ``longest_line`` bytes; more is `ModelFailed`.
-    """
+    A line, or the lines of one event together, may have ``longest_line`` bytes; more is `ModelFailed`."""
 
     def __init__(self, longest_line: int = LONGEST_LINE) -> None:
         self._longest = longest_line
@@ -35,8 +35,8 @@ class EventParser:
         self._data: list[str] = []
         self._size = 0
 
-    def feed(self, data: bytes) -> Iterator[Event]:
-        """The events that end in ``data``."""
+    def feed(self, data: bytes) -> Iterator[ServerSentEvent]:
+        """The events that end in ``data``. Raises `ModelFailed`."""
         for line in self._ended(data):
             self._check(len(line))
             if self._at_start:
@@ -48,9 +48,9 @@ class EventParser:
                 yield from self._event()
         self._check(len(self._rest))
 
-    def close(self) -> Iterator[Event]:
+    def close(self) -> Iterator[ServerSentEvent]:
         """The event that was not closed by an empty line: some servers leave that out at the end. A line that
-        was cut off is not taken."""
+        was cut off is dropped."""
         yield from self._event()
 
     def _ended(self, data: bytes) -> list[bytes]:
@@ -87,11 +87,11 @@ class EventParser:
         self._check(self._size)
         self._data.append(text)
 
-    def _event(self) -> Iterator[Event]:
+    def _event(self) -> Iterator[ServerSentEvent]:
         name, data = self._name, "\n".join(self._data)
         self._name, self._data, self._size = "", [], 0
         if data:
-            yield Event(name, data)
+            yield ServerSentEvent(name, data)
 
 
 # Builds of llama.cpp before September 2025 report a failure in a field ``error`` of their own.

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from watchroom.errors import ModelFailed
 from watchroom.runtime.models import (
-    Answer,
+    AnswerAccumulator,
     FunctionDelta,
     ModelAnswer,
     ModelChunk,
     ToolCallDelta,
     Usage,
-    chunk_of,
+    to_chunk,
 )
-from watchroom.runtime.models.accumulate import SurrogateJoiner
+from watchroom.runtime.models.answer_accumulator import SurrogateJoiner
 
 
 def call(index: int | None = None, id: str = "", name: str = "", arguments: str = "") -> ToolCallDelta:  # noqa: A002
@@ -26,7 +26,7 @@ def call(index: int | None = None, id: str = "", name: str = "", arguments: str 
 
 def whole(*pieces: ToolCallDelta, taken: frozenset[str] = frozenset()) -> ModelAnswer:
     """The answer to which each piece came in a chunk of its own."""
-    answer = Answer("call_7", taken)
+    answer = AnswerAccumulator("call_7", taken)
     for piece in pieces:
         answer.add(ModelChunk(tool_calls=(piece,)))
     return answer.whole()
@@ -40,7 +40,7 @@ def calls(*pieces: ToolCallDelta, taken: frozenset[str] = frozenset()) -> list[t
 
 
 def test_what_is_said_is_joined_and_the_last_usage_counts() -> None:
-    answer = Answer("call_7")
+    answer = AnswerAccumulator("call_7")
     for chunk in (
         ModelChunk(content="Hel", usage=Usage(input_tokens=3)),
         ModelChunk(content="lo", finish_reason="length"),
@@ -53,7 +53,7 @@ def test_what_is_said_is_joined_and_the_last_usage_counts() -> None:
 
 
 def test_an_answer_without_any_chunk_is_empty() -> None:
-    assert Answer("call_7").whole() == ModelAnswer()
+    assert AnswerAccumulator("call_7").whole() == ModelAnswer()
 
 
 def test_pieces_of_a_call_are_joined_by_their_index() -> None:
@@ -173,7 +173,7 @@ def test_calls_cut_in_any_way_and_mixed_in_any_order_are_the_same(
                 for part, label in zip(parts, labelled, strict=True)
             ]
         )
-    answer = Answer("call_7")
+    answer = AnswerAccumulator("call_7")
     while any(waiting):
         index = data.draw(st.sampled_from([index for index, pieces in enumerate(waiting) if pieces]))
         answer.add(ModelChunk(tool_calls=(waiting[index].pop(0),)))
@@ -196,13 +196,13 @@ def test_ids_are_unique_whatever_comes(pieces: list[ToolCallDelta]) -> None:
 
 def test_a_chunk_is_taken_as_it_is() -> None:
     chunk = ModelChunk(content="x")
-    assert chunk_of(chunk) is chunk
+    assert to_chunk(chunk) is chunk
 
 
 def test_a_mapping_of_a_chunks_fields_is_a_chunk() -> None:
     function = {"name": "read", "arguments": "{}"}
     given_call = {"id": "a", "type": "function", "function": function, "index": None}
-    assert chunk_of(
+    assert to_chunk(
         {"content": None, "tool_calls": [given_call], "usage": {"input_tokens": 1}}
     ) == ModelChunk(tool_calls=(call(id="a", name="read", arguments="{}"),), usage=Usage(input_tokens=1))
 
@@ -222,7 +222,7 @@ def test_a_mapping_that_is_no_chunk_is_refused_by_the_rule_it_breaks(
     garbage: dict[str, object], field: str
 ) -> None:
     with pytest.raises(ModelFailed) as failed:
-        chunk_of(garbage)
+        to_chunk(garbage)
     assert failed.value.values["rule"] == "broken"
     assert str(failed.value.values["problem"]).startswith(f"{field}: ")
     failed.value.message("zh").encode()
@@ -233,7 +233,7 @@ def test_halves_of_surrogate_pairs_are_shown_as_such() -> None:
     mended = ModelChunk(content="a", tool_calls=(call(name="read", arguments="\ufffd"),))
     for each in (halves, ModelChunk.model_validate(halves)):
         joiner = SurrogateJoiner()
-        assert joiner.join(chunk_of(each)) == mended
+        assert joiner.join(to_chunk(each)) == mended
         assert joiner.rest() == ModelChunk(content="\ufffd")
         assert joiner.rest() is None
 
@@ -241,14 +241,14 @@ def test_halves_of_surrogate_pairs_are_shown_as_such() -> None:
 @pytest.mark.parametrize("garbage", [None, "text", 5, ["x"], {"\ud800": 1}])
 def test_what_is_no_mapping_is_refused(garbage: object) -> None:
     with pytest.raises(ModelFailed):
-        chunk_of(garbage)  # type: ignore[arg-type]
+        to_chunk(garbage)  # type: ignore[arg-type]
 
 
 def test_a_mapping_that_holds_itself_is_refused() -> None:
     endless: dict[str, object] = {}
     endless["usage"] = endless
     with pytest.raises(ModelFailed):
-        chunk_of(endless)
+        to_chunk(endless)
 
 
 json_values = st.recursive(
@@ -264,4 +264,4 @@ json_values = st.recursive(
 )
 def test_any_mapping_is_a_chunk_or_is_refused(garbage: dict[str, object]) -> None:
     with suppress(ModelFailed):
-        assert isinstance(chunk_of(garbage), ModelChunk)
+        assert isinstance(to_chunk(garbage), ModelChunk)

@@ -20,13 +20,13 @@ from watchroom.runtime.messages import (
     UserMessage,
 )
 from watchroom.runtime.models import FunctionDelta, ModelChunk, ModelPayload, ToolCallDelta, Usage
-from watchroom.runtime.models.wire import Reader, request_body
+from watchroom.runtime.models.chat_completions import AnswerReader, request_body
 
 WORKED = ModelChunk(finish_reason="stop")
 
 
 def read(*pieces: bytes, max_bytes: int = 1 << 20, content_type: str = "") -> list[ModelChunk]:
-    reader = Reader(max_bytes)
+    reader = AnswerReader(max_bytes)
     chunks = [chunk for piece in pieces for chunk in reader.feed(piece)]
     return chunks + list(reader.end(content_type))
 
@@ -341,7 +341,7 @@ Read = tuple[list[ModelChunk], dict[str, object] | None]
 
 
 def outcome(*pieces: bytes) -> Read:
-    reader = Reader(2_000)
+    reader = AnswerReader(2_000)
     chunks: list[ModelChunk] = []
     try:
         for piece in pieces:

@@ -1,4 +1,4 @@
-"""What people do to a session, as pure transitions: answer it, write to it, pause, resume and cancel it."""
+"""Transitions of a session's state that people cause: answer, message, pause, resume, cancel. Pure."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ import json
 from watchroom.errors import NotWaiting
 from watchroom.model import ENDED, SYSTEM, Json, actor_kind
 from watchroom.rules.requests import Answer, CallDecision, Option, Request, check_answer, decide_all
-from watchroom.runtime.events import (
-    Cancelled,
-    Event,
-    HumanAnswered,
-    MessageReceived,
-    Paused,
-    Resumed,
-)
+from watchroom.runtime.events import Cancelled, HumanAnswered, MessageReceived, Paused, Resumed
 from watchroom.runtime.messages import Function, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-from watchroom.runtime.state import AgentState, StepResult, now
+from watchroom.runtime.state import AgentState, Event, StepResult, utc_now
 from watchroom.texts import Language, catalogue
 
 
-def answered(state: AgentState, answer: Answer, by: str, language: Language = "en") -> StepResult:
-    """The session with ``answer`` to what it asks, given by ``by`` (``human:NAME``).
+def apply_answer(state: AgentState, answer: Answer, by: str, language: Language = "en") -> StepResult:
+    """The step in which ``by`` (``human:NAME``) gives ``answer`` to the request of ``state``; texts for the
+    model are in ``language``.
 
     Approved calls run with the next steps; of a rejected one the model is told, with the reason. An answer
-    that expired rejects: without a person's word nothing is done. Raises `NotWaiting`, `InvalidAnswer`.
-    """
+    that expired rejects: without a person's consent nothing is done. Raises `NotWaiting`, `InvalidAnswer`."""
     asked = state.asked
     if asked is None or state.status not in ("waiting_for_human_input", "paused"):
         raise NotWaiting(session=state.session_id)
@@ -36,7 +29,7 @@ def answered(state: AgentState, answer: Answer, by: str, language: Language = "e
     else:
         after = state.with_messages(_said(state, asked, answer, by, language))
     is_paused = state.status == "paused"
-    after = after.but(
+    after = after.with_changes(
         asked=None,
         pending_tools_calling=(),
         status="paused" if is_paused else "running",
@@ -45,58 +38,64 @@ def answered(state: AgentState, answer: Answer, by: str, language: Language = "e
     return _result(state, after, "answer", HumanAnswered(answer=answer, by=by))
 
 
-def expired(state: AgentState, language: Language = "en") -> StepResult:
-    """The session whose request nobody answered in time. Raises `NotWaiting`."""
+def apply_expiry(state: AgentState, language: Language = "en") -> StepResult:
+    """The step in which the request of ``state`` expires; texts for the model are in ``language``. Raises
+    `NotWaiting`."""
     reason = catalogue(language)("request.nobody_answered")
     is_approval = state.asked is not None and state.asked.kind == "approve"
     decisions = decide_all(state.asked, False, reason).decisions if state.asked and is_approval else ()
-    return answered(state, Answer(decisions=decisions, expired=True), SYSTEM, language)
+    return apply_answer(state, Answer(decisions=decisions, expired=True), SYSTEM, language)
 
 
-def told(state: AgentState, text: str, by: str) -> StepResult:
-    """The session with a message from ``by``: one that had ended goes on. Tool calls must have their results
-    first, so the message waits in no state where `can_be_told` does not hold."""
+def add_message(state: AgentState, text: str, by: str) -> StepResult:
+    """The step in which ``by`` sends ``text``: a session that had ended continues. Only for a ``state`` that
+    `accepts_message`."""
     message = UserMessage(content=text, author=by)
     after = state.with_messages(message)
     if state.status in ENDED:
-        after = _begun_anew(after, by).but(status="running")
+        after = _begun_anew(after, by).with_changes(status="running")
     elif state.status == "idle":
-        after = after.but(status="running")
+        after = after.with_changes(status="running")
     return _result(state, after, "message", MessageReceived(message=message))
 
 
-def can_be_told(state: AgentState) -> bool:
-    """Whether a message fits in now: models refuse one between a call and its result."""
+def accepts_message(state: AgentState) -> bool:
+    """Whether ``state`` can take a message now: models refuse one between a call and its result."""
     return not state.open_calls
 
 
-def paused(state: AgentState, by: str) -> StepResult:
-    """The session held where it is; nothing happens until `resumed`."""
-    return _result(state, state.but(status="paused", paused_from=state.status), "pause", Paused(by=by))
+def pause(state: AgentState, by: str) -> StepResult:
+    """The step in which ``by`` pauses ``state``; nothing happens until `resume`."""
+    return _result(
+        state, state.with_changes(status="paused", paused_from=state.status), "pause", Paused(by=by)
+    )
 
 
-def resumed(state: AgentState, by: str) -> StepResult:
-    """A session that was paused, or that an error ended, going on. After an error failures count anew, and by
-    a person's word steps do."""
+def resume(state: AgentState, by: str) -> StepResult:
+    """The step in which ``by`` lets ``state``, which was paused or ended by an error, continue. After an
+    error failures are counted anew, and, if ``by`` is a person, steps."""
     status = state.paused_from if state.status == "paused" and state.paused_from else "running"
     after = _begun_anew(state, by) if state.status == "error" else state
-    after = after.but(status=status, paused_from=None)
+    after = after.with_changes(status=status, paused_from=None)
     return _result(state, after, "resume", Resumed(by=by))
 
 
 def _begun_anew(state: AgentState, by: str) -> AgentState:
     """A session that had ended, without what was counted towards its end. Only people grant it more steps."""
-    after = state.but(error=None, errors_in_a_row=0, failed_turn=-1, incomplete_answers=0)
+    after = state.with_changes(error=None, errors_in_a_row=0, failed_turn=-1, incomplete_answers=0)
     is_person = actor_kind(by) == "human"
-    return after.but(granted_from=state.step_count) if is_person and state.status == "error" else after
+    return (
+        after.with_changes(granted_from=state.step_count) if is_person and state.status == "error" else after
+    )
 
 
-def cancelled(state: AgentState, by: str, reason: str = "", language: Language = "en") -> StepResult:
-    """The session ended for good. Calls without a result get one, so that the transcript is whole."""
+def cancel(state: AgentState, by: str, reason: str = "", language: Language = "en") -> StepResult:
+    """The step in which ``by`` cancels ``state`` for ``reason``; texts for the model are in ``language``.
+    Calls without a result get one, so that the transcript is complete."""
     message = catalogue(language)("request.cancelled", by=by, reason=_because(reason, language))
     content = _json({"success": False, "error": "cancelled", "message": message})
     results = [ToolMessage(tool_call_id=call.id, content=content) for call in state.open_calls]
-    after = state.with_messages(*results).but(
+    after = state.with_messages(*results).with_changes(
         status="cancelled",
         asked=None,
         pending_tools_calling=(),
@@ -120,8 +119,8 @@ def _decided(state: AgentState, answer: Answer, by: str, language: Language) -> 
             refusals.append(ToolMessage(tool_call_id=call.id, content=_json(told_why)))
     agreed = {call.id for call in approved}
     asked = state.asked.calls if state.asked is not None else ()
-    return state.with_messages(*refusals).but(
-        approved_tools_calling=tuple(approved), approvals=tuple(each for each in asked if each.id in agreed)
+    return state.with_messages(*refusals).with_changes(
+        approved_tools_calling=tuple(approved), decide_all=tuple(each for each in asked if each.id in agreed)
     )
 
 
@@ -177,5 +176,5 @@ def _json(value: Json) -> str:
 
 
 def _result(before: AgentState, after: AgentState, kind: str, event: Event) -> StepResult:
-    state = after.but(events=(*before.events, event), last_modified=now())
+    state = after.with_changes(events=(*before.events, event), last_modified=utc_now())
     return StepResult(events=(event,), new_state=state, instruction=kind)

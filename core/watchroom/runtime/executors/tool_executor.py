@@ -1,4 +1,4 @@
-"""Running tools: one call a step, if the policy lets it, and once only."""
+"""The executor of ``call_tool``: one call a step, if the policy allows it, and only once."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from watchroom.errors import ApprovalOutdated, InvalidToolArguments, ToolInterru
 from watchroom.model import Json
 from watchroom.rules.requests import PendingCall, parse_arguments, parse_json
 from watchroom.runtime.agent import Agent, AgentTool, CallOrigin, RuntimeConfig, Tool
-from watchroom.runtime.executors.asking_people import PeopleAsker
-from watchroom.runtime.executors.policies import ToolPolicies
-from watchroom.runtime.executors.tool_results import broke, forbidden, gave, refused
-from watchroom.runtime.failures import tool_error
+from watchroom.runtime.executors.request_executor import RequestExecutor
+from watchroom.runtime.executors.tool_policies import ToolPolicies
+from watchroom.runtime.executors.tool_results import fail_call, forbid_call, record_result, refuse_call
 from watchroom.runtime.instructions import CallTool, Instruction, RequestHumanApprove
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.state import AgentState, StepResult, call_key
-from watchroom.runtime.threads import in_own_thread, is_cancelling
+from watchroom.runtime.step_errors import wrap_tool_error
+from watchroom.runtime.threads import is_task_cancelled, run_in_thread
 from watchroom.texts import catalogue
 
 
-class ToolRunner:
-    """Runs the tools of ``agent``; ``people`` are asked where a policy wants it."""
+class ToolExecutor:
+    """Runs the tools of ``agent`` as ``config`` and ``policies`` allow; ``people`` makes the requests where a
+    policy wants approval."""
 
     def __init__(
-        self, agent: Agent, config: RuntimeConfig, policies: ToolPolicies, people: PeopleAsker
+        self, agent: Agent, config: RuntimeConfig, policies: ToolPolicies, people: RequestExecutor
     ) -> None:
         self._agent = agent
         self._config = config
@@ -36,10 +37,10 @@ class ToolRunner:
         self._people = people
 
     async def call_tool(self, instruction: Instruction, state: AgentState) -> StepResult:
-        """Run a call, if the policy lets it, and take the result into the messages.
+        """Carry out ``instruction`` (`CallTool`) in ``state``: run the call, if the policy allows it, and
+        append the result to the messages.
 
-        What goes wrong in a tool is an event, and the model is told, so that it can try otherwise.
-        """
+        What goes wrong in a tool is an event, and the model is told, so that it can try otherwise."""
         if not isinstance(instruction, CallTool):
             raise TypeError(instruction.type)
         call = instruction.tool_call
@@ -51,32 +52,34 @@ class ToolRunner:
             return await self._people.request_human_approve(approve, state)
         before, state = state, _taken_off(state, call)
         if policy == "never":
-            return forbidden(state, call, language)
+            return forbid_call(state, call, language)
         tool = self._agent.tools.get(name)
         if tool is None:
-            return broke(state, call, ToolNotFound(tool=validation.escape_unstorable(name, 100)), language)
+            return fail_call(
+                state, call, ToolNotFound(tool=validation.escape_unstorable(name, 100)), language
+            )
         try:
             arguments = _arguments(call)
         except InvalidToolArguments as error:
-            return broke(state, call, error, language)
+            return fail_call(state, call, error, language)
         shown = before.asked_call(call)
         try:
             approved = await _approved_checksum(tool, call, arguments, shown)
         except ApprovalOutdated as error:
             return await self._people.ask_again(state, call, error)
         key = call_key(before, call)
-        again = self._config.ledger is not None and await self._config.ledger.begins(call, key, tool)
+        again = self._config.ledger is not None and await self._config.ledger.record_start(call, key, tool)
         if again and not (isinstance(tool, AgentTool) and (tool.repeatable or tool.recovers)):
-            return refused(state, call, ToolInterrupted(tool=name), language)
+            return refuse_call(state, call, ToolInterrupted(tool=name), language)
         try:
             result = await run_tool(tool, arguments, CallOrigin(key, again, approved))
-            return gave(state, call, result, self._notice(shown))
+            return record_result(state, call, result, self._notice(shown))
         except ApprovalOutdated as error:
             return await self._people.ask_again(state, call, error)
         except (Exception, asyncio.CancelledError) as error:  # a tool may raise anything: the session goes on
-            if isinstance(error, asyncio.CancelledError) and is_cancelling():
+            if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
-            return broke(state, call, tool_error(name, error), language)
+            return fail_call(state, call, wrap_tool_error(name, error), language)
 
     def _notice(self, shown: PendingCall | None) -> str:
         """What the model has to know of how its call was approved."""
@@ -96,8 +99,8 @@ async def _approved_checksum(
     if tool.recovers and not is_edited:
         # It compares by itself, after it has found out whether it ran before.
         return shown.checksum
-    current = await in_own_thread(tool.checksum, arguments)
-    as_shown = await in_own_thread(tool.checksum, parse_arguments(shown.arguments)) if is_edited else current
+    current = await run_in_thread(tool.checksum, arguments)
+    as_shown = await run_in_thread(tool.checksum, parse_arguments(shown.arguments)) if is_edited else current
     if as_shown != shown.checksum:
         raise ApprovalOutdated(tool=call.function.name)
     return current
@@ -113,7 +116,7 @@ def _taken_off(state: AgentState, call: ToolCall) -> AgentState:
     asked = state.asked
     if asked is not None:
         asked = replace(asked, calls=tuple(each for each in asked.calls if each.id != call.id))
-    return state.but(
+    return state.with_changes(
         pending_tools_calling=pending,
         approved_tools_calling=approved,
         approvals=approvals,
@@ -135,13 +138,14 @@ def _arguments(call: ToolCall) -> Mapping[str, Json]:
 
 
 async def run_tool(tool: Tool, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
-    """What ``tool`` gives or raises, from a thread of its own unless it is a coroutine function."""
+    """The result of ``tool`` for ``arguments`` and ``origin``; raises what it raises. It is called in a
+    thread of its own unless it is a coroutine function."""
     if isinstance(tool, AgentTool):
         if inspect.iscoroutinefunction(tool.run):
             return cast(Json, await tool.run(arguments, origin))
-        result = await in_own_thread(tool.run, arguments, origin)
+        result = await run_in_thread(tool.run, arguments, origin)
     elif inspect.iscoroutinefunction(tool):
         return cast(Json, await tool(arguments))
     else:
-        result = await in_own_thread(tool, arguments)
+        result = await run_in_thread(tool, arguments)
     return await result if inspect.isawaitable(result) else result

@@ -1,4 +1,4 @@
-"""How errors are kept: as data in the session's history, so that they can be read in any later process."""
+"""Errors as data in a session's history, readable in any later process."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from typing import Final
 
 from watchroom import validation
 from watchroom.errors import ToolFailed, WatchroomError
-from watchroom.runtime.events import ErrorInfo, Event, Failed
-from watchroom.runtime.state import AgentState, StepResult
+from watchroom.runtime.events import ErrorInfo, Failed
+from watchroom.runtime.state import AgentState, Event, StepResult
 from watchroom.texts import Language
 
 _MOST_REASON: Final = 500
 """Characters that are kept of what an error of somebody else's says."""
 
 
-def failed(
+def fail_step(
     state: AgentState, error: BaseException, language: Language, before: Sequence[Event] = ()
 ) -> StepResult:
-    """The step that ``error`` ended, after the events ``before``."""
-    info = error_info(error, language)
-    after = state.but(status="error", error=info, errors_in_a_row=state.errors_in_a_row + 1)
+    """The step from ``state`` that ``error`` ended, after the events ``before``; its texts are in
+    ``language``."""
+    info = describe_error(error, language)
+    after = state.with_changes(status="error", error=info, errors_in_a_row=state.errors_in_a_row + 1)
     return StepResult(events=(*before, Failed(error=info)), new_state=after)
 
 
-def error_info(error: BaseException, language: Language) -> ErrorInfo:
-    """An error as it is kept. Of one that is not ours, what it is and says."""
+def describe_error(error: BaseException, language: Language) -> ErrorInfo:
+    """``error`` as it is kept, in ``language``. Of one that is not a `WatchroomError`: its type and text."""
     if isinstance(error, WatchroomError):
         return ErrorInfo(
             code=error.code, message=error.message(language), suggestion=error.suggestion(language)
@@ -33,8 +34,8 @@ def error_info(error: BaseException, language: Language) -> ErrorInfo:
     return ErrorInfo(code="agent_failed", message=_reason(error))
 
 
-def tool_error(tool: str, error: BaseException) -> WatchroomError:
-    """What ``tool`` raised, as an error of ours."""
+def wrap_tool_error(tool: str, error: BaseException) -> WatchroomError:
+    """``error``, which ``tool`` raised, as a `WatchroomError` (`ToolFailed` unless it is one)."""
     return error if isinstance(error, WatchroomError) else ToolFailed(tool=tool, reason=_reason(error))
 
 

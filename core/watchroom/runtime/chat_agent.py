@@ -1,4 +1,4 @@
-"""The agent that most people want: a model that calls tools until it has nothing left to do."""
+"""The agent for most purposes: a model that calls tools until it has nothing left to do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Final, TypeGuard
 
 from pydantic import JsonValue
 
+from watchroom import validation
 from watchroom.model import Json
 from watchroom.rules.requests import Option, parse_arguments
 from watchroom.runtime.agent import ANY_TOOL, AgentTool, CallOrigin, LiveTools, Policies, Tool
-from watchroom.runtime.condensing import MessageCondenser
+from watchroom.runtime.errors import InvalidTool
 from watchroom.runtime.instructions import (
     CallLlm,
     CallTool,
@@ -20,10 +21,11 @@ from watchroom.runtime.instructions import (
     RequestHumanPrompt,
     RequestHumanSelect,
 )
+from watchroom.runtime.message_condenser import MessageCondenser
 from watchroom.runtime.messages import SystemMessage, ToolCall, UserMessage
 from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime
 from watchroom.runtime.state import AgentState
-from watchroom.runtime.threads import in_own_thread
+from watchroom.runtime.threads import run_in_thread
 from watchroom.runtime.tools import checked_tools
 from watchroom.texts import Language, catalogue
 
@@ -31,15 +33,28 @@ ASK_PERSON: Final = "ask_person"
 """The tool by which a model asks a person: for a text, or for a choice of ``options``."""
 
 
+_MISSPELT: Final = 0.9
+"""Two names that are at least so similar (0 to 1) are meant to be one."""
+
+
 class ChatAgent:
     """Asks its model, runs the calls that the model wants, and so on, until it answers without a call.
 
-    Calls whose policy is ``ask`` wait for a person, all of one turn together, after those that may run.
-    With ``asks`` the model has the tool `ASK_PERSON` as well. ``system`` is said before the session's
-    messages, and is not one of them. ``model`` and ``options`` go along as in `ModelPayload`. What ``live``
-    shows is said after the messages, and is none of them either; its tools go before others of their name,
-    and what they gave earlier is said in its short form. Raises `InvalidTool` for one of ``tools`` that its
-    model could not be offered: `watchroom.runtime.tool` makes tools from functions.
+    ``tools`` are what the model is offered: `watchroom.runtime.tool` makes them from functions.
+    ``model_runtime`` is the model; None leaves it to the `RuntimeConfig`. ``system`` is sent before the
+    session's messages and is not one of them; ``model`` and ``options`` are passed on as in `ModelPayload`.
+    ``policies`` say which calls need a person: those wait together, after those that may run. With ``asks``
+    the model also has the tool `ASK_PERSON`. What ``live`` shows is sent after the messages; its tools take
+    precedence over others of their name, and their earlier results are sent in short form. ``language`` is
+    that of texts for the model.
+
+    Raises `InvalidTool` for a tool that a model cannot be offered, and for a policy under the misspelt name
+    of a tool.
+
+        policies = Policies(tools={"send_invoice": "ask"})
+        agent = ChatAgent([send_invoice], model_runtime=model, policies=policies)
+        async with workspace.sessions.begin("alice", agent, messages=messages) as session:
+            state = await session.run()
     """
 
     def __init__(
@@ -57,6 +72,7 @@ class ChatAgent:
     ) -> None:
         own = {ASK_PERSON: _ask_person(language)} if asks else {}
         fixed: Mapping[str, AgentTool] = {**checked_tools(tools), **own}
+        _check_policies(policies, fixed, live)
         self.tools: Mapping[str, Tool] = fixed if live is None else _WithLive(fixed, live)
         self._live = live
         self._condenser = None if live is None else MessageCondenser(live)
@@ -72,6 +88,7 @@ class ChatAgent:
         )
 
     def runner(self, state: AgentState) -> Instruction | Awaitable[Instruction]:
+        """The next instruction for ``state``: its open calls, or an answer of the model, or the end."""
         calls = state.open_calls
         if calls:
             return self._next_of(calls)
@@ -80,9 +97,9 @@ class ChatAgent:
         return self._asks_model(state) if self._live is None else self._asks_with_view(state, self._live)
 
     async def _asks_with_view(self, state: AgentState, live: LiveTools) -> Instruction:
-        look = await in_own_thread(live.look)
-        tools = tuple(tool.definition for tool in look.tools if self._is_offered(tool, tool.name))
-        return self._asks_model(state, tools, look.shown)
+        snapshot = await run_in_thread(live.snapshot)
+        tools = tuple(tool.definition for tool in snapshot.tools if self._is_offered(tool, tool.name))
+        return self._asks_model(state, tools, snapshot.shown)
 
     def _asks_model(
         self, state: AgentState, tools: tuple[Mapping[str, Json], ...] = (), shown: str = ""
@@ -117,6 +134,18 @@ class ChatAgent:
         if call.function.name != ASK_PERSON or self.policies.of(ASK_PERSON) == "never":
             return False
         return isinstance(parse_arguments(call.function.arguments).get("question"), str)
+
+
+def _check_policies(policies: Policies, tools: Mapping[str, AgentTool], live: LiveTools | None) -> None:
+    """Raises `InvalidTool` for a policy whose name is almost that of a tool. Other unknown names may be those
+    of live tools, or of tools that another agent with the same policies has."""
+    for name in policies.tools:
+        if name in tools or (live is not None and live.find(name) is not None):
+            continue
+        from difflib import get_close_matches
+
+        if get_close_matches(name, tools, n=1, cutoff=_MISSPELT):
+            raise InvalidTool(tool=validation.escape_unstorable(name, 100), rule="policy_misspelt")
 
 
 class _WithLive(Mapping[str, Tool]):

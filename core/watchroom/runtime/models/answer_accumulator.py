@@ -1,4 +1,4 @@
-"""Puts a model's answer together from its chunks, as the many kinds of servers really send them."""
+"""Assembles a model's answer from its chunks, as many kinds of servers really send them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEEPEST: Final = 4
 
 
 class ModelAnswer(Frozen):
-    """All that a model said to one request."""
+    """A model's complete answer to one request."""
 
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -27,12 +27,12 @@ class ModelAnswer(Frozen):
     finish_reason: str | None = None
 
 
-class Answer:
-    """An answer while it comes in: `add` each chunk, then take the `whole`.
+class AnswerAccumulator:
+    """An answer while it arrives: `add` each chunk, then take the `whole`.
 
     A tool call keeps the id that its model gave it, unless that is in ``taken`` (the ids of its session) or
-    came before in this answer. The others get ``{prefix}_0``, ``{prefix}_1``, … by their place.
-    """
+    came before in this answer. The others get ``{prefix}_0``, ``{prefix}_1``, … by their position
+    (``prefix``)."""
 
     def __init__(self, prefix: str, taken: Container[str] = frozenset()) -> None:
         self._prefix = prefix
@@ -44,6 +44,7 @@ class Answer:
         self._finish_reason: str | None = None
 
     def add(self, chunk: ModelChunk) -> None:
+        """Append ``chunk``."""
         self._content.append(chunk.content)
         for piece in chunk.tool_calls:
             self._add_piece(piece)
@@ -61,7 +62,7 @@ class Answer:
         call.arguments.append(piece.function.arguments)
 
     def whole(self) -> ModelAnswer:
-        """The answer. A call that names no tool is `ModelFailed`."""
+        """The complete answer. Raises `ModelFailed` for a call that names no tool."""
         return ModelAnswer(
             content="".join(self._content),
             tool_calls=self._tool_calls(),
@@ -119,24 +120,27 @@ class _Call:
 
 
 class SurrogateJoiner:
-    """Puts characters together whose surrogate halves came in two chunks of one answer. The first half waits
-    for the next chunk; what stays alone becomes U+FFFD."""
+    """Joins characters whose surrogate halves came in two chunks of one answer. The first half waits for the
+    next chunk; a half that stays alone becomes U+FFFD."""
 
     def __init__(self) -> None:
         self._content = ""
         self._arguments: dict[int, str] = {}
 
     def join(self, chunk: ModelChunk) -> ModelChunk:
-        """The chunk as it can be stored, with the half that waited and without one that waits now."""
+        """``chunk`` as it can be stored: with the half that waited before it, and without one that waits
+        now."""
         is_text = all(validation.is_unicode(text) for text in _texts(chunk))
         if is_text and not (self._content or self._arguments):
             return chunk
         content, self._content = _split(self._content + chunk.content)
         pieces = tuple(map(self._joined, chunk.tool_calls))
-        return without_halves(chunk.model_copy(update={"content": content, "tool_calls": pieces}))
+        return replace_surrogates_in_chunk(
+            chunk.model_copy(update={"content": content, "tool_calls": pieces})
+        )
 
     def rest(self) -> ModelChunk | None:
-        """The halves whose other one never came; None if there are none."""
+        """The halves whose other half never came; None if there are none."""
         if not (self._content or self._arguments):
             return None
         pieces = [
@@ -145,7 +149,7 @@ class SurrogateJoiner:
         ]
         left = ModelChunk(content=self._content, tool_calls=tuple(pieces))
         self._content, self._arguments = "", {}
-        return without_halves(left)
+        return replace_surrogates_in_chunk(left)
 
     def _joined(self, piece: ToolCallDelta) -> ToolCallDelta:
         if piece.index is None:
@@ -163,22 +167,20 @@ def _split(text: str) -> tuple[str, str]:
     return (text[:-1], text[-1]) if "\ud800" <= text[-1:] <= "\udbff" else (text, "")
 
 
-def chunk_of(given: ModelChunk | Mapping[str, object]) -> ModelChunk:
-    """What a person's own model runtime gave, as a chunk. None means left out. It may hold halves of
-    characters: see `SurrogateJoiner`.
-
-    What is no chunk is `ModelFailed`, which names the field and the rule that it breaks.
-    """
+def to_chunk(given: ModelChunk | Mapping[str, object]) -> ModelChunk:
+    """``given``, which a model runtime yielded, as a `ModelChunk`; None counts as left out. It may contain
+    surrogate halves: see `SurrogateJoiner`. Raises `ModelFailed` with the field and the rule that it
+    breaks."""
     if isinstance(given, ModelChunk):
         return given
     try:
         return ModelChunk.model_validate(_without_nones(given, _DEEPEST))
     except ValidationError as error:
-        raise ModelFailed(rule="broken", problem=problem_in(error)) from error
+        raise ModelFailed(rule="broken", problem=describe_validation_error(error)) from error
 
 
-def without_halves(chunk: ModelChunk) -> ModelChunk:
-    """The chunk with its characters put together, and U+FFFD for halves of others."""
+def replace_surrogates_in_chunk(chunk: ModelChunk) -> ModelChunk:
+    """``chunk`` with surrogate pairs joined and U+FFFD for lone halves."""
     if all(validation.is_unicode(text) for text in _texts(chunk)):
         return chunk
     text = json.dumps(chunk.model_dump(), ensure_ascii=False)
@@ -200,8 +202,8 @@ def _without_nones(given: object, depth: int) -> object:
     return given
 
 
-def problem_in(error: ValidationError) -> str:
-    """The first thing that is wrong, in a few words, without what was given."""
+def describe_validation_error(error: ValidationError) -> str:
+    """The first problem in ``error`` in a few words, without the value that was given."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field_name = ".".join(str(step) for step in problem["loc"])
     return validation.escape_unstorable(

@@ -1,9 +1,9 @@
-"""Whether a tool may be called, where the agent and the configuration both have a say."""
+"""Whether a tool may be called, by the policies of the agent and of the configuration."""
 
 from __future__ import annotations
 
 from watchroom.rules.requests import Policy, stricter_policy
-from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, WithPolicies
+from watchroom.runtime.agent import Agent, AgentTool, HasPolicies, RuntimeConfig
 
 
 class ToolPolicies:
@@ -13,10 +13,11 @@ class ToolPolicies:
         self._agent = agent
         self._config = config
         # Asked once: a protocol that is checked as the program runs is slow to check.
-        self._with_policies = agent if isinstance(agent, WithPolicies) else config
+        self._with_policies = agent if isinstance(agent, HasPolicies) else config
 
     def of(self, tool: str) -> Policy:
-        """The stricter one of the two, and of what holds for the tool that this one writes as."""
+        """The policy for ``tool``: the stricter one of the two, and of that for the tool that it writes
+        as."""
         policy = stricter_policy(self._config.policies.of(tool), self._with_policies.policies.of(tool))
         found = self._agent.tools.get(tool)
         same = found.writes_as if isinstance(found, AgentTool) else ""

@@ -1,4 +1,4 @@
-"""Asking the model: its answer is streamed, put together, and charged to the session."""
+"""The executor of ``call_llm``: the model's answer is streamed, assembled, and charged to the session."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from typing import Final, Literal, TypeAlias
 
 from watchroom.errors import LlmProviderRequired
 from watchroom.model import SYSTEM, Json
-from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, WithModel
+from watchroom.runtime.agent import Agent, AgentTool, HasModelRuntime, RuntimeConfig
 from watchroom.runtime.errors import IncompleteAnswer
-from watchroom.runtime.events import Event, LlmAnswer, LlmIncomplete, LlmResult, LlmStart, LlmStream
-from watchroom.runtime.executors.policies import ToolPolicies
-from watchroom.runtime.failures import failed
+from watchroom.runtime.events import LlmAnswer, LlmIncomplete, LlmResult, LlmStart, LlmStream
+from watchroom.runtime.executors.tool_policies import ToolPolicies
 from watchroom.runtime.instructions import CallLlm, Instruction
-from watchroom.runtime.listening import tell
 from watchroom.runtime.messages import AssistantMessage, Message, UserMessage
-from watchroom.runtime.models.accumulate import Answer, ModelAnswer, SurrogateJoiner, chunk_of
+from watchroom.runtime.models.answer_accumulator import (
+    AnswerAccumulator,
+    ModelAnswer,
+    SurrogateJoiner,
+    to_chunk,
+)
 from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime, Usage
-from watchroom.runtime.state import AgentState, StepResult
-from watchroom.runtime.threads import is_cancelling
+from watchroom.runtime.state import AgentState, Event, StepResult
+from watchroom.runtime.step_errors import fail_step
+from watchroom.runtime.threads import is_task_cancelled
 from watchroom.texts import catalogue
 
 Incompleteness: TypeAlias = Literal["length", "empty"]
@@ -31,8 +35,9 @@ _BYTES_PER_TOKEN: Final = 4
 """Of UTF-8, roughly, in English, in Chinese and in JSON."""
 
 
-class ModelAsker:
-    """Asks the model of ``agent``, or that of ``config`` where the agent has none."""
+class ModelExecutor:
+    """Asks the model of ``agent``, or that of ``config`` where the agent has none; ``policies`` say which
+    tools it is offered."""
 
     def __init__(self, agent: Agent, config: RuntimeConfig, policies: ToolPolicies) -> None:
         self._agent = agent
@@ -40,13 +45,13 @@ class ModelAsker:
         self._policies = policies
         self._call_ids = _CallIds()
         # Asked once: a protocol that is checked as the program runs is slow to check.
-        self._with_model = agent if isinstance(agent, WithModel) else None
+        self._with_model = agent if isinstance(agent, HasModelRuntime) else None
 
     async def call_llm(self, instruction: Instruction, state: AgentState) -> StepResult:
-        """Ask the model, and take its answer into the messages. A part of an answer changes nothing.
+        """Carry out ``instruction`` (`CallLlm`) in ``state``: ask the model, and append its answer to the
+        messages. A partial answer changes nothing.
 
-        Raises `LlmProviderRequired`; any other error is the step's result.
-        """
+        Raises `LlmProviderRequired`; any other error is the step's result."""
         if not isinstance(instruction, CallLlm):
             raise TypeError(instruction.type)
         model = self._model()
@@ -55,14 +60,14 @@ class ModelAsker:
         )
         events: list[Event] = []
         self._streams(events, LlmStart(model=payload.model, messages=len(payload.messages)))
-        whole = Answer(f"call_{state.step_count}", self._call_ids.of(state))
+        whole = AnswerAccumulator(f"call_{state.step_count}", self._call_ids.of(state))
         used: Usage | None = None
         joiner = SurrogateJoiner()
         stream: object = None
         try:
             stream = model(payload)
             async for given in stream:
-                chunk = joiner.join(chunk_of(given))
+                chunk = joiner.join(to_chunk(given))
                 whole.add(chunk)
                 used = chunk.usage or used
                 self._streams(events, LlmStream(chunk=chunk))
@@ -71,10 +76,10 @@ class ModelAsker:
                 self._streams(events, LlmStream(chunk=left))
             answer = whole.whole()
         except (Exception, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and is_cancelling():
+            if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
             charged = _charged(state, used, payload, events)
-            return failed(charged, error, self._config.language, tuple(events))
+            return fail_step(charged, error, self._config.language, tuple(events))
         finally:
             close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
             closing = close() if close is not None else None
@@ -91,10 +96,10 @@ class ModelAsker:
         if problem is not None:
             return self._incomplete(charged, events, answer.content, problem)
         said = AssistantMessage(content=answer.content, tool_calls=answer.tool_calls)
-        after = charged.with_messages(said).but(incomplete_answers=0)
+        after = charged.with_messages(said).with_changes(incomplete_answers=0)
         if state.said_last != "tool":
             # What failed before this answer was no call.
-            after = after.but(errors_in_a_row=0)
+            after = after.with_changes(errors_in_a_row=0)
         return StepResult(events=tuple(events), new_state=after)
 
     def _incomplete(
@@ -105,10 +110,12 @@ class ModelAsker:
         language = self._config.language
         notice = UserMessage(content=catalogue(language)(f"incomplete.{problem}"), author=SYSTEM)
         said = (AssistantMessage(content=content),) if content.strip() else ()
-        after = state.with_messages(*said, notice).but(incomplete_answers=state.incomplete_answers + 1)
+        after = state.with_messages(*said, notice).with_changes(
+            incomplete_answers=state.incomplete_answers + 1
+        )
         events = [*events, LlmIncomplete(reason=problem)]
         if state.incomplete_answers:
-            return failed(after, IncompleteAnswer(), language, tuple(events))
+            return fail_step(after, IncompleteAnswer(), language, tuple(events))
         return StepResult(events=tuple(events), new_state=after)
 
     def _model(self) -> ModelRuntime:
@@ -128,7 +135,7 @@ class ModelAsker:
 
     def _streams(self, events: list[Event], event: Event) -> None:
         events.append(event)
-        tell(self._config, event)
+        self._config.notify(event)
 
 
 class _CallIds:
@@ -172,7 +179,7 @@ def _charged(
         "output_tokens": spent.output_tokens + counted.output_tokens,
         "estimated_tokens": spent.estimated_tokens + estimated,
     }
-    return state.but(spent=spent.model_copy(update=more))
+    return state.with_changes(spent=spent.model_copy(update=more))
 
 
 def _estimated(payload: ModelPayload, events: Sequence[Event]) -> Usage:

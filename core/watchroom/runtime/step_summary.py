@@ -1,4 +1,4 @@
-"""What a step's row says of it in short, for those who do not read its content. Pure."""
+"""The message and the detail of a step's row, for those who do not read its content. Pure."""
 
 from __future__ import annotations
 
@@ -8,25 +8,17 @@ from typing import Final
 from watchroom import validation
 from watchroom.model import Json, Row
 from watchroom.rules.requests import PendingCall, describe_call, summarize_request
-from watchroom.runtime.events import (
-    Cancelled,
-    Done,
-    Event,
-    Failed,
-    HumanAnswered,
-    LlmResult,
-    MessageReceived,
-    ToolResult,
-)
+from watchroom.runtime.events import Cancelled, Failed, HumanAnswered, LlmResult, MessageReceived, ToolResult
 from watchroom.runtime.messages import ToolCall
-from watchroom.runtime.state import AgentState, StepResult
+from watchroom.runtime.state import AgentState, Done, Event, StepResult
 
 _LONGEST: Final = 200
 """Characters."""
 
 
-def message_of(before: AgentState, result: StepResult) -> str:
-    """One line: what the model said or called, what a tool gave, what was asked or answered."""
+def summarize_step(before: AgentState, result: StepResult) -> str:
+    """One line about ``result``, the step after the state ``before``: what the model said or called, a tool's
+    name, what was asked or answered."""
     for event in reversed(result.events):
         text = _said(before, result.new_state, event)
         if text:
@@ -52,12 +44,19 @@ def _said(before: AgentState, after: AgentState, event: Event) -> str:
     return summarize_request(after.asked) if after.asked else ""
 
 
-def detail_of(
-    state: AgentState, *, mail: int | None = None, heard: int | None = None, waiting: Sequence[int] = ()
+def step_detail(
+    state: AgentState,
+    *,
+    control: int | None = None,
+    last_processed: int | None = None,
+    waiting: Sequence[int] = (),
 ) -> dict[str, Json]:
-    """Where the session stands, in numbers; ``estimated`` of the tokens no provider has counted. ``mail``:
-    the row of a person's word that the step took in. ``heard``: the newest of the rows that the session acted
-    on, but for the messages in ``waiting``."""
+    """The detail of a step's row: status, step count and costs of ``state``. ``estimated`` counts the tokens
+    that no provider has counted.
+
+    ``control`` is the row of a person's instruction that the step carried out. ``last_processed`` is the
+    newest row that the session has acted on, except for the messages in ``waiting``.
+    """
     spent = state.spent
     detail: dict[str, Json] = {
         "status": state.status,
@@ -70,10 +69,10 @@ def detail_of(
         detail["estimated"] = spent.estimated_tokens
     if state.error is not None:
         detail["error"] = state.error.code
-    if mail is not None:
-        detail["mail"] = mail
-    if heard is not None:
-        detail["heard"] = heard
+    if control is not None:
+        detail["mail"] = control
+    if last_processed is not None:
+        detail["heard"] = last_processed
     if waiting:
         detail["waiting"] = list(waiting)
     return detail
@@ -87,8 +86,9 @@ def _named(call: ToolCall) -> str:
     return describe_call(PendingCall(call.id, call.function.name, call.function.arguments))
 
 
-def heard_in(row: Row) -> tuple[int, tuple[int, ...]]:
-    """The newest row that the session had acted on when it made ``row``, and the messages that waited."""
+def parse_processed_rows(row: Row) -> tuple[int, tuple[int, ...]]:
+    """From ``row``, a step: the newest row that the session had acted on, and the messages that were
+    waiting."""
     heard, waiting = row.detail.get("heard"), row.detail.get("waiting")
     numbers = waiting if isinstance(waiting, list) else []
     return heard if isinstance(heard, int) else row.seq, tuple(

@@ -1,8 +1,7 @@
-"""A step as its row carries it: the new events, and what the step changed in the state. Pure.
+"""A step as its row contains it: the new events, and what the step changed in the state. Pure.
 
-Only what is new is written, so a step's row does not grow with its session. Pieces of streamed text that
-follow each other are one entry, and the final state within ``done`` is left out: it is the state itself.
-"""
+Only what is new is written, so a step's row does not grow with its session. Consecutive pieces of streamed
+text are one entry, and the final state in ``done`` is left out: it is the state itself."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ from typing import Any, Final, cast
 
 from pydantic import TypeAdapter
 
-from watchroom.runtime.events import Done, Event, LlmStream
+from watchroom.runtime.events import LlmStream
 from watchroom.runtime.messages import Message
 from watchroom.runtime.models.protocol import ModelChunk
-from watchroom.runtime.state import AgentState
+from watchroom.runtime.state import AgentState, Done, Event
 
 _GROWING: Final = frozenset({"events", "messages"})
 _FIELDS: Final = tuple(name for name in AgentState.model_fields if name not in _GROWING)
@@ -24,18 +23,19 @@ _messages: Final[TypeAdapter[Sequence[Message]]] = TypeAdapter(Sequence[Message]
 _EMPTY: Final = ModelChunk()
 
 
-def begun(state: AgentState) -> str:
-    """The first record of a session: its state, in which nothing has happened yet."""
+def encode_initial_state(state: AgentState) -> str:
+    """The content of a session's first row: ``state`` as JSON."""
     return state.model_dump_json()
 
 
-def state_begun(text: str) -> AgentState:
-    """The reverse of `begun`."""
+def decode_initial_state(text: str) -> AgentState:
+    """The state in ``text``, the content of a session's first row."""
     return AgentState.model_validate_json(text)
 
 
-def step_record(before: AgentState, after: AgentState) -> str:
-    """What changed from ``before`` to ``after``, whose events are those of ``before`` and some more."""
+def encode_step(before: AgentState, after: AgentState) -> str:
+    """What changed from ``before`` to ``after`` as JSON. The events of ``after`` begin with those of
+    ``before``."""
     kept = _common(before.messages, after.messages)
     changed = {name for name in _FIELDS if getattr(before, name) != getattr(after, name)}
     record: dict[str, object] = {
@@ -48,18 +48,18 @@ def step_record(before: AgentState, after: AgentState) -> str:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
-def state_after(before: AgentState, text: str) -> AgentState:
-    """The state after the step whose record is ``text``."""
+def apply_encoded_step(before: AgentState, text: str) -> AgentState:
+    """The state after ``before`` and the step with the content ``text``."""
     record = json.loads(text)
     messages = before.messages[: record.get("keep", len(before.messages))]
     changed = AgentState.model_validate(
         {"session_id": before.session_id, "created_at": "", "last_modified": "", **record["state"]}
     )
-    after = before.but(
+    after = before.with_changes(
         messages=(*messages, *_messages.validate_python(record["messages"])),
         **{name: getattr(changed, name) for name in record["state"]},
     )
-    return after.but(events=(*before.events, *_unpacked(record["events"], after)))
+    return after.with_changes(events=(*before.events, *_unpacked(record["events"], after)))
 
 
 def _unpacked(packed: Iterable[Mapping[str, Any]], after: AgentState) -> list[Event]:
@@ -69,7 +69,7 @@ def _unpacked(packed: Iterable[Mapping[str, Any]], after: AgentState) -> list[Ev
         if "chunks" in each:
             events.extend(LlmStream(chunk=ModelChunk(content=text)) for text in each["chunks"])
         elif each["type"] == "done":
-            final = after.but(events=())
+            final = after.with_changes(events=())
             events.append(Done.model_construct(type="done", reason=each["reason"], final_state=final))
         else:
             events.append(_events.validate_python(each))

@@ -1,4 +1,5 @@
-"""Asking people: the session waits until one of them has approved, written or chosen."""
+"""The executors of requests to people: the session waits until one of them has approved, written or
+chosen."""
 
 from __future__ import annotations
 
@@ -17,9 +18,8 @@ from watchroom.runtime.events import (
     HumanSelectRequired,
     ToolPending,
 )
-from watchroom.runtime.executors.policies import ToolPolicies
-from watchroom.runtime.executors.tool_results import forbidden
-from watchroom.runtime.failures import error_info
+from watchroom.runtime.executors.tool_policies import ToolPolicies
+from watchroom.runtime.executors.tool_results import forbid_call
 from watchroom.runtime.instructions import (
     Instruction,
     RequestHumanApprove,
@@ -28,12 +28,14 @@ from watchroom.runtime.instructions import (
 )
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.state import AgentState, StepResult
-from watchroom.runtime.threads import in_own_thread
+from watchroom.runtime.step_errors import describe_error
+from watchroom.runtime.threads import run_in_thread
 from watchroom.texts import catalogue
 
 
-class PeopleAsker:
-    """Asks people, who have the time that ``config`` gives them where an instruction sets none."""
+class RequestExecutor:
+    """Makes requests to people for ``agent``. ``config`` sets the time to answer where an instruction sets
+    none; ``policies`` rule out calls that are never allowed."""
 
     def __init__(self, agent: Agent, config: RuntimeConfig, policies: ToolPolicies) -> None:
         self._agent = agent
@@ -41,19 +43,20 @@ class PeopleAsker:
         self._policies = policies
 
     async def request_human_approve(self, instruction: Instruction, state: AgentState) -> StepResult:
-        """Wait until a person has decided on each of the calls. Nobody is asked what may not be done."""
+        """Carry out ``instruction`` (`RequestHumanApprove`) in ``state``: wait until a person has decided on
+        each of the calls. Nobody is asked about a call that is not allowed."""
         if not isinstance(instruction, RequestHumanApprove):
             raise TypeError(instruction.type)
         calls = instruction.pending_tools_calling
         never = next((call for call in calls if self._policies.of(call.function.name) == "never"), None)
         if never is not None:
-            return forbidden(state, never, self._config.language)
+            return forbid_call(state, never, self._config.language)
         shown = [await self._shown(call) for call in calls]
         return self._approval(state, calls, shown, self._expires(instruction.timeout))
 
     async def ask_again(self, state: AgentState, call: ToolCall, outdated: ApprovalOutdated) -> StepResult:
-        """Have a person decide once more on an approved call, which would do something else by now, together
-        with those that still wait."""
+        """In ``state``, have a person decide again on the approved ``call``, whose effect would be another
+        one by now (``outdated``), together with those that still wait."""
         others = state.asked.calls if state.asked is not None else ()
         shown = [*others, replace(await self._shown(call), asked_again=True)]
         texts = catalogue(self._config.language)
@@ -61,7 +64,7 @@ class PeopleAsker:
         result = self._approval(
             state, (*state.pending_tools_calling, call), shown, self._expires(None), prompt
         )
-        failed = Failed(error=error_info(outdated, self._config.language))
+        failed = Failed(error=describe_error(outdated, self._config.language))
         return result.model_copy(update={"events": (failed, *result.events)})
 
     async def _shown(self, call: ToolCall) -> PendingCall:
@@ -70,7 +73,7 @@ class PeopleAsker:
         tool = self._agent.tools.get(name)
         if not isinstance(tool, AgentTool) or tool.checksum is None:
             return PendingCall(call.id, name, arguments)
-        checksum = await in_own_thread(tool.checksum, parse_arguments(arguments))
+        checksum = await run_in_thread(tool.checksum, parse_arguments(arguments))
         return PendingCall(call.id, name, arguments, checksum)
 
     def _approval(
@@ -83,11 +86,12 @@ class PeopleAsker:
     ) -> StepResult:
         asked = Request("approve", prompt, calls=tuple(shown), expires=expires)
         required = HumanApproveRequired(pending_tools_calling=calls, session_id=state.session_id)
-        waiting = _waiting(state, asked).but(pending_tools_calling=calls)
+        waiting = _waiting(state, asked).with_changes(pending_tools_calling=calls)
         return StepResult(events=(required, ToolPending(tools_calling=calls)), new_state=waiting)
 
     async def request_human_prompt(self, instruction: Instruction, state: AgentState) -> StepResult:
-        """Wait until a person has written something."""
+        """Carry out ``instruction`` (`RequestHumanPrompt`) in ``state``: wait until a person has written a
+        text."""
         if not isinstance(instruction, RequestHumanPrompt):
             raise TypeError(instruction.type)
         asked = Request(
@@ -102,7 +106,7 @@ class PeopleAsker:
         return StepResult(events=(required,), new_state=_waiting(state, asked))
 
     async def request_human_select(self, instruction: Instruction, state: AgentState) -> StepResult:
-        """Wait until a person has chosen."""
+        """Carry out ``instruction`` (`RequestHumanSelect`) in ``state``: wait until a person has chosen."""
         if not isinstance(instruction, RequestHumanSelect):
             raise TypeError(instruction.type)
         asked = Request(
@@ -129,4 +133,4 @@ class PeopleAsker:
 
 
 def _waiting(state: AgentState, asked: Request) -> AgentState:
-    return state.but(status="waiting_for_human_input", asked=asked)
+    return state.with_changes(status="waiting_for_human_input", asked=asked)

@@ -16,17 +16,18 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from watchroom import validation
 from watchroom.errors import ModelFailed
 from watchroom.model import actor_kind
-from watchroom.runtime.models.accumulate import SurrogateJoiner, problem_in
+from watchroom.runtime.models.answer_accumulator import SurrogateJoiner, describe_validation_error
 from watchroom.runtime.models.protocol import FunctionDelta, ModelChunk, ModelPayload, ToolCallDelta, Usage
-from watchroom.runtime.models.sse import Event, EventParser
+from watchroom.runtime.models.sse import EventParser, ServerSentEvent
 
 _BLANK: Final = b"\xef\xbb\xbf \t\r\n"
 _DONE: Final = "[DONE]"
 
 
 def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> bytes:
-    """The JSON to send for ``payload``; ``model`` is taken where it leaves that open. What another agent said
-    begins with its id in brackets: people's words have none, so no agent can pass for a person."""
+    """The JSON to send for ``payload``; ``model`` is used where the payload leaves it open, ``include_usage``
+    asks for token counts. A message of another agent begins with its id in brackets; people's messages have
+    none, so no agent can pass for a person."""
     given = payload.model_dump()
     for message in given["messages"]:
         author = message.pop("author", "")
@@ -51,12 +52,11 @@ def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> b
         return to_json(from_json(whole), inf_nan_mode="null")
 
 
-class Reader:
-    """Reads one answer's body, a stream of events or plain JSON, however its bytes are cut.
+class AnswerReader:
+    """Reads the body of one answer, a stream of events or plain JSON, however its bytes are cut.
 
-    `feed` it all bytes in their order, and take all that each call gives; `end` it when no more come. Nothing
-    that is in ``secrets`` gets into an error.
-    """
+    `feed` it all bytes in order and take all that each call yields; call `end` when no more come. More than
+    ``max_bytes`` are `ModelFailed`. Nothing in ``secrets`` appears in an error."""
 
     def __init__(self, max_bytes: int, secrets: Sequence[str] = ()) -> None:
         self.whole = False
@@ -73,6 +73,7 @@ class Reader:
         self._joiner = SurrogateJoiner()
 
     def feed(self, data: bytes) -> Iterator[ModelChunk]:
+        """The chunks that end in ``data``. Raises `ModelFailed`."""
         fits = len(data) <= self._room
         if not fits:
             data = data[: self._room]
@@ -87,14 +88,15 @@ class Reader:
             raise ModelFailed(rule="too_long", limit=self._max)
 
     def end(self, content_type: str = "") -> Iterator[ModelChunk]:
-        """What was held back until all was known. An answer that is not whole is `ModelFailed`."""
+        """The chunks that were held back until all was known; ``content_type`` is the response's header.
+        Raises `ModelFailed` for an incomplete answer."""
         if self._json is not None:
             yield from self._plain(self._json)
         else:
             yield from self._streamed(self._events.close())
         yield from self._rest()
         if not self._understood and "event-stream" not in content_type:
-            raise ModelFailed(rule="not_an_answer", problem=told(content_type, self._secrets))
+            raise ModelFailed(rule="not_an_answer", problem=sanitize_message(content_type, self._secrets))
         if not self.whole:
             raise ModelFailed(rule="cut_short")
 
@@ -107,7 +109,7 @@ class Reader:
             self._json = bytearray() if data.startswith(b"{") else None
         return data
 
-    def _streamed(self, events: Iterable[Event]) -> Iterator[ModelChunk]:
+    def _streamed(self, events: Iterable[ServerSentEvent]) -> Iterator[ModelChunk]:
         for event in events:
             if self.done:
                 return
@@ -132,7 +134,7 @@ class Reader:
         try:
             piece = _parsed(text)
         except ValidationError as error:
-            raise ModelFailed(rule="broken", problem=problem_in(error)) from error
+            raise ModelFailed(rule="broken", problem=describe_validation_error(error)) from error
         if piece.is_error:
             raise self._reported(text)
         self._understood = self._understood or bool(piece.choices)
@@ -146,19 +148,19 @@ class Reader:
             yield left
 
     def _reported(self, text: str) -> ModelFailed:
-        return ModelFailed(rule="reported", problem=told(said(text), self._secrets))
+        return ModelFailed(rule="reported", problem=sanitize_message(extract_message(text), self._secrets))
 
 
-def said(body: str) -> str:
-    """What a server says in the body of a refusal: the message in its JSON, else its text."""
+def extract_message(body: str) -> str:
+    """The message in ``body``, a server's refusal: that in its JSON, else its text."""
     try:
         return _message_in(from_json(body))
     except ValueError:
         return body
 
 
-def told(text: str, secrets: Iterable[str] = ()) -> str:
-    """A server's ``text`` as an error may quote it: one short line without ``secrets``."""
+def sanitize_message(text: str, secrets: Iterable[str] = ()) -> str:
+    """``text`` from a server as an error may quote it: one short line without ``secrets``."""
     for secret in secrets:
         text = text.replace(secret, "[…]")
     return validation.escape_unstorable(" ".join(text.split()), 300) or "–"

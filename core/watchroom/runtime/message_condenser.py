@@ -1,4 +1,4 @@
-"""The messages of a session as its model is sent them: what live tools gave earlier, in its short form."""
+"""The messages of a session as its model is sent them, with earlier results of live tools in short form."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from watchroom.runtime.state import AgentState
 
 
 class MessageCondenser:
-    """Condenses results of the tools of ``live``; the state keeps them whole. Of the session that it was
-    asked about last it looks at new messages alone, so that a turn costs no more in a long session."""
+    """Condenses results of the tools of ``live``; the state keeps them whole. It caches what it did for the
+    session that it was asked about last, so that a turn costs no more in a long session."""
 
     def __init__(self, live: LiveTools) -> None:
         self._live = live
@@ -18,7 +18,7 @@ class MessageCondenser:
         self._tools: dict[str, str] = {}
 
     def messages(self, state: AgentState) -> tuple[Message, ...]:
-        """All messages of ``state``. What followed the model's last answer is the newest that it knows."""
+        """All messages of ``state``, condensed up to the model's last answer."""
         known = len(self._seen)
         if state.messages[:known] != self._seen:
             known, self._sent, self._tools = 0, [], {}
