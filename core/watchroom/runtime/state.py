@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, JsonValue
 
@@ -88,7 +88,10 @@ class AgentState(Frozen):
     metadata: FrozenObject = EMPTY_OBJECT
 
     def with_changes(self, **changes: object) -> Self:
-        """A copy with ``changes`` to its fields, which are not validated again."""
+        """A copy with ``changes`` to its fields, whose values are not validated again. Raises TypeError for a
+        name that is no field."""
+        if not changes.keys() <= _FIELDS:
+            raise TypeError(f"no field of a state: {', '.join(changes.keys() - _FIELDS)}")
         return self.model_copy(update=changes)
 
     def with_messages(self, *new: Message) -> Self:
@@ -115,6 +118,9 @@ class AgentState(Frozen):
     def said_last(self) -> str:
         """The role of the newest message, empty where there is none."""
         return self.messages[-1].role if self.messages else ""
+
+
+_FIELDS: Final = AgentState.model_fields.keys()
 
 
 class Done(Frozen):

@@ -120,7 +120,7 @@ def _decided(state: AgentState, answer: Answer, by: str, language: Language) -> 
     agreed = {call.id for call in approved}
     asked = state.asked.calls if state.asked is not None else ()
     return state.with_messages(*refusals).with_changes(
-        approved_tools_calling=tuple(approved), decide_all=tuple(each for each in asked if each.id in agreed)
+        approved_tools_calling=tuple(approved), approvals=tuple(each for each in asked if each.id in agreed)
     )
 
 
