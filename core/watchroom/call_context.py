@@ -8,24 +8,23 @@ at the moment of its commit.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, TypeAlias
+from typing import Final
 
-from watchroom.model import Draft
+from watchroom.model import Condition, Draft, Write, Zone
 
 CALL: Final = "call"
 """The name in a row's detail."""
 OPERATION: Final = "operation"
 """The name in a row's detail."""
 
-Guard: TypeAlias = Callable[[Draft], None]
-"""Raises a `WatchroomError` for a draft that may not be committed. It is called while nobody else writes."""
-
 _call: Final[ContextVar[str]] = ContextVar("watchroom_call", default="")
 _operation: Final[ContextVar[str]] = ContextVar("watchroom_operation", default="")
-_guard: Final[ContextVar[Guard | None]] = ContextVar("watchroom_guard", default=None)
+_conditions: Final[ContextVar[tuple[Zone, str, tuple[Condition, ...]] | None]] = ContextVar(
+    "watchroom_conditions", default=None
+)
 
 
 @contextmanager
@@ -50,22 +49,27 @@ def operation_scope() -> Iterator[str]:
 
 
 @contextmanager
-def guarded_by(guard: Guard | None) -> Iterator[None]:
-    """What is committed within is looked at by ``guard`` first."""
-    token = _guard.set(guard)
+def conditional_on(zone: Zone, path: str, conditions: tuple[Condition, ...]) -> Iterator[None]:
+    """Writes to ``path`` of ``zone`` that are made within become rows only while ``conditions`` hold."""
+    token = _conditions.set((zone, path, conditions))
     try:
         yield
     finally:
-        _guard.reset(token)
+        _conditions.reset(token)
 
 
-def current_guard() -> Guard | None:
-    """Who looks at what is committed now."""
-    return _guard.get()
+def conditions_of(draft: Write) -> tuple[Condition, ...]:
+    """Return the conditions under which ``draft`` may become a row: its own, and those of the call."""
+    scope = _conditions.get()
+    in_scope = scope is not None and scope[:2] == (draft.zone, draft.path)
+    return (*draft.conditions, *scope[2]) if scope and in_scope else draft.conditions
 
 
 def with_call_context(draft: Draft) -> Draft:
-    """The draft, with the call on whose behalf it is made, and the operation that it is part of."""
+    """Return ``draft`` with the call on whose behalf it is made, the operation that it is part of, and the
+    conditions under which it may become a row."""
+    if isinstance(draft, Write):
+        draft = draft._replace(conditions=conditions_of(draft))
     signs = {CALL: _call.get(), OPERATION: _operation.get()}
     signs = {name: sign for name, sign in signs.items() if sign}
     return draft._replace(detail={**(draft.detail or {}), **signs}) if signs else draft

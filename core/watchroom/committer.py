@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.call_context import current_guard, with_call_context
+from watchroom.call_context import with_call_context
 from watchroom.checkout.layout import has_files, is_edited
 from watchroom.checkout.tree import NewVersion, Overwritten, Tree
 from watchroom.errors import InvalidPath, NotText, TooLarge, WatchroomError, WorkspaceLocked
@@ -45,11 +45,10 @@ class LockUse(NamedTuple):
 class _Ticket:
     """A draft on its way, and what became of it. Its thread sleeps until it is done, or asked to lead."""
 
-    __slots__ = ("_sleep", "appended", "draft", "error", "guard", "replaces")
+    __slots__ = ("_sleep", "appended", "draft", "error", "replaces")
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
-        self.guard = current_guard() if isinstance(draft, Write) else None
         self.appended: Appended | None = None
         self.error: BaseException | None = None
         self.replaces: bytes | None = None
@@ -262,14 +261,7 @@ class Committer:
 
     def _commit_batch(self, batch: list[_Ticket]) -> None:
         """Make rows of the batch and lay them out. Every ticket is done afterwards; nothing is raised."""
-        guarded = [ticket for ticket in batch if ticket.guard is not None]
-        if guarded and len(batch) > 1:
-            # What a guard looks at must not be changed by what is committed together with its draft.
-            self._commit_batch([ticket for ticket in batch if ticket.guard is None])
-            for ticket in guarded:
-                self._commit_batch([ticket])
-            return
-        ready = [ticket for ticket in batch if self._is_let(ticket) and self._look_ahead(ticket)]
+        ready = [ticket for ticket in batch if self._look_ahead(ticket)]
         if not ready:
             return
         try:
@@ -292,16 +284,6 @@ class Committer:
             _log.exception("files could not be laid out")
         for listener in tuple(self._listeners):
             listener()
-
-    @staticmethod
-    def _is_let(ticket: _Ticket) -> bool:
-        """Whether the ticket's guard, if it has one, lets it be committed."""
-        if ticket.guard is not None:
-            try:
-                ticket.guard(ticket.draft)
-            except WatchroomError as error:
-                ticket.error = error
-        return ticket.error is None
 
     def _look_ahead(self, ticket: _Ticket) -> bool:
         """See what a write would replace, so that it is kept before it goes; False if a write cannot be."""

@@ -18,7 +18,7 @@ class WatchroomError(Exception):
     package: ClassVar[str] = "watchroom.texts"
     """The package of their catalogue."""
     outcome: ClassVar[Outcome] = "failed"
-    has_row: ClassVar[bool] = False
+    has_row: bool = False
     """Whether the row of the refused call stands in the journal already where this is raised."""
 
     def __init__(self, **values: object) -> None:
@@ -308,9 +308,14 @@ class ToolForbidden(WatchroomError):
 
 
 class ApprovalOutdated(WatchroomError):
-    """What an approved call would write is not what the person was shown. Values: tool."""
+    """What an approved call would write is not what the person was shown. ``has_row`` says whether the write
+    was refused by the journal, with a row. Values: tool."""
 
     code = "approval_outdated"
+
+    def __init__(self, *, has_row: bool = False, **values: object) -> None:
+        super().__init__(**values)
+        self.has_row = has_row
 
 
 class ToolInterrupted(WatchroomError):

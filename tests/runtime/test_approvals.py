@@ -14,7 +14,6 @@ from runtime.scripted import at_work, say, until
 from runtime.weather import Model, call, calling, offered
 from runtime.working import SAYS, asked_in, results
 from watchroom import Agent, Json, Toolbox, Workspace
-from watchroom.call_context import guarded_by
 from watchroom.errors import ApprovalOutdated
 from watchroom.model import UNCHECKED, Write
 from watchroom.projections import RequestView
@@ -22,7 +21,7 @@ from watchroom.rules.requests import PendingCall, Request, parse_arguments
 from watchroom.runtime import AgentTool, CallOrigin, ChatAgent, Policies, Session
 from watchroom.texts import catalogue
 from watchroom.toolbox.agent_tools import agent_tools
-from watchroom.toolbox.approval import approval_guard
+from watchroom.toolbox.approval import approval_scope
 from watchroom.toolbox.buffer_tools import BufferTools
 from watchroom_tui.readers.request import read_request, request_lines
 
@@ -209,9 +208,9 @@ def test_an_approved_call_that_is_refused_leaves_the_task_s_file(
     ok(in_task, "write_file", path="plan.md", content="shown\n")
     arguments: dict[str, Json] = {"path": "plan.md", "content": "mine\n"}
     shown = in_task.approval_checksum("write_file", arguments)
-    guard = approval_guard(workspace.journal, "alice", "write_file", arguments, shown)
+    scope = approval_scope(workspace.journal, "alice", "write_file", arguments, shown)
     ok(in_task, "write_file", path="plan.md", content="theirs\n")
-    with guarded_by(guard), pytest.raises(ApprovalOutdated):
+    with scope, pytest.raises(ApprovalOutdated):
         workspace.task_files.write("alice", "plan.md", "mine\n", tool="write_file")
     assert (tmp_path / "task" / "plan.md").read_text() == "theirs\n"
 

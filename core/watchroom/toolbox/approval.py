@@ -1,57 +1,53 @@
-"""What an approval of a call is bound to, and the guard that lets an approved call write nothing else."""
+"""What an approval of a call is bound to, and the conditions under which an approved call may write."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from watchroom import validation
-from watchroom.call_context import CALL, Guard
+from watchroom.call_context import CALL, conditional_on
 from watchroom.editing import parse_tool_name
 from watchroom.errors import ApprovalOutdated
 from watchroom.journal import Journal
-from watchroom.model import UNCHECKED, Draft, Json, Write
+from watchroom.model import Condition, Json
 from watchroom.projections.proposals import Proposal, proposal
 from watchroom.rules.requests import parse_arguments
 from watchroom.zones.buffers.record import ZONE as BUFFER
 
 
 def approval_checksum(journal: Journal, actor: str, tool: str, arguments: Mapping[str, Json]) -> str:
-    """A checksum of a call and of what it would write, as things stand: the tool, the arguments, the text
-    that it would put somewhere, and the version that it would replace. Hexadecimal."""
+    """Return a checksum (SHA-256, hexadecimal) of a call by ``actor`` and of what it would write, as things
+    stand in ``journal``: the ``tool``, the ``arguments``, the text, and the version that it would replace."""
     return _checksum(tool, arguments, _proposal(journal, actor, tool, arguments))
 
 
-def approval_guard(
+def approval_scope(
     journal: Journal, actor: str, tool: str, arguments: Mapping[str, Json], approved: str, repeated: str = ""
-) -> Guard | None:
-    """The guard of a call that was approved with the checksum ``approved``; ``repeated`` is its key where it
-    may have been made before. Raises `ApprovalOutdated` where it would write something else by now."""
-    would = _proposal(journal, actor, tool, arguments)
-    holds = _checksum(tool, arguments, would) == approved
-    if would is None:
+) -> AbstractContextManager[None]:
+    """Return the context in which to run a call of ``tool`` by ``actor`` with ``arguments`` that was approved
+    with the checksum ``approved``: within it, the call can write only what was approved, in place of what it
+    was to replace. ``repeated`` is its key where it may have been made before. Raises `ApprovalOutdated` if
+    it would write something else by now, and `JournalError`."""
+    change = _proposal(journal, actor, tool, arguments)
+    holds = _checksum(tool, arguments, change) == approved
+    if change is None:
         if not holds:
             raise ApprovalOutdated(tool=validation.escape_unstorable(tool, 100))
-        return None
-    if repeated and _wrote(would, repeated):
-        return None
-    buffer = _buffer_version(journal, actor, tool)
-    replaced = would.head.seq if would.head else 0
-
-    def guard(draft: Draft) -> None:
-        if not isinstance(draft, Write) or (draft.zone, draft.path) != (would.zone, would.path):
-            return
-        head = journal.head(would.zone, would.path)
-        if draft.expected not in (UNCHECKED, (head.version or 0) if head else 0):
-            # It is refused as a conflict, from which the caller can recover.
-            return
-        is_same = (head.seq if head else 0) == replaced and _buffer_version(journal, actor, tool) == buffer
-        if not (holds and is_same):
-            raise ApprovalOutdated(tool=tool)
-
-    if not holds and not would.is_stale:
+        return nullcontext()
+    if repeated and _is_written(change, repeated):
+        return nullcontext()
+    if not holds and not change.is_stale:
         raise ApprovalOutdated(tool=tool)
-    return guard
+    # A stale call is refused as a conflict, from which its caller can recover, or else not made.
+    replaced = change.head.seq if change.head else 0
+    conditions = [Condition(change.zone, change.path, replaced if holds else -1)]
+    buffer, kind = parse_tool_name(tool) or ("", "")
+    if kind == "flush":
+        head = journal.head(BUFFER, f"{actor}/{buffer}")
+        conditions.append(Condition(BUFFER, f"{actor}/{buffer}", head.seq if head else 0))
+    return conditional_on(change.zone, change.path, tuple(conditions))
 
 
 def _proposal(journal: Journal, actor: str, tool: str, arguments: Mapping[str, Json]) -> Proposal | None:
@@ -59,19 +55,12 @@ def _proposal(journal: Journal, actor: str, tool: str, arguments: Mapping[str, J
     return proposal(journal, actor, tool, parse_arguments(json.dumps(arguments)))
 
 
-def _checksum(tool: str, arguments: Mapping[str, Json], would: Proposal | None) -> str:
-    facts = [tool, arguments, would.checksum if would else None]
+def _checksum(tool: str, arguments: Mapping[str, Json], change: Proposal | None) -> str:
+    facts = [tool, arguments, change.checksum if change else None]
     return validation.sha256(json.dumps(facts, sort_keys=True).encode())
 
 
-def _wrote(would: Proposal, call: str) -> bool:
+def _is_written(change: Proposal, call: str) -> bool:
     """Whether the call has written all that it would write, before it was cut off."""
-    head = would.head
-    return head is not None and head.detail.get(CALL) == call and head.sha256 == validation.sha256(would.text)
-
-
-def _buffer_version(journal: Journal, actor: str, tool: str) -> int:
-    """The row of the buffer that a flush writes; 0 of any other tool."""
-    buffer, which = parse_tool_name(tool) or ("", "")
-    head = journal.head(BUFFER, f"{actor}/{buffer}") if which == "flush" else None
-    return head.seq if head else 0
+    head, written = change.head, validation.sha256(change.text)
+    return head is not None and head.detail.get(CALL) == call and head.sha256 == written

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from pydantic import ValidationError
 
 from watchroom import validation
-from watchroom.call_context import Guard, call_scope, guarded_by
+from watchroom.call_context import call_scope
 from watchroom.errors import Conflict, InvalidArguments, WatchroomError
 from watchroom.model import Json, Row, Zone
 from watchroom.texts import Catalogue, Language
-from watchroom.toolbox.approval import approval_checksum, approval_guard
+from watchroom.toolbox.approval import approval_checksum, approval_scope
 from watchroom.toolbox.context import ToolContext, Zones
 from watchroom.toolbox.models import ParamsModel, ResultModel
 from watchroom.toolbox.refusals import Refusals, ToolResult, disk_error
@@ -167,7 +167,7 @@ class Toolbox:
             if earlier:
                 return self._replay(tool, params, earlier).to_dict()
             self._context.check_not_ended()
-            with guarded_by(self._guard(tool.name, given, approved, repeated)):
+            with self._approval_scope(tool.name, given, approved, repeated):
                 result: ResultModel = tool.run(self._context, params)
             return result.to_dict()
         except WatchroomError as error:
@@ -175,11 +175,12 @@ class Toolbox:
         except OSError as error:
             return self.refuse(tool_name, given, disk_error(error))
 
-    def _guard(self, tool: str, given: Mapping[str, Json], approved: str, repeated: str) -> Guard | None:
-        """What looks at the writes of an approved call. Raises `ApprovalOutdated`."""
+    def _approval_scope(
+        self, tool: str, given: Mapping[str, Json], approved: str, repeated: str
+    ) -> AbstractContextManager[None]:
         if not approved:
-            return None
-        return approval_guard(self._store.journal, self.actor, tool, given, approved, repeated)
+            return nullcontext()
+        return approval_scope(self._store.journal, self.actor, tool, given, approved, repeated)
 
     def _earlier_row(self, tool: AnyTool, call: str) -> Row | None:
         """The row that an earlier run of the call made, None where it made none."""

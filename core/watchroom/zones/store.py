@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from watchroom.call_context import conditions_of
 from watchroom.checkout.tree import Tree
 from watchroom.committer import Committer
-from watchroom.errors import NotFound, PathBlocked
+from watchroom.errors import ApprovalOutdated, NotFound, PathBlocked
 from watchroom.journal import Journal
 from watchroom.locks import KeyedLock
 from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
@@ -25,11 +26,22 @@ class Store:
     """Held by each approved call, so that the same one made twice at once finds what it has done."""
 
     def write(self, draft: Write) -> Appended:
-        """Commit a write. Raises `PathBlocked`; a conflict is the caller's to tell."""
+        """Commit a write. Raises `PathBlocked`, and `ApprovalOutdated` where a condition of the approval of
+        the call no longer holds; a conflict is the caller's to tell."""
         appended = self.committer.commit(draft)
+        if appended.row.error == ApprovalOutdated.code:
+            raise ApprovalOutdated(tool=draft.tool, has_row=True)
         if appended.row.error == "path_blocked":
             raise PathBlocked(path=draft.path, by=appended.row.detail["by"])
         return appended
+
+    def check_conditions(self, draft: Write) -> None:
+        """Raise `ApprovalOutdated` if a condition of the approval of the call that ``draft`` is made for no
+        longer holds: for what has to be refused before a file is touched. The append looks again."""
+        for each in conditions_of(draft):
+            head = self.journal.head(each.zone, each.path)
+            if (head.seq if head else 0) != each.seq:
+                raise ApprovalOutdated(tool=draft.tool)
 
     def live_head(self, zone: Zone, path: str) -> Row:
         """The current version of a path. Raises `NotFound` where there is none or it was deleted."""

@@ -10,7 +10,6 @@ from threading import Lock
 from typing import NamedTuple
 
 from watchroom import validation
-from watchroom.call_context import current_guard
 from watchroom.disk import Found
 from watchroom.errors import Conflict, NotFound
 from watchroom.model import UNCHECKED, Row, Write
@@ -127,10 +126,7 @@ class TaskFiles:
             if expected not in (UNCHECKED, (head.version or 0) if head else 0):
                 now = self._store.content(head) if head and not head.deleted else None
                 raise Conflict(commit(draft).row, head, now, content)
-            guard = current_guard()
-            if guard is not None:
-                # It looks at the row as well, but by then the file is there.
-                guard(draft)
+            self._store.check_conditions(draft)
             recorder.folder.write(path, data)
             row = commit(draft).row
         used = self._usage.get(recorder.task)
