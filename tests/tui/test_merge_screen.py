@@ -146,7 +146,10 @@ async def test_the_panes_scroll_together(workspace: Workspace, alice: Toolbox, b
     async with dashboard(workspace) as desk:
         await opens_merge(desk)
         await desk.until(lambda: row_of(desk, "result", "‹ choose") > 0, "the region in the result")
-        assert row_of(desk, "current", "said alice") == row_of(desk, "incoming", "said bob") > 0
+        await desk.until(
+            lambda: row_of(desk, "current", "said alice") == row_of(desk, "incoming", "said bob") > 0,
+            "both sides of the region on one line",
+        )
         await desk.press("G")
         for pane in ("result", "base", "current", "incoming"):
             await desk.until(lambda: row_of(desk, pane, "line 199") > 0, f"the end of {pane}")  # noqa: B023

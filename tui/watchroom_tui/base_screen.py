@@ -118,10 +118,14 @@ class BaseScreen(WorkerScreen[None]):
     def choose_pane(self, event: PaneTabs.Chosen) -> None:
         self.front(self.panes_in_use[event.index])
 
-    # Textual calls it after the on_mount of a subclass, which need not.
     def on_mount(self) -> None:
+        # Textual calls the on_mount of each class, a subclass's first: screens have `prepare` instead.
         self._put_in_front(self.panes[0])
         self.set_interval(1.0, self._show_needs_of_now)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Called once, when the panes are mounted and the first is in front."""
 
     def _show_needs_of_now(self) -> None:
         """Needs come and go without a row, too: a request expires, a handoff has waited for too long."""

@@ -46,8 +46,7 @@ class BoardEditorScreen(BaseScreen):
             yield BoardTextArea(id="source")
             yield MarkdownView(title="pane.preview", empty="empty.board", id="preview", classes="pane")
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def prepare(self) -> None:
         source = self.query_one(BoardTextArea)
         source.open(self._draft.text)
         self._is_open = True

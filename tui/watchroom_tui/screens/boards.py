@@ -51,7 +51,7 @@ class BoardsScreen(BaseScreen):
             self._pane = BoardPane(self, self.text, self.panel)
         return self._pane
 
-    def on_mount(self) -> None:
+    def prepare(self) -> None:
         # Leases run out without a row.
         self.set_interval(1.0, self._follow_the_clock)
 

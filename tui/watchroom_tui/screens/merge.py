@@ -60,8 +60,7 @@ class MergeScreen(BaseScreen):
         yield ResultPane(id="result")
         yield Editor(id="editor")
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def prepare(self) -> None:
         self.take_up()
 
     @work(group="merge")
@@ -80,8 +79,6 @@ class MergeScreen(BaseScreen):
         self._hand = hand
         self._show_hand()
         self.show_model(app.model)
-        # The panes know how far they can scroll only then.
-        self.call_after_refresh(self._reveal)
 
     @property
     def hand(self) -> MergeDraft | None:

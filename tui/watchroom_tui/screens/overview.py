@@ -27,7 +27,7 @@ class OverviewScreen(BaseScreen):
             yield NeedList(title="pane.needs", empty="empty.needs", id="needs", classes="pane")
         yield RowList(title="pane.activity", empty="empty.activity", id="activity", classes="pane")
 
-    def on_mount(self) -> None:
+    def prepare(self) -> None:
         self.set_interval(AGE_SECONDS, lambda: self.show(self.watchroom.model))
 
     def show_model(self, model: Model) -> None:

@@ -18,7 +18,6 @@ from watchroom_tui.command_pane import CommandPane
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
 from watchroom_tui.dialogs.task import TaskDialog
-from watchroom_tui.ending import cancel_task, end_agent
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.task_tree import member_items, task_items
@@ -96,7 +95,7 @@ class TasksScreen(BaseScreen):
             self._agent_actions = AgentActions(self)
         return self._agent_actions
 
-    def on_mount(self) -> None:
+    def prepare(self) -> None:
         # Commands run, and agents fall silent, without a row.
         self.set_interval(1.0, self._follow_the_clock)
         if self.watchroom.feed.is_live:
@@ -284,7 +283,7 @@ class TasksScreen(BaseScreen):
         if task is None or item is None or item.member.ended is not None:
             app.tell(app.texts("tasks.nobody"), "warning")
             return
-        end_agent(self.agent_actions, task, item.member, app.texts)
+        self.agent_actions.end_agent(task, item.member)
 
     def action_task_detail(self) -> None:
         if self.selected_task is not None:
@@ -297,7 +296,7 @@ class TasksScreen(BaseScreen):
         if task is None or task.ended is not None:
             app.tell(app.texts("tasks.none"), "warning")
         else:
-            cancel_task(self.agent_actions, task, app.texts)
+            self.agent_actions.cancel_task(task)
 
     @work(exclusive=True, group="workers")
     async def look_for_workers(self) -> None:

@@ -1,4 +1,4 @@
-"""What people do to agents from any screen: write to them, end them. Each act is a call of a tool."""
+"""What people do to agents and tasks from any screen: write, end, cancel. Each action is a tool call."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from watchroom.model import MESSAGE, Json
+from watchroom.model import END_TASK, MESSAGE, TERMINATE, Json
+from watchroom.projections import Member, TaskView
 
+from watchroom_tui.columns import fit
+from watchroom_tui.describe import MOST_NAMED, SUBJECT_WIDTH
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.dialogs.text_input import TextInputDialog
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.task_tree import below
 
 if TYPE_CHECKING:
     from watchroom_tui.base_screen import BaseScreen
 
 
 class AgentActions:
-    """The acts of one screen. What was written and not sent is kept for the next time."""
+    """The actions of ``screen``. A message that was written and not sent is kept as a draft."""
 
     def __init__(self, screen: BaseScreen) -> None:
         self._screen = screen
@@ -65,6 +69,31 @@ class AgentActions:
         means_it = await self._app.push_screen_wait(ConfirmDialog(title, question))
         if means_it and await self.act(tool, arguments):
             self._app.tell(done)
+
+    def end_agent(self, task: TaskView, member: Member) -> None:
+        """End ``member`` of ``task`` and all agents that it made, after the person confirms it."""
+        texts = self._app.texts
+        name = sanitize(member.id)
+        # Without its first agent a task does not go on.
+        is_first = member.spawned is not None and not member.parent
+        question = texts("tasks.end_first" if is_first else "tasks.end_question", agent=name)
+        made = below(task, member.id)
+        if made:
+            named = ", ".join(made[:MOST_NAMED]) + (" …" if len(made) > MOST_NAMED else "")
+            question += f" {texts('tasks.end_below', count=len(made), agents=sanitize(named))}"
+        act = partial(self.confirm_and_act, texts("tasks.end_title"), question)
+        done = texts("tasks.agent_ended", agent=name)
+        self.start(partial(act, TERMINATE, {"agent_id": member.id}, done))
+
+    def cancel_task(self, task: TaskView) -> None:
+        """Cancel ``task``, which nobody finished, after the person confirms it."""
+        texts = self._app.texts
+        name = fit(sanitize(task.row.message), SUBJECT_WIDTH).rstrip()
+        at_work = sum(each.ended is None for each in task.members)
+        question = texts("tasks.cancel_question", task=name, count=at_work)
+        act = partial(self.confirm_and_act, texts("tasks.cancel_title"), question)
+        arguments = {"task_id": task.id, "status": "cancelled", "report": ""}
+        self.start(partial(act, END_TASK, arguments, texts("tasks.cancelled", task=name)))
 
     async def _write(self, agent: str) -> None:
         texts = self._app.texts

@@ -64,6 +64,8 @@ class RegionPane(ScrollableWidget):
         self._longest = 0
         self._at = 0
         self._follows = False
+        self._to_reveal: int | None = None
+        """A region to bring into view as soon as the pane has a size."""
         self._title = ""
 
     @abstractmethod
@@ -106,10 +108,18 @@ class RegionPane(ScrollableWidget):
         """Bring a region into view, a third of the pane from its top."""
         if not self._regions:
             return
+        if not self.size:
+            self._to_reveal = region
+            return
         start, height = self._layout.start(region), self._layout.height(region)
         top, space = self.scroll_offset.y, max(1, self.content_area.height)
         if start < top or start + min(height, space) > top + space:
             self._follow(max(0, start - space // 3))
+
+    def on_resize(self) -> None:
+        if self._to_reveal is not None:
+            region, self._to_reveal = self._to_reveal, None
+            self.reveal(region)
 
     @property
     def place(self) -> tuple[int, int]:
