@@ -108,6 +108,11 @@ HUMAN_PREFIX: Final = "human:"
 RESOLVE: Final = "resolve_conflict"
 DISMISS: Final = "dismiss_conflict"
 REVERT: Final = "revert_outside_edit"
+LOST: Final = "process_lost"
+"""The tool by which Watchroom says that a process is not there any more that had not said good-bye; the path
+is the id of its lease."""
+PRESENCE: Final = "presence"
+"""The name in a row's detail: the lease of the process that runs what the row tells of."""
 SETTLING_NOTES: Final = (DISMISS, REVERT)
 """The tools by which a person settles a conflict without a new version."""
 SEEN: Final = "mark_as_seen"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from typing import Final
@@ -24,10 +25,17 @@ _log = logging.getLogger("watchroom")
 class RowDispatcher:
     """Hands each new row to those who subscribed to its address. May be used from any thread.
 
-    ``address`` says where a row of ``journal`` goes, None: to nobody.
+    ``address`` says where a row of ``journal`` goes, None: to nobody. ``look_after`` is called every few
+    seconds, on the dispatcher's thread.
     """
 
-    def __init__(self, journal: Journal, address: Callable[[Row], str | None]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        address: Callable[[Row], str | None],
+        look_after: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._look_after = look_after
         self._journal = journal
         self._address = address
         self._lock = Lock()
@@ -43,13 +51,7 @@ class RowDispatcher:
         with self._lock:
             for address in addresses:
                 self._takers.setdefault(address, []).append(take)
-            if self._thread is None:
-                self._seq = self._journal.last_seq()
-                self._changes = self._journal.changes(self._seq)
-                self._thread = Thread(
-                    target=self._run, args=(self._changes,), name="watchroom-rows", daemon=True
-                )
-                self._thread.start()
+            self._start()
 
         def end() -> None:
             with self._lock:
@@ -61,6 +63,18 @@ class RowDispatcher:
 
         return end
 
+    def start(self) -> None:
+        """Have the dispatcher's thread run, if nobody subscribed so far."""
+        with self._lock:
+            self._start()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._seq = self._journal.last_seq()
+            self._changes = self._journal.changes(self._seq)
+            self._thread = Thread(target=self._run, args=(self._changes,), name="watchroom-rows", daemon=True)
+            self._thread.start()
+
     def close(self) -> None:
         """Stop, and wait until the thread has ended."""
         self._stopping.set()
@@ -70,9 +84,13 @@ class RowDispatcher:
             self._changes.close()
 
     def _run(self, changes: Changes) -> None:
+        looked = time.monotonic()
         while not self._stopping.is_set():
             try:
                 is_behind = self._deliver()
+                if time.monotonic() - looked >= BACKSTOP_SECONDS:
+                    looked = time.monotonic()
+                    self._look_after()
             except WatchroomError:
                 # Nobody must become deaf because the journal could not be read once.
                 _log.exception("rows could not be delivered")

@@ -38,6 +38,7 @@ from watchroom.zones import (
     Tasks,
 )
 from watchroom.zones.addresses import address
+from watchroom.zones.presence import record_lost_processes
 
 if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
@@ -84,7 +85,7 @@ class Workspace:
         self._commands_lock = Lock()
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
-        self.dispatcher = RowDispatcher(self.journal, address)
+        self.dispatcher = RowDispatcher(self.journal, address, self.record_lost_processes)
         self._realtime: RealtimeZone | None = None
         self._realtime_lock = Lock()
         self._buffers: BufferZone | None = None
@@ -127,6 +128,7 @@ class Workspace:
         restarted = self._committer.machine_restarted()
         self._committer.finish_dead_writer()
         self._tree.catch_up_after_crash()
+        self.record_lost_processes()
         if self.journal.head("config", CONFIG_PATH) is None:
             self._write_config(render_config(Config(language=language or "en")), 0)
         if scan or restarted:
@@ -278,6 +280,13 @@ class Workspace:
     def lock_use(self) -> LockUse:
         """How often this process held the workspace's lock, and the rows that it made then."""
         return self._committer.lock_use
+
+    def record_lost_processes(self) -> None:
+        """Say by a row that a process died which ran sessions or commands here, if nobody has said so.
+
+        Done at `open`, and every few seconds by whoever runs something.
+        """
+        record_lost_processes(self._store)
 
     def flush(self) -> None:
         """Wait until every reading so far is a row."""

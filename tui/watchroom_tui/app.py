@@ -170,6 +170,7 @@ class WatchroomApp(App[None]):
 
         # All of it at one stroke: a dashboard that is closed in between would leave something running.
         self.workspace = workspace
+        workspace.dispatcher.start()
         self._file_watcher = FileWatcher(workspace)
         self._file_watcher.start()
         self._is_open.set()

@@ -32,6 +32,7 @@ STATUS_MARKS: Final[dict[Status, Span]] = {
     "idle": Span("○", "dim"),
     "done": Span("✓", "ok"),
     "error": Span("✖", "error"),
+    "lost": Span("◌", "error"),
 }
 SESSION_MARKS: Final[dict[SessionStatus, Span]] = {
     "idle": Span("○", "dim"),
@@ -53,6 +54,7 @@ ENDED_MARK: Final = Span("–", "dim")
 NEED_MARKS: Final[dict[str, Span]] = {
     "conflict": Span("⚔", "error"),
     "request": Span("◐", "accent"),
+    "lost": Span("◌", "error"),
     "failed": Span("✖", "error"),
     "message": Span("✎", "accent"),
     "outside": Span("✎", "warning"),
@@ -191,6 +193,8 @@ def subject(need: Need, texts: Catalogue) -> str:
     """What a need is about: of a handoff, the file; of a request, what is asked."""
     if need.kind == "request":
         return request_text(RequestView(need.row), texts)
+    if need.kind == "lost":
+        return need.against
     if need.kind == "failed":
         return need.row.actor
     if need.kind == "message":
@@ -210,6 +214,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.config")
     if need.kind == "outside" and need.row.sha256 is None:
         return texts("need.deleted")
+    if need.kind == "lost" and need.row.message:
+        return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.row.message))
     if need.kind == "failed":
         return sanitize(need.row.message)
     who = sanitize(need.row.actor)
@@ -304,6 +310,8 @@ def says(view: AgentView, now: int, texts: Catalogue) -> str:
     session = view.session
     if session is None:
         return ""
+    if view.is_lost:
+        return texts("agents.lost")
     if view.request is not None and not view.request.has_expired(now):
         return texts("agents.waits", what=request_text(view.request, texts))
     if session.status == "paused":

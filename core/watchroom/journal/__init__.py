@@ -1,7 +1,7 @@
 """The journal: rows that are appended and never change, and everything that can be asked of them."""
 
 from watchroom.journal.changes import LocalChanges
-from watchroom.journal.protocol import BACKSTOP_SECONDS, Changes, Damage, Journal, RowFilter
+from watchroom.journal.protocol import BACKSTOP_SECONDS, Changes, Damage, Journal, Presence, RowFilter
 from watchroom.journal.sqlite import SqliteJournal, open_to_read
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Damage",
     "Journal",
     "LocalChanges",
+    "Presence",
     "RowFilter",
     "SqliteJournal",
     "open_to_read",

@@ -64,6 +64,19 @@ class Damage(NamedTuple):
     version: int | None = None
 
 
+class Presence(NamedTuple):
+    """The lease of a process that runs sessions, a society or commands. ``process`` is its number on
+    ``machine``, ``since`` when it began (nanoseconds since the epoch); ``resume`` the command that goes on
+    with what it ran, empty where there is none. ``is_alive`` is false once the lease has run out."""
+
+    id: str
+    is_alive: bool
+    process: int
+    machine: str
+    since: int
+    resume: str = ""
+
+
 BACKSTOP_SECONDS: Final = 5.0
 """Whoever waits for rows looks anyway after so long: not every medium tells of all that happens to it."""
 
@@ -125,6 +138,22 @@ class Journal(Protocol):
     def now(self) -> int:
         """The time by the journal's clock, in nanoseconds since the epoch: the same for all who use the
         journal, and never before the newest row's."""
+        ...
+
+    def present(self, resume: str = "") -> str:
+        """Hold a lease that says that this process is there, until the journal is closed; returns its id, the
+        same each time. ``resume`` is the command that goes on with what it runs, if it dies: the first call's
+        counts. Rows of what it runs carry the id. Raises `JournalError`."""
+        ...
+
+    def presences(self) -> list[Presence]:
+        """The leases that are held by any process, and those that ran out and were not forgotten since. Asked
+        after rows were read, a lease that rows name and that is missing was released."""
+        ...
+
+    def forget_presence(self, presence: str) -> None:
+        """Forget the lease with the id ``presence``, which has run out, once a row says so. Nothing happens
+        where it is held, or forgotten."""
         ...
 
     def last_seq(self) -> int:

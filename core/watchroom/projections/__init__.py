@@ -11,6 +11,7 @@ from watchroom.projections.model import (
     SharedFile,
     Status,
 )
+from watchroom.projections.presence import with_presences
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
 from watchroom.rules.conflicts import ConflictKind, ConflictView
@@ -38,4 +39,5 @@ __all__ = [
     "SharedFile",
     "Status",
     "TaskView",
+    "with_presences",
 ]

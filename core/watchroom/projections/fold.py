@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from watchroom.errors import ConfigInvalid, JournalDamaged
-from watchroom.model import Outcome, Row, is_step
+from watchroom.model import LOST, SYSTEM, Outcome, Row, is_step
 from watchroom.projections.buffers import BufferProjection
 from watchroom.projections.model import (
     BUCKETS,
@@ -24,6 +24,7 @@ from watchroom.projections.tasks import TaskProjection
 from watchroom.rules.config import parse_config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
 from watchroom.rules.handoffs import Delivery, delivers
+from watchroom.rules.presence import presence_behind
 
 RECENT: Final = 400
 """How many of the newest rows the model carries."""
@@ -79,28 +80,33 @@ class Fold:
             self._recent.append(row)
             self._count(self._activity, row.time)
             self._apply_to_agent(row)
-            if row.zone == "request":
-                self._apply_to_request(row)
-            elif row.zone == "collab":
-                self._apply_to_file(row)
-                file = self._files.get(row.path)
-                self._conflicts.apply(row, file.head if file else None)
-            elif row.zone == "board":
-                self._apply_to_board(row)
-                board = self._boards.get(row.path)
-                self._conflicts.apply(row, board.head if board else None)
-            elif row.zone == "lease":
-                self._apply_to_lease(row)
-            elif row.zone == "handoff":
-                self._apply_to_delivery(row)
-            elif row.zone == "realtime":
-                self._apply_to_document(row)
-            elif row.zone == "config" and row.version is not None:
-                self._apply_to_registry(row)
+            self._apply_to_zone(row)
             self._buffers.apply(row)
             self._needs.apply(row)
             for agent in self._society.apply(row):
                 self._needs.end_agent(agent)
+
+    def _apply_to_zone(self, row: Row) -> None:
+        if row.zone == "request":
+            self._apply_to_request(row)
+        elif row.zone == "collab":
+            self._apply_to_file(row)
+            file = self._files.get(row.path)
+            self._conflicts.apply(row, file.head if file else None)
+        elif row.zone == "board":
+            self._apply_to_board(row)
+            board = self._boards.get(row.path)
+            self._conflicts.apply(row, board.head if board else None)
+        elif row.zone == "lease":
+            self._apply_to_lease(row)
+        elif row.zone == "handoff":
+            self._apply_to_delivery(row)
+        elif row.zone == "realtime":
+            self._apply_to_document(row)
+        elif row.zone == "config" and row.version is not None:
+            self._apply_to_registry(row)
+        elif row.tool == LOST and row.actor == SYSTEM:
+            self._lose_process(row)
 
     def model(self) -> Model:
         """The model of all rows so far. Parts that did not change are those of the model before."""
@@ -177,7 +183,14 @@ class Fold:
         session = self._sessions.apply(row)
         view = self._agents.get(row.actor)
         if session is not None and view is not None:
-            self._agents[row.actor] = view._replace(session=session, last_heard=row.time)
+            is_lost = view.is_lost and row.version is None
+            self._agents[row.actor] = view._replace(session=session, last_heard=row.time, is_lost=is_lost)
+
+    def _lose_process(self, row: Row) -> None:
+        """Nobody goes on with the sessions of the process that ``row`` says is gone."""
+        for agent, view in self._agents.items():
+            if view.session is not None and presence_behind(view.session.last) == row.path:
+                self._agents[agent] = view._replace(is_lost=True)
 
     @staticmethod
     def _count(activity: dict[int, int], time: int) -> None:

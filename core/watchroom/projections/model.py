@@ -15,7 +15,7 @@ from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.handoffs import Delivery
 from watchroom.rules.needs import NeedKind, is_acknowledgeable
 
-Status: TypeAlias = Literal["running", "waiting", "paused", "idle", "done", "error"]
+Status: TypeAlias = Literal["running", "waiting", "paused", "idle", "done", "error", "lost"]
 BUCKET_SECONDS: Final = 5
 BUCKETS: Final = 24
 """Activity is counted in so many buckets of so many seconds: two minutes."""
@@ -35,6 +35,8 @@ class AgentView(NamedTuple):
     request: RequestView | None = None
     """What it waits for a person to answer."""
     last_heard: int = 0
+    is_lost: bool = False
+    """Whether the process is not seen alive that has to go on with its session."""
 
     @property
     def is_thinking(self) -> bool:
@@ -45,6 +47,8 @@ class AgentView(NamedTuple):
     def status(self, now: int, idle_after: float = 30.0) -> Status:
         """What the agent is up to at ``now`` (nanoseconds since the epoch)."""
         step = self.session.status if self.session else "idle"
+        if self.is_lost:
+            return "lost"
         if step == "waiting_for_human_input" and not (self.request and self.request.has_expired(now)):
             return "waiting"
         if step in ("paused", "error"):
@@ -74,6 +78,8 @@ class Need(NamedTuple):
     @property
     def agent(self) -> str:
         """Whose doing, or leaving undone, it is about."""
+        if self.kind == "lost":
+            return self.against.partition(", ")[0]
         return self.against if self.kind == "stalled" else self.row.actor
 
     @property

@@ -10,6 +10,7 @@ from watchroom.projections.sessions import RequestView
 from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.handoffs import acknowledges, delivers, split_handoff
 from watchroom.rules.needs import URGENCY, NeedKind, need_key, need_opened_by
+from watchroom.rules.presence import presence_behind
 
 REPEATED_REFUSALS: Final = 3
 """So many refusals in a row of one path mean that an agent does not get it."""
@@ -29,6 +30,8 @@ class NeedProjection:
         self._refusals: dict[str, dict[str, int]] = {}
         """By agent and path, since the agent's last success; the path that was tried last stands last."""
         self._authors: dict[str, str] = {}
+        self._presences: dict[str, str] = {}
+        """The process that has to go on with an agent's session, by agent."""
         self._current: tuple[Need, ...] = ()
         self._conflicts: tuple[ConflictView, ...] = ()
         self._requests: tuple[RequestView, ...] = ()
@@ -51,6 +54,8 @@ class NeedProjection:
             self._add(kind, row, row.actor)
         elif kind == "outside" and row.zone not in SHARED:
             self._add(kind, row)
+        elif kind == "lost":
+            self._lose(row)
         if row.zone in SHARED and row.version is not None:
             self._authors[need_key("unchecked", row.actor, row)] = row.actor
 
@@ -63,12 +68,14 @@ class NeedProjection:
             self._add("failed", row)
         else:
             self._close("failed", row.actor)
+        self._set_presence(row.actor, presence_behind(row))
 
     def end_agent(self, agent: str) -> None:
         """Close what waits for ``agent``, which works no more: nobody need help it. What it wrote to people
         still wants to be read."""
         self._close("failed", agent)
         self._close_denied(agent)
+        self._set_presence(agent, "")
 
     def current(
         self, conflicts: tuple[ConflictView, ...], requests: tuple[RequestView, ...]
@@ -95,6 +102,22 @@ class NeedProjection:
         since = known.since if known is not None else row.seq
         self._open[kind][key] = Need(kind, key, row, against, times, since)
         self._changed = True
+
+    def _lose(self, row: Row) -> None:
+        """A process is gone: a need, if it ran agents that nobody else runs since."""
+        agents = [agent for agent, presence in self._presences.items() if presence == row.path]
+        if agents:
+            self._open["lost"][row.path] = Need("lost", row.path, row, ", ".join(sorted(agents)))
+            self._changed = True
+
+    def _set_presence(self, agent: str, presence: str) -> None:
+        """Somebody goes on with the agent, or nobody has to: once none is left, the loss needs nobody."""
+        before = self._presences.get(agent, "")
+        if before == presence:
+            return
+        self._presences[agent] = presence
+        if before in self._open["lost"] and before not in self._presences.values():
+            self._close("lost", before)
 
     def _close(self, kind: NeedKind, key: str) -> None:
         if self._open[kind].pop(key, None) is not None:

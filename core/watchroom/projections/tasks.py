@@ -60,6 +60,8 @@ class CommandView(NamedTuple):
     begun: Row
     printed: Row | None = None
     ended: Row | None = None
+    is_lost: bool = False
+    """Whether the process that runs it is not seen alive."""
 
     @property
     def path(self) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from watchroom.model import MESSAGE, OUTSIDE, SHARED, UNCHECKED, USER, Row, Zone
+from watchroom.model import LOST, MESSAGE, OUTSIDE, SHARED, SYSTEM, UNCHECKED, USER, Row, Zone
 
 NeedKind: TypeAlias = Literal[
-    "conflict", "request", "failed", "message", "outside", "unchecked", "denied", "stalled", "handoff"
+    "conflict", "request", "lost", "failed", "message", "outside", "unchecked", "denied", "stalled", "handoff"
 ]
 URGENCY: Final[tuple[NeedKind, ...]] = (
     "conflict",
     "request",
+    "lost",
     "failed",
     "message",
     "outside",
@@ -29,7 +30,9 @@ _FAILED: Final = '"status": "error"'
 def need_opened_by(row: Row) -> NeedKind | None:
     """The kind of need that ``row`` may open, None if it opens none. As far as the row itself tells: a
     refusal is a need only when it was repeated, an unchecked write only over another's version, and a
-    conflict only until it is settled."""
+    conflict only until it is settled, a lost process only if it ran something."""
+    if row.tool == LOST and row.actor == SYSTEM:
+        return "lost"
     if row.actor == OUTSIDE:
         return "outside" if row.outcome == "conflict" or row.error == "config_invalid" else None
     if row.kind == "human" and row.version is None:

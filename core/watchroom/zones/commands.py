@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, cast
 from watchroom import validation
 from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.locks import is_alive, this_process
-from watchroom.model import PRINTED, SYSTEM, Json, Note, Row, Write
+from watchroom.model import PRESENCE, PRINTED, SYSTEM, Json, Note, Row, Write
 from watchroom.sandbox.backend import NetworkAccess, ProxySocket, SandboxBackend
 from watchroom.sandbox.blocklist import find_blocked_keyword
 from watchroom.sandbox.cgroups import CgroupFactory
@@ -232,7 +232,10 @@ class Commands:
         limits = self._within_quota(before, limits)
         message = validation.escape_unstorable(command.strip().replace("\n", " "), 200)
         known = [each.identity for each in find_repositories_at(folder)]
-        begun: dict[str, Json] = {"process": this_process()}
+        begun: dict[str, Json] = {
+            "process": this_process(),
+            PRESENCE: self._store.journal.present(),
+        }
         if len(known) <= _MOST_KNOWN:
             begun["repositories"] = known
         self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, begun))

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
 from watchroom.journal.topics import messages_to, steps_of
-from watchroom.model import SPAWN, STREAM, Json, Note, Row, Write
+from watchroom.model import PRESENCE, SPAWN, STREAM, Json, Note, Row, Write
 from watchroom.zones.store import Store
 
 ZONE: Final = "session"
@@ -38,7 +38,7 @@ class SessionZone:
         """The first row of a session. Raises `UnknownAgent`, `InvalidSession`, `SessionExists`."""
         self._store.registry.agent(agent)
         path = session_path(agent, validation.check_session_id(session))
-        row = self._store.write(Write(agent, BEGIN, ZONE, path, text, message, 0, detail)).row
+        row = self._store.write(Write(agent, BEGIN, ZONE, path, text, message, 0, self._present(detail))).row
         if row.outcome != "ok":
             raise SessionExists(session=path)
         return row
@@ -48,10 +48,15 @@ class SessionZone:
     ) -> Row:
         """The next row of a session that stands at ``version``. Raises `SessionTaken` if it does not."""
         agent, _ = split_session(path)
-        row = self._store.write(Write(agent, tool, ZONE, path, text, message, version, detail)).row
+        draft = Write(agent, tool, ZONE, path, text, message, version, self._present(detail))
+        row = self._store.write(draft).row
         if row.outcome != "ok":
             raise SessionTaken(session=path)
         return row
+
+    def _present(self, detail: Mapping[str, Json]) -> dict[str, Json]:
+        """The detail of a step, and which process took it."""
+        return {**detail, PRESENCE: self._store.journal.present()}
 
     def record_stream(self, path: str, text: str) -> None:
         """Note a piece of a model's answer, soon: the whole answer comes with the step."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
@@ -88,6 +89,7 @@ def run_demo(given: Namespace, texts: Catalogue) -> int:
         root = given.dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-"))
         agents = roster(given.agents)
         workspace = stack.enter_context(Workspace.open(root, agents, language=given.language))
+        workspace.journal.present(resume=shlex.join(["watchroom", "demo", root]))
         simulation = Simulation(
             workspace,
             agents,

@@ -13,7 +13,7 @@ from typing import Final, get_args
 from watchroom.errors import UnknownAgent
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
-from watchroom.projections import Fold, Model
+from watchroom.projections import Fold, Model, with_presences
 from watchroom.registry import Registry
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -116,7 +116,7 @@ def run_show(given: Namespace, texts: Catalogue) -> int:
         model = model_at(journal, moment(journal, given.at, texts))
         if given.at is None:
             # As of now, as the dashboard shows it: things become urgent without a row.
-            model = model._replace(time=time_ns())
+            model = with_presences(model, journal.presences)._replace(time=time_ns())
     finally:
         journal.close()
     lines = view_of(model, given.view, texts, timestamp if given.json else zoned_time)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable
@@ -66,6 +67,7 @@ def run_task(given: Namespace, texts: Catalogue) -> int:
     person = validation.check_human_name(name_of_this_person() if given.person is None else given.person)
     with Workspace.open(root, language=given.language, create=text is not None) as workspace:
         language = workspace.config.language
+        workspace.journal.present(resume=shlex.join(["watchroom", "task", "--team", root]))
 
         def society(models: Models) -> Society:
             return Society(workspace, models, language=language, asks=not given.headless)

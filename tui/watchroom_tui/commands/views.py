@@ -13,6 +13,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui import describe
 from watchroom_tui.columns import age
 
+NOT_SEEN_ALIVE: Final = "not seen alive"
 Table: TypeAlias = list[dict[str, Json]]
 FormatTime: TypeAlias = Callable[[int], str]
 
@@ -30,7 +31,7 @@ def _agents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "agent": each.agent.id,
             "layer": each.agent.layer,
             "supervisor": each.agent.supervisor,
-            "status": each.status(now),
+            "status": _status(each.status(now), is_lost=each.is_lost),
             "last_tool": each.last.tool if each.last else "",
             "last_path": each.last.path if each.last else "",
             "ago": age(each.last.time, now) if each.last else "",
@@ -135,14 +136,19 @@ def _sessions(model: Model, texts: Catalogue, time: FormatTime) -> Table:
         {
             "agent": each.agent,
             "session": each.id,
-            "status": each.status,
+            "status": _status(each.status, is_lost=view.is_lost),
             "title": each.title,
             "last": each.last.message,
             "time": time(each.last.time),
         }
-        for each in (view.session for view in model.agents)
-        if each is not None
+        for view in model.agents
+        if (each := view.session) is not None
     ]
+
+
+def _status(status: str, *, is_lost: bool) -> str:
+    """How far something is, or that nobody runs it any more."""
+    return NOT_SEEN_ALIVE if is_lost else status
 
 
 def _tasks(model: Model, texts: Catalogue, time: FormatTime) -> Table:
@@ -181,7 +187,7 @@ def _commands(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "agent": each.begun.actor,
             "command": each.begun.message,
             "exit_code": each.exit_code,
-            "running": each.ended is None,
+            "running": each.ended is None and not each.is_lost,
             "task": each.task,
             "time": time(each.begun.time),
         }

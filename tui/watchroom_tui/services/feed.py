@@ -13,7 +13,7 @@ from typing import Final
 
 from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.journal import BACKSTOP_SECONDS, Changes, Journal, LocalChanges
-from watchroom.projections import Fold, Model
+from watchroom.projections import Fold, Model, with_presences
 
 FRAME_SECONDS: Final = 0.05
 """At least so long between two models while rows keep coming: 20 a second."""
@@ -43,6 +43,7 @@ class Feed:
         self._show = show
         self._until = until
         self._fold = Fold(journal.content)
+        self._lost: frozenset[str] = frozenset()
         self._changes: Changes = LocalChanges()
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="watchroom-feed", daemon=True)
@@ -79,11 +80,22 @@ class Feed:
     def _run(self) -> None:
         self._read_existing_rows()
         while self.is_live and not self._stopping.is_set():
-            if self._read_new_rows():
-                self._show(self._fold.model(), 1.0)
+            if self._read_new_rows() or self._is_anybody_lost():
+                self._show_now()
                 self._stopping.wait(FRAME_SECONDS)
             else:
                 self._changes.wait(BACKSTOP_SECONDS)
+
+    def _is_anybody_lost(self) -> bool:
+        """Whether other agents are not seen alive than were shown so."""
+        return _lost_agents(with_presences(self._fold.model(), self._journal.presences)) != self._lost
+
+    def _show_now(self) -> None:
+        model = self._fold.model()
+        if self.is_live:
+            model = with_presences(model, self._journal.presences)
+            self._lost = _lost_agents(model)
+        self._show(model, 1.0)
 
     def _read_existing_rows(self) -> None:
         last = self._journal.last_seq() if self._until is None else self._until
@@ -98,7 +110,7 @@ class Feed:
                 self._show(preview, self._fold.seq / last)
             # Half of the time is left to the keys.
             self._stopping.wait(time.monotonic() - started)
-        self._show(self._fold.model(), 1.0)
+        self._show_now()
 
     def _read_new_rows(self) -> bool:
         before = self._fold.seq
@@ -107,3 +119,7 @@ class Feed:
             if len(rows) < _LIVE_CHUNK:
                 break
         return self._fold.seq != before
+
+
+def _lost_agents(model: Model) -> frozenset[str]:
+    return frozenset(view.agent.id for view in model.agents if view.is_lost)

@@ -51,6 +51,9 @@ class Navigator:
         if need.kind == "failed":
             await self.go_to_session(need.row.path)
             return
+        if need.kind == "lost":
+            await self.go_to_agent(need.agent)
+            return
         if need.kind in ("denied", "stalled"):
             await self.go_to_agent(need.agent, what_it_did=True)
             return

@@ -21,10 +21,11 @@ from weakref import WeakSet
 
 from watchroom.errors import JournalBusy, JournalDamaged, JournalError
 from watchroom.journal.changes import LocalChanges
-from watchroom.journal.protocol import Changes, Damage, RowFilter
+from watchroom.journal.protocol import Changes, Damage, Presence, RowFilter
 from watchroom.journal.sqlite.changes import changes_of_file
 from watchroom.journal.sqlite.damage import decode_content, decode_damaged, despite_damage
 from watchroom.journal.sqlite.exclusion import KeyedProcessLock
+from watchroom.journal.sqlite.presence import PresenceFolder
 from watchroom.journal.sqlite.queries import (
     CONTENT,
     HEADS_OF,
@@ -62,7 +63,9 @@ class SqliteJournal:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
         self._lock_path = os.path.splitext(self._path)[0] + ".lock"
-        self._exclusion = KeyedProcessLock(os.path.join(os.path.dirname(self._path), "exclusive"))
+        folder = os.path.dirname(self._path)
+        self._exclusion = KeyedProcessLock(os.path.join(folder, "exclusive"))
+        self._presence = PresenceFolder(os.path.join(folder, "presence"))
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._waiting: WeakSet[LocalChanges] = WeakSet()
         self._waiting_lock = Lock()
@@ -111,6 +114,15 @@ class SqliteJournal:
 
     def now(self) -> int:
         return max(time.time_ns(), last_announced_time(self._lock_path))
+
+    def present(self, resume: str = "") -> str:
+        return self._presence.present(resume)
+
+    def presences(self) -> list[Presence]:
+        return self._presence.all()
+
+    def forget_presence(self, presence: str) -> None:
+        self._presence.forget(presence)
 
     def last_seq(self) -> int:
         with self._reader() as reader:
@@ -271,6 +283,7 @@ class SqliteJournal:
         self._text_factory = decode_damaged
 
     def close(self) -> None:
+        self._presence.close()
         self._writer.close()
         while True:
             try:

@@ -1,0 +1,140 @@
+"""Who is there: each process that runs something holds a lease, a file that it keeps locked while it lives.
+
+The kernel unlocks the file when its process dies, however it dies: this is known at once, and no number that
+is used again can forge it. Where the system has no such locks a process renews its lease each second, and one
+that was not renewed for `LEASE_SECONDS` has run out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+import sys
+import time
+from contextlib import suppress
+from threading import Event, Lock, Thread
+from typing import Final
+
+from watchroom.errors import JournalError
+from watchroom.journal.protocol import Presence
+from watchroom.locks import ProcessLock
+
+HAS_LOCKS: Final = sys.platform != "win32"
+LEASE_SECONDS: Final = 5.0
+"""How long a lease lasts that is renewed, after it was renewed."""
+_RENEW_SECONDS: Final = 1.0
+_LONGEST_TEXT: Final = 4096
+
+
+class PresenceFolder:
+    """The leases in ``folder``, each a file. May be used from any thread. ``renews``: by renewal and time,
+    not by locks."""
+
+    def __init__(self, folder: str, *, renews: bool = not HAS_LOCKS) -> None:
+        self._folder = folder
+        self._renews = renews
+        self._turn = Lock()
+        self._own: ProcessLock | None = None
+        self._id = ""
+        self._closing = Event()
+        self._renewal: Thread | None = None
+
+    def present(self, resume: str) -> str:
+        """Hold a lease from now on, if this does not hold one; its id. Raises `JournalError`."""
+        if self._id:
+            return self._id
+        with self._turn:
+            if not self._id:
+                try:
+                    self._id = self._take(resume)
+                except OSError as error:
+                    raise JournalError(reason=f"{self._folder}: {error.strerror}") from error
+        return self._id
+
+    def _take(self, resume: str) -> str:
+        identity = secrets.token_hex(6)
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        path = self._path(identity)
+        # Under another name until it is locked: nobody may take it for that of a dead process meanwhile.
+        lock = ProcessLock(f"{path}.new")
+        try:
+            lock.acquire()
+            about = {"process": os.getpid(), "machine": platform.node(), "since": time.time_ns()}
+            with open(f"{path}.new", "r+", encoding="utf-8") as file:
+                json.dump({**about, "resume": resume}, file)
+            os.replace(f"{path}.new", path)
+        except BaseException:
+            lock.close()
+            raise
+        self._own = lock
+        if self._renews:
+            self._renewal = Thread(target=self._renew, args=(path,), name="watchroom-presence", daemon=True)
+            self._renewal.start()
+        return identity
+
+    def _renew(self, path: str) -> None:
+        while not self._closing.wait(_RENEW_SECONDS):
+            os.utime(path)
+
+    def all(self) -> list[Presence]:
+        """The leases that are held, and those whose process died and that nobody took away since."""
+        try:
+            names = sorted(os.listdir(self._folder))
+        except FileNotFoundError:
+            return []
+        found = (self._read(name) for name in names if "." not in name)
+        return [each for each in found if each is not None]
+
+    def _read(self, identity: str) -> Presence | None:
+        path = self._path(identity)
+        try:
+            with open(path, "rb") as file:
+                about = json.loads(file.read(_LONGEST_TEXT))
+            is_held = identity == self._id or self._is_held(path)
+            return Presence(
+                identity,
+                is_held,
+                process=int(about["process"]),
+                machine=str(about["machine"]),
+                since=int(about["since"]),
+                resume=str(about["resume"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            # Released at this moment, or no lease.
+            return None
+
+    def _is_held(self, path: str) -> bool:
+        if self._renews:
+            return time.time() - os.stat(path).st_mtime < LEASE_SECONDS
+        lock = ProcessLock(path)
+        try:
+            is_free = lock.try_acquire()
+            if is_free:
+                lock.release()
+            return not is_free
+        finally:
+            lock.close()
+
+    def forget(self, identity: str) -> None:
+        """Take the lease away of a process that died; nothing where it is held, or gone."""
+        found = self._read(identity)
+        if found is not None and not found.is_alive:
+            with suppress(FileNotFoundError):
+                os.unlink(self._path(identity))
+
+    def _path(self, identity: str) -> str:
+        return os.path.join(self._folder, identity)
+
+    def close(self) -> None:
+        """Release the lease that this holds."""
+        with self._turn:
+            self._closing.set()
+            if self._renewal is not None:
+                self._renewal.join()
+            if self._own is not None:
+                with suppress(FileNotFoundError):
+                    os.unlink(self._path(self._id))
+                self._own.close()
+                self._own = None

@@ -1,0 +1,23 @@
+"""Says by a row that a process died which ran sessions, a society or commands."""
+
+from __future__ import annotations
+
+from watchroom.model import LOST, SYSTEM, Json, Note
+from watchroom.zones.store import Store
+
+
+def record_lost_processes(store: Store) -> None:
+    """Make a row for each lease that has run out, whoever notices it first, and forget the lease. Raises
+    `JournalError`, `WorkspaceLocked`."""
+    for each in store.journal.presences():
+        if not each.is_alive:
+            detail: dict[str, Json] = {"process": each.process, "machine": each.machine, "since": each.since}
+            store.committer.commit(
+                Note(
+                    *(SYSTEM, LOST, "workspace", each.id, "failed", "not_seen_alive"),
+                    message=each.resume,
+                    detail=detail,
+                    key=f"lost/{each.id}",
+                )
+            )
+            store.journal.forget_presence(each.id)

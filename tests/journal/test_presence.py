@@ -1,0 +1,134 @@
+"""Who is not seen alive: what a killed process ran, by its lease, before and after a row says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep, time
+
+import pytest
+from evidence import all_rows
+from watchroom import Workspace
+from watchroom.journal import SqliteJournal
+from watchroom.journal.sqlite.presence import LEASE_SECONDS, PresenceFolder
+from watchroom.model import LOST
+
+PATIENCE = 30.0
+HOLD_A_LEASE = """
+import sys
+from watchroom.journal.sqlite import SqliteJournal
+
+journal = SqliteJournal(sys.argv[1])
+print(journal.present("go on"), flush=True)
+sys.stdin.read()
+"""
+
+
+def show(root: Path, view: str) -> list[dict[str, object]]:
+    command = [sys.executable, "-m", "watchroom_tui.cli", "show", str(root), view, "--json"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True)
+    lines: list[dict[str, object]] = json.loads(shown.stdout)
+    return lines
+
+
+@pytest.fixture
+def killed_demo(tmp_path: Path) -> Path:
+    """A workspace whose demo was killed while the agents' sessions ran."""
+    root = tmp_path / "team"
+    command = [sys.executable, "-m", "watchroom_tui.cli", "demo", str(root), "--agents", "4", "--headless"]
+    demo = subprocess.Popen([*command, "--for", "600"], stdout=subprocess.DEVNULL)
+    try:
+        until = monotonic() + PATIENCE
+        while not (root / ".watchroom/journal.db").exists() or not running_sessions(root):
+            assert demo.poll() is None
+            assert monotonic() < until
+            sleep(0.1)
+        assert {line["status"] for line in show(root, "sessions")}.isdisjoint({"not seen alive"})
+    finally:
+        demo.send_signal(signal.SIGKILL)
+        demo.wait()
+    return root
+
+
+def running_sessions(root: Path) -> list[str]:
+    journal = SqliteJournal(root / ".watchroom/journal.db")
+    try:
+        return [head.path for head in journal.heads("session") if head.detail.get("status") == "running"]
+    finally:
+        journal.close()
+
+
+def test_what_a_killed_demo_ran_is_not_seen_alive(killed_demo: Path) -> None:
+    sessions = show(killed_demo, "sessions")
+    lost = {line["agent"] for line in sessions if line["status"] == "not seen alive"}
+    assert lost
+    assert not {line["status"] for line in sessions} & {"running", "waiting_for_human_input"}
+    assert {
+        line["agent"] for line in show(killed_demo, "agents") if line["status"] == "not seen alive"
+    } == lost
+    (need,) = [line for line in show(killed_demo, "needs") if line["kind"] == "lost"]
+    assert f"watchroom demo {killed_demo}" in str(need["what"])
+
+    with Workspace.open(killed_demo):
+        pass
+    with Workspace.open(killed_demo) as workspace:
+        told = [row for row in all_rows(workspace.journal) if row.tool == LOST]
+        assert [(row.path, row.error) for row in told] == [(need["path"], "not_seen_alive")]
+        assert [each for each in workspace.journal.presences() if not each.is_alive] == []
+        assert [line["what"] for line in show(killed_demo, "needs") if line["kind"] == "lost"] == [
+            need["what"]
+        ]
+        workspace.tools_for_human("dana").dispatch_tool_call("mark_as_seen", {"row": told[0].seq})
+    assert "lost" not in {line["kind"] for line in show(killed_demo, "needs")}
+    assert {
+        line["agent"] for line in show(killed_demo, "sessions") if line["status"] == "not seen alive"
+    } == lost
+
+
+def test_a_lease_runs_out_with_its_process_and_is_released_with_its_journal(tmp_path: Path) -> None:
+    journal = SqliteJournal(tmp_path / "journal.db")
+    assert journal.presences() == []
+    own = journal.present()
+    assert journal.present("again") == own
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD_A_LEASE, str(tmp_path / "journal.db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None
+        theirs = other.stdout.readline().strip()
+        held = {each.id: each for each in journal.presences()}
+        assert {name: each.is_alive for name, each in held.items()} == {own: True, theirs: True}
+        assert (held[theirs].process, held[theirs].resume) == (other.pid, "go on")
+        journal.forget_presence(theirs)
+        assert {each.id for each in journal.presences()} == {own, theirs}
+        other.kill()
+        other.wait()
+    assert {each.id: each.is_alive for each in journal.presences()} == {own: True, theirs: False}
+    journal.forget_presence(theirs)
+    journal.forget_presence(theirs)
+    journal.close()
+    again = SqliteJournal(tmp_path / "journal.db")
+    assert again.presences() == []
+    again.close()
+
+
+def test_where_there_are_no_locks_a_lease_is_renewed_and_runs_out(tmp_path: Path) -> None:
+    folder = str(tmp_path / "presence")
+    mine, other = PresenceFolder(folder, renews=True), PresenceFolder(folder, renews=True)
+    lease = mine.present("")
+    assert [each.is_alive for each in other.all()] == [True]
+    long_ago = time() - 2 * LEASE_SECONDS
+    os.utime(tmp_path / "presence" / lease, (long_ago, long_ago))
+    assert [each.is_alive for each in other.all()] == [False]
+    until = monotonic() + PATIENCE
+    while [each.is_alive for each in other.all()] != [True]:
+        assert monotonic() < until
+        sleep(0.05)
+    mine.close()
+    assert other.all() == []
