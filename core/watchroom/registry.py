@@ -6,78 +6,129 @@ recorded as one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.checkout.layout import CONFIG_PATH
-from watchroom.errors import ConfigInvalid, JournalDamaged, UnknownAgent
+from watchroom.errors import ConfigInvalid, Conflict, JournalDamaged, UnknownAgent
 from watchroom.journal import Journal
+from watchroom.model import Row, Zone
 from watchroom.rules.config import Agent, Config, add_agents, check_role, parse_config, render_config
+
+CONFIG_HEAD: Final[tuple[Zone, str]] = ("config", CONFIG_PATH)
+"""Of what a question for several heads asks for the newest version of the config."""
+
+
+class _Version(NamedTuple):
+    """A version of the config file, and what holds by it."""
+
+    number: int
+    config: Config
+
+
+_held: Final[ContextVar[dict[Registry, _Version] | None]] = ContextVar("watchroom_config", default=None)
+"""The config that each registry has for one tool call."""
 
 
 class Registry:
-    """The config as the journal has it now. May be used from any thread."""
+    """The config as ``journal`` has it now. May be used from any thread."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._known: tuple[int, Config] = (0, Config())
-        """The newest version, and what holds by it: always assigned together, for threads read both."""
-        self._ever_known: set[str] = set()
+        self._newest = _Version(0, Config())
+        self._ever_known: frozenset[str] = frozenset()
         self._looked_through = 0
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Within, on this thread, the config is asked for once: a tool call sees one team throughout, but
+        what it registers itself."""
+        token = _held.set({})
+        try:
+            yield
+        finally:
+            _held.reset(token)
 
     def current(self) -> Config:
         """The newest valid config: one that was broken by hand does not count until it is mended, nor does
         one that is damaged, or nobody could so much as look for the damage."""
-        return self._newest()[1]
+        return self._current().config
 
-    def _newest(self) -> tuple[int, Config]:
-        head = self._journal.head("config", CONFIG_PATH)
-        known = self._known
-        if head is None or head.version == known[0]:
-            return known
-        found = (head.version or 0, self._newest_valid(head.version or 0))
-        if found[0] > self._known[0]:
-            self._known = found
-        return found
+    def apply_head(self, head: Row | None) -> Config:
+        """The config that holds where ``head`` is the newest version of its file (`CONFIG_HEAD`), None where
+        there is none; `current` gives it from now on."""
+        number = (head.version or 0) if head else 0
+        found = self._newest
+        if number != found.number:
+            found = _Version(number, self._read_valid(number))
+            if number > self._newest.number:
+                self._newest = found
+        held = _held.get()
+        if held is not None:
+            held[self] = found
+        return found.config
 
-    def _newest_valid(self, version: int) -> Config:
+    def ever_known(self) -> frozenset[str]:
+        """The ids of all agents that are or were registered."""
+        newest = self._current().number
+        if newest > self._looked_through:
+            found = set(self._ever_known)
+            for row in self._journal.history(*CONFIG_HEAD, after_version=self._looked_through):
+                try:
+                    found |= parse_config(self._journal.content(row.seq) or "").agents.keys()
+                except (ConfigInvalid, JournalDamaged):
+                    # One that was broken by hand registered nobody, and of a damaged one nobody can tell.
+                    continue
+            self._ever_known, self._looked_through = frozenset(found), newest
+        return self._ever_known
+
+    def agent(self, agent_id: str) -> Agent:
+        """The agent with the id ``agent_id``. Raises `InvalidAgentId`, `UnknownAgent`."""
+        validation.check_agent_id(agent_id)
+        agent = self._newest.config.agents.get(agent_id) or self.current().agents.get(agent_id)
+        if agent is None:
+            raise UnknownAgent(agent=agent_id, known=", ".join(self._newest.config.agents) or "-")
+        return agent
+
+    def check_role(self, agent: Agent) -> None:
+        """Raises `InvalidRole` where ``agent`` could be taken for another one, or another for it."""
+        check_role(agent, self.current())
+
+    def add(self, agents: Iterable[Agent], write: Callable[[str, int], Row]) -> None:
+        """Register ``agents`` by handing the new config and the version it follows to ``write``, which gives
+        its row. Raises `ConfigInvalid`, `InvalidRole`, and what ``write`` raises."""
+        version, config = self._current()
+        new = [agent for agent in agents if config.agents.get(agent.id) != agent]
+        if not new:
+            return
+        changed = add_agents(config, new)
+        try:
+            row = write(render_config(changed), version)
+        except Conflict:
+            self.apply_head(self._journal.head(*CONFIG_HEAD))
+            raise
+        if row.version is None:
+            return
+        if self._newest.number == version:
+            self._newest = _Version(row.version, changed)
+        self.apply_head(row)
+
+    def _current(self) -> _Version:
+        held = (_held.get() or {}).get(self)
+        if held is None:
+            self.apply_head(self._journal.head(*CONFIG_HEAD))
+            held = (_held.get() or {}).get(self, self._newest)
+        return held
+
+    def _read_valid(self, version: int) -> Config:
+        """The newest config up to ``version`` that is valid."""
         while version > 0:
-            row = self._journal.version("config", CONFIG_PATH, version)
+            row = self._journal.version(*CONFIG_HEAD, version)
             try:
                 return parse_config(self._journal.content(row.seq) or "" if row else "")
             except (ConfigInvalid, JournalDamaged):
                 version -= 1
         return Config()
-
-    def ever_known(self) -> frozenset[str]:
-        """The ids of all agents that are or were registered."""
-        head = self._journal.head("config", CONFIG_PATH)
-        newest = (head.version or 0) if head else 0
-        for row in self._journal.history("config", CONFIG_PATH, after_version=self._looked_through):
-            try:
-                self._ever_known |= parse_config(self._journal.content(row.seq) or "").agents.keys()
-            except (ConfigInvalid, JournalDamaged):
-                # A version that was broken by hand registered nobody, and of a damaged one nobody can tell.
-                continue
-        self._looked_through = newest
-        return frozenset(self._ever_known)
-
-    def agent(self, agent_id: str) -> Agent:
-        """The agent of that id. Raises `InvalidAgentId`, `UnknownAgent`."""
-        validation.check_agent_id(agent_id)
-        agent = self._known[1].agents.get(agent_id) or self.current().agents.get(agent_id)
-        if agent is None:
-            raise UnknownAgent(agent=agent_id, known=", ".join(self._known[1].agents) or "-")
-        return agent
-
-    def check_role(self, agent: Agent) -> None:
-        """Raises `InvalidRole` where the agent could be taken for another one, or another for it."""
-        check_role(agent, self.current())
-
-    def add(self, agents: Iterable[Agent], write: Callable[[str, int], None]) -> None:
-        """Register agents by handing the new config and the version it follows to ``write``. Raises
-        `ConfigInvalid`, `InvalidRole`."""
-        version, config = self._newest()
-        new = [agent for agent in agents if config.agents.get(agent.id) != agent]
-        if new:
-            write(render_config(add_agents(config, new)), version)

@@ -156,11 +156,12 @@ class Workspace:
                 continue
         self._tree.make_folders(self.config.agents)
 
-    def _write_config(self, text: str, expected: int) -> None:
+    def _write_config(self, text: str, expected: int) -> Row:
         draft = Write(SYSTEM, "register", "config", CONFIG_PATH, text, expected=expected)
         row, head = self._store.write(draft)
         if row.outcome == "conflict" and expected:
             raise Conflict(row, head, None, text)
+        return row
 
     @property
     def config(self) -> Config:

@@ -8,13 +8,26 @@ all.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
 
 from watchroom import validation
 from watchroom.errors import InvalidAgentId, UnknownAgent
-from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USER, Json, Note, Row, Write
-from watchroom.rules.config import Agent, Layer, find_role_collision
+from watchroom.model import (
+    HUMAN_PREFIX,
+    MESSAGE,
+    SPAWN,
+    SYSTEM,
+    TERMINATE,
+    USER,
+    Json,
+    Note,
+    Row,
+    Write,
+    Zone,
+)
+from watchroom.registry import CONFIG_HEAD
+from watchroom.rules.config import Agent, Config, Layer, find_role_collision
 from watchroom.rules.members import (
     Member,
     find_first,
@@ -34,6 +47,7 @@ ROOT: Final = "root"
 _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 40
 _NAMELESS: Final = "agent"
+_Heads: TypeAlias = Mapping[tuple[Zone, str], Row | None]
 _BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
 
 
@@ -44,6 +58,10 @@ class Members:
         self._store = store
         self._tasks = tasks
         self._register = register
+        self._spawned: dict[str, Row] = {}
+        """The rows that made agents, by their ids: these never change."""
+        self._asked: dict[str, set[tuple[Zone, str]]] = {}
+        """By agent, of which paths the heads told last time what it is."""
 
     def start(self, task: Task) -> Member:
         """Make the first agent of a task, whom what was asked for is told; once, however often it is asked.
@@ -155,9 +173,8 @@ class Members:
         return self._tasks.end(actor, task, status, report)
 
     def find_active(self, agent: str) -> Member:
-        """An agent that works on a task. Raises `NotInTask`, and `AgentEnded` where it does no more."""
-        task = self._task_of(agent)
-        found = self._find(agent, task) if task else None
+        """The member that ``agent`` is. Raises `NotInTask`, and `AgentEnded` where it works no more."""
+        found = self._find(agent)
         if found is None:
             raise NotInTask(agent=agent)
         if found.ended is not None:
@@ -165,41 +182,60 @@ class Members:
         return found
 
     def has_ended(self, agent: str) -> bool:
-        """Whether the agent worked on a task and does no more. Costs little: every call of a tool asks."""
-        task = self._task_of(agent)
-        found = self._find(agent, task) if task else None
+        """Whether ``agent`` worked on a task and does no more. One question to the journal as a rule: every
+        call of a tool asks."""
+        found = self._find(agent)
         return found is not None and found.ended is not None
 
-    def _find(self, agent: str, task: str) -> Member | None:
-        """One agent of a task, as `of_task` has it, at the cost of those above it."""
-        journal = self._store.journal
-        line: list[Agent] = []
-        spawned: dict[str, Row] = {}
-        name = agent
-        while known := self._known(name, task, spawned):
-            line.append(known)
-            name = known.supervisor
-        heads = (journal.head(ZONE, each.id) for each in line)
-        ended = {head.path: head for head in heads if head is not None and is_termination(head)}
-        members = list_members(task, line, spawned, ended, self._tasks.end_row(task) if line else None)
+    def _find(self, agent: str, task: str = "") -> Member | None:
+        """One agent of ``task`` (default: of its own), as `of_task` has it, at the cost of those above it."""
+        asked = self._asked.get(agent, {CONFIG_HEAD, (ZONE, agent)})
+        while True:
+            heads = dict(zip(asked, self._store.journal.heads_of([*asked]), strict=True))
+            config = self._store.registry.apply_head(heads[CONFIG_HEAD])
+            line, spawned, needed = self._line(agent, task, config, heads)
+            if needed <= asked:
+                break
+            asked = needed
+        if not line:
+            return None
+        self._asked[agent] = needed
+        own = line[0].task
+        ended = {each.id: head for each in line if (head := heads[ZONE, each.id]) and is_termination(head)}
+        end = heads["task", own]
+        members = list_members(own, line, spawned, ended, end if end and end.version != 1 else None)
         return next((each for each in members if each.id == agent), None)
 
-    def _known(self, agent: str, task: str, spawned: dict[str, Row]) -> Agent | None:
-        """An agent of the task as it is registered, or was spawned; the row that spawned it goes to
-        ``spawned``."""
-        row = self._spawn_row(agent)
-        if row is not None:
-            spawned[agent] = row
-        registered = self._store.registry.current().agents.get(agent)
-        if registered is not None and registered.task == task:
-            return registered
-        made = spawned_agent(row) if row is not None else None
-        return made if made is not None and made.task == task else None
+    def _line(
+        self, agent: str, task: str, config: Config, heads: _Heads
+    ) -> tuple[list[Agent], dict[str, Row], set[tuple[Zone, str]]]:
+        """The agent and all above it in its task, as far as ``heads`` tell; the rows that spawned them; and
+        the paths whose heads tell all."""
+        line: list[Agent] = []
+        spawned: dict[str, Row] = {}
+        needed = {CONFIG_HEAD, (ZONE, agent)}
+        while (ZONE, agent) in heads:
+            row = self._spawn_row(agent, heads[ZONE, agent])
+            known = [spawned_agent(row)] if row else []
+            if agent in config.agents:
+                known.append(config.agents[agent])
+            task = task or next((each.task for each in known), "")
+            of_task = [each for each in known if task and each.task == task]
+            if not of_task:
+                break
+            if row:
+                spawned[agent] = row
+            line.append(of_task[-1])
+            agent = line[-1].supervisor
+            needed |= {("task", task), (ZONE, agent)} if agent else {("task", task)}
+            if not agent:
+                break
+        return line, spawned, needed
 
     def of_task(self, task: str) -> list[Member]:
         """All agents that work on ``task`` or did, those that spawned others before these."""
         heads = self._store.journal.open_items(ZONE, task)
-        spawned = {head.path: row for head in heads if (row := self._spawn_row(head.path)) is not None}
+        spawned = {head.path: row for head in heads if (row := self._spawn_row(head.path, head)) is not None}
         ended = {head.path: head for head in heads if is_termination(head)}
         agents = self._store.registry.current().agents.values()
         return list_members(task, agents, spawned, ended, self._tasks.end_row(task))
@@ -259,14 +295,20 @@ class Members:
         note = Note(actor, MESSAGE, ZONE, to, message=said, content=text, detail=detail)
         return self._store.committer.commit(note).row
 
-    def _spawn_row(self, agent: str) -> Row | None:
-        """The row that made an agent; None where none did, or it is damaged: then its registration counts."""
-        row = self._store.journal.version(ZONE, agent, 1)
-        return row if row is not None and is_spawn(row) else None
+    def _spawn_row(self, agent: str, head: Row | None) -> Row | None:
+        """The row that made an agent whose newest row is ``head``; None where none did, or it is damaged:
+        then its registration counts."""
+        row = self._spawned.get(agent)
+        if row is None and head is not None:
+            row = head if head.version == 1 else self._store.journal.version(ZONE, agent, 1)
+            if row is None or not is_spawn(row):
+                return None
+            self._spawned[agent] = row
+        return row
 
     def _task_of(self, agent: str) -> str:
         """The task that an agent was made for; of one that nobody made, that of its registration."""
-        spawned = self._spawn_row(agent)
+        spawned = self._spawn_row(agent, self._store.journal.head(ZONE, agent))
         if spawned is not None:
             return str(spawned.detail["task"])
         found = self._store.registry.current().agents.get(agent)
