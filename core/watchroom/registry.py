@@ -112,6 +112,8 @@ class Registry:
             raise
         if row.version is None:
             return
+        if self._looked_through == version:
+            self._ever_known, self._looked_through = self._ever_known | changed.agents.keys(), row.version
         if self._newest.number == version:
             self._newest = _Version(row.version, changed)
         self.apply_head(row)

@@ -166,9 +166,10 @@ class Toolbox:
             earlier = self._earlier_row(tool, repeated) if repeated else None
             if earlier:
                 return self._replay(tool, params, earlier).to_dict()
-            self._context.check_not_ended()
-            with self._approval_scope(tool.name, given, approved, repeated):
-                result: ResultModel = tool.run(self._context, params)
+            with self._store.registry.hold():
+                self._context.check_not_ended()
+                with self._approval_scope(tool.name, given, approved, repeated):
+                    result: ResultModel = tool.run(self._context, params)
             return result.to_dict()
         except WatchroomError as error:
             return self.refuse(tool_name, given, error)

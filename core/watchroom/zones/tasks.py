@@ -55,6 +55,7 @@ class Tasks:
     def __init__(self, store: Store, root: str) -> None:
         self._store = store
         self._root = os.path.realpath(root)
+        self._known: dict[str, Task] = {}
 
     def submit(
         self,
@@ -124,18 +125,17 @@ class Tasks:
         return self._store.journal.version(ZONE, task, 2)
 
     def find(self, task: str) -> Task:
-        """The task of that id. Raises `TaskNotFound`, and `JournalDamaged` where its row is."""
-        first = self._store.journal.version(ZONE, task, 1)
+        """The task with the id ``task``. Raises `TaskNotFound`, and `JournalDamaged` where its row is."""
         head = self._store.journal.head(ZONE, task)
-        if first is None or head is None:
+        if head is None:
             raise TaskNotFound(task=validation.escape_unstorable(task, 100))
-        return self._read(first, head)
+        return self._read(head)
 
     def list(self) -> Iterator[Task]:
         """All tasks that can be read, in order of id."""
         for head in self._store.journal.heads(ZONE):
             try:
-                found = self.find(head.path)
+                found = self._read(head)
             except (JournalDamaged, TaskNotFound):
                 # `verify` names it; the others are looked at all the same.
                 continue
@@ -146,27 +146,40 @@ class Tasks:
         `TaskNotFound`."""
         found = self.find(task)
         draft = Write(actor, END_TASK, ZONE, task, status, message, 1, {"status": status})
-        if found.status == "open":
-            self._store.write(draft)
+        if found.status != "open":
+            return found
+        self._store.write(draft)
         return self.find(task)
 
-    def _read(self, first: Row, head: Row) -> Task:
+    def _read(self, head: Row) -> Task:
+        """The task whose newest row is ``head``. What it was begun with never changes, nor how it ended."""
+        known = self._known.get(head.path)
+        if known is None:
+            known = self._begun(head)
+        if head.version != 1 and known.status == "open":
+            known = known._replace(status=cast("TaskStatus", self._store.content(head)))
+        self._known[head.path] = known
+        return known
+
+    def _begun(self, head: Row) -> Task:
+        first = head if head.version == 1 else self._store.journal.version(ZONE, head.path, 1)
+        if first is None:
+            raise TaskNotFound(task=head.path)
         content = json.loads(self._store.content(first))
-        status = "open" if head.seq == first.seq else self._store.content(head)
         return Task(
             first.path,
             content["requirement"],
             content["workspacePath"],
             first.actor,
             first.time,
-            cast("TaskStatus", status),
+            "open",
             TaskLimits(**content.get("limits", {})),
             content.get("model", ""),
         )
 
     def _check_shared_by_none(self, folder: str) -> None:
         for head in self._store.journal.open_items(ZONE):
-            if _overlap(folder, self._read(head, head).folder):
+            if _overlap(folder, self._read(head).folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
 
 
