@@ -15,9 +15,9 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from watchroom import Toolbox, Workspace
-from watchroom.serving.asking import SECONDS, Asking
+from watchroom.serving.approvals import APPROVAL_SECONDS, CallApprovals
 from watchroom.serving.http import PATH, http_app, http_server
-from watchroom.serving.resources import Resources
+from watchroom.serving.resources import WorkspaceResources
 from watchroom.serving.server import make_server
 
 
@@ -25,15 +25,15 @@ def within(
     workspace: Workspace,
     toolbox: Toolbox,
     *,
-    asks: Sequence[str] = (),
-    seconds: float = SECONDS,
+    approval_tools: Sequence[str] = (),
+    seconds: float = APPROVAL_SECONDS,
     client: Mapping[str, Any] | None = None,
     **given: Any,
 ) -> Client:
     """A client in this process, of a server for one agent."""
-    resources = Resources(workspace.journal, toolbox.language)
-    asking = Asking(workspace, asks, seconds)
-    return Client(make_server(lambda context: toolbox, resources, asking, **given), **(client or {}))
+    resources = WorkspaceResources(workspace.journal, toolbox.language)
+    approvals = CallApprovals(workspace, approval_tools, seconds)
+    return Client(make_server(lambda context: toolbox, resources, approvals, **given), **(client or {}))
 
 
 def over_stdio(root: Path, agent: str, *more: str, client: Mapping[str, Any] | None = None) -> Client:

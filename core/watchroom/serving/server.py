@@ -17,64 +17,63 @@ from mcp.server.lowlevel import Server
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated, InvalidArguments
 from watchroom.runtime.threads import run_in_thread
-from watchroom.serving.asking import Asking
-from watchroom.serving.changes import ToolChanges
+from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.errors import CallRejected, CallUnanswered
-from watchroom.serving.resources import Resources
-from watchroom.serving.results import call_result
-from watchroom.serving.unreadable import unreadable
+from watchroom.serving.malformed_messages import parse_problem
+from watchroom.serving.resources import WorkspaceResources
+from watchroom.serving.results import to_call_tool_result
+from watchroom.serving.tool_list_changes import ToolListNotifier
 from watchroom.toolbox import Toolbox
 
 NAME: Final = "watchroom"
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Paging: TypeAlias = types.PaginatedRequestParams | None
-Caller: TypeAlias = Callable[[Context], Toolbox]
-"""Whose call it is."""
+ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
+"""Returns the toolbox of the agent that a request comes from."""
 
 
 def make_server(
-    caller: Caller,
-    resources: Resources,
-    asking: Asking,
+    toolbox_of: ToolboxOf,
+    resources: WorkspaceResources,
+    approvals: CallApprovals,
     *,
     toolsets: Collection[str] | None = None,
     instructions: str = "",
-    changes: ToolChanges | None = None,
+    notifier: ToolListNotifier | None = None,
 ) -> Server[Any]:
-    """A server whose tools are those of the caller's toolbox, or of some of its ``toolsets``. What people
-    have to approve of, they are asked by ``asking``; that the list of tools is another, the client is told
-    by ``changes``, where there is a single one that can be told."""
-
-    async def tools_of(toolbox: Toolbox) -> list[types.Tool]:
-        definitions = await run_in_thread(toolbox.get_tool_definitions, "mcp", toolsets=toolsets)
-        return [types.Tool.model_validate(each) for each in definitions]
+    """Return a server whose tools are those of the toolbox that ``toolbox_of`` returns for a request, or of
+    some of its ``toolsets``, and whose resources are ``resources``. ``approvals`` asks people where they have
+    to approve. ``instructions`` is what the client is told of the server; ``notifier`` tells it that the list
+    of tools has changed, where there is a single client that can be told."""
 
     async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
-        tools = await tools_of(caller(context))
-        if changes is not None:
-            changes.listed([tool.name for tool in tools])
-        return types.ListToolsResult(tools=tools)
+        toolbox = toolbox_of(context)
+        definitions = await run_in_thread(toolbox.get_tool_definitions, "mcp", toolsets=toolsets)
+        if notifier is not None:
+            notifier.record_listed([str(each["name"]) for each in definitions])
+        return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
 
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        toolbox = caller(context)
-        result = await _called(context, toolbox, asking, params)
-        if changes is not None:
-            await changes.look(context, [tool.name for tool in await tools_of(toolbox)])
+        toolbox = toolbox_of(context)
+        result = await _call_tool(context, toolbox, approvals, params)
+        if notifier is not None:
+            names = await run_in_thread(toolbox.registry.available_names, toolsets)
+            await notifier.notify_if_changed(context, names)
         return result
 
     async def list_resources(context: Context, params: Paging) -> types.ListResourcesResult:
-        found, more = await run_in_thread(resources.listed, params.cursor if params else None)
+        found, more = await run_in_thread(resources.list_page, params.cursor if params else None)
         return types.ListResourcesResult(resources=found, next_cursor=more)
 
     async def list_templates(context: Context, params: Paging) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=resources.templates())
+        return types.ListResourceTemplatesResult(resource_templates=resources.list_templates())
 
     async def read_resource(
         context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await run_in_thread(resources.read, caller(context), params.uri, asking.wants)
+        return await run_in_thread(resources.read, toolbox_of(context), params.uri, approvals.are_required)
 
     return Server(
         NAME,
@@ -87,41 +86,41 @@ def make_server(
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
-        on_subscriptions_listen=None if changes is None else changes.listen,
+        on_subscriptions_listen=None if notifier is None else notifier.listen,
     )
 
 
-async def _called(
-    context: Context, toolbox: Toolbox, asking: Asking, params: types.CallToolRequestParams
+async def _call_tool(
+    context: Context, toolbox: Toolbox, approvals: CallApprovals, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
-    problem = unreadable(params.arguments or {})
+    problem = parse_problem(params.arguments or {})
     if problem is not None:
         error = InvalidArguments(tool=validation.escape_unstorable(params.name, 100), problems=problem)
-        return call_result(await run_in_thread(toolbox.refuse, params.name, {}, error))
-    if not await run_in_thread(asking.wants, toolbox, params.name):
-        return call_result(
+        return to_call_tool_result(await run_in_thread(toolbox.refuse, params.name, {}, error))
+    if not await run_in_thread(approvals.are_required, toolbox, params.name):
+        return to_call_tool_result(
             await run_in_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
         )
-    again = False
+    is_outdated = False
     while True:
         try:
-            asked = await asking.ask(context, toolbox, params, again=again)
+            approved = await approvals.request(context, toolbox, params, is_outdated=is_outdated)
         except (CallRejected, CallUnanswered) as error:
-            return call_result(
+            return to_call_tool_result(
                 await run_in_thread(toolbox.refuse, params.name, params.arguments or {}, error)
             )
-        if isinstance(asked, types.InputRequiredResult):
-            return asked
-        # By its key the call is made once, however often the client asks with the same approval.
-        made = partial(
+        if isinstance(approved, types.InputRequiredResult):
+            return approved
+        # By its key the call is made once, however often the client repeats it with the same approval.
+        call = partial(
             toolbox.dispatch_tool_call,
             params.name,
-            asked.arguments,
-            call=asked.key,
+            approved.arguments,
+            call=approved.key,
             again=True,
-            approved=asked.checksum,
+            approved=approved.checksum,
         )
-        result = await run_in_thread(made)
+        result = await run_in_thread(call)
         if result.get("error") != ApprovalOutdated.code:
-            return call_result(result, asked.notice)
-        again = True
+            return to_call_tool_result(result, approved.notice)
+        is_outdated = True

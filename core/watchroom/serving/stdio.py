@@ -7,29 +7,32 @@ from collections.abc import Collection
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
-from watchroom.serving.asking import Asking
-from watchroom.serving.changes import ToolChanges
-from watchroom.serving.place import Place
-from watchroom.serving.resources import Resources
+from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.malformed_messages import MalformedMessageFilter
+from watchroom.serving.resources import WorkspaceResources
 from watchroom.serving.server import make_server
-from watchroom.serving.unreadable import AnsweredReads
+from watchroom.serving.tool_list_changes import ToolListNotifier
+from watchroom.workspace import Workspace
 
 
 async def serve_stdio(
-    place: Place, agent: str, *, toolsets: Collection[str] | None = None, asks: Collection[str] = ()
+    workspace: Workspace,
+    agent: str,
+    *,
+    toolsets: Collection[str] | None = None,
+    approval_tools: Collection[str] = (),
 ) -> None:
-    """Serve ``agent`` until the client closes its end; people approve of the calls of the tools ``asks``.
-    Raises `UnknownAgent`."""
-    toolbox = place.tools(agent)
-    resources = Resources(place.journal, toolbox.language)
+    """Serve ``agent`` in ``workspace`` until the client closes its end, with the tools of ``toolsets``
+    (default: all); people approve of the calls of ``approval_tools``. Raises `UnknownAgent`."""
+    toolbox = workspace.tools(agent)
     server = make_server(
         lambda context: toolbox,
-        resources,
-        Asking(place, asks),
+        WorkspaceResources(workspace.journal, toolbox.language),
+        CallApprovals(workspace, approval_tools),
         toolsets=toolsets,
         instructions=toolbox.system_prompt(toolsets=toolsets),
-        changes=ToolChanges(),
+        notifier=ToolListNotifier(),
     )
-    async with stdio_server() as (read, write):
-        tells = server.create_initialization_options(NotificationOptions(tools_changed=True))
-        await server.run(AnsweredReads(read, write, toolbox.texts), write, tells)
+    async with stdio_server() as (reads, writes):
+        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        await server.run(MalformedMessageFilter(reads, writes, toolbox.texts), writes, options)

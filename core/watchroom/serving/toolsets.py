@@ -7,5 +7,5 @@ from typing import Final, get_args
 from watchroom.toolbox.tool import ToolsetName
 
 TOOLSETS: Final[tuple[ToolsetName, ...]] = get_args(ToolsetName)
-DEFAULT: Final[tuple[ToolsetName, ...]] = ("private", "handoff", "collab")
+DEFAULT_TOOLSETS: Final[tuple[ToolsetName, ...]] = ("private", "handoff", "collab")
 """At most 4,000 tokens of GPT-3's byte pairs, with all that the protocol tells of a tool."""

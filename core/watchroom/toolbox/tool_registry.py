@@ -89,6 +89,11 @@ class ToolRegistry:
         found = [tool for tool in found if has_task or not tool.needs_task]
         return [*(tool for tool in found if of_buffers or tool.name != CLOSE), *of_buffers]
 
+    def available_names(self, toolsets: Iterable[str] | None = None) -> list[str]:
+        """Return the names of the tools that `available` returns for ``toolsets``: as long as they are the
+        same, so are the definitions. Raises `JournalError`."""
+        return [tool.name for tool in self.available(toolsets)]
+
     def find(self, name: str, *, repeated: bool = False) -> AnyTool | None:
         """Return the tool ``name``, whether or not the caller has it; of a buffer of its own that is open,
         also one that the buffer's state does not offer. A ``repeated`` call may have been made before the

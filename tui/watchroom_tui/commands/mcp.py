@@ -33,10 +33,10 @@ def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_mcp(given: Namespace, texts: Catalogue) -> int:
-    from watchroom.serving.toolsets import DEFAULT, TOOLSETS
+    from watchroom.serving.toolsets import DEFAULT_TOOLSETS, TOOLSETS
     from watchroom.toolbox.tool_registry import all_tools
 
-    toolsets: Sequence[str] = DEFAULT if given.toolsets is None else tuple(given.toolsets.split(","))
+    toolsets: Sequence[str] = DEFAULT_TOOLSETS if given.toolsets is None else tuple(given.toolsets.split(","))
     if unknown := set(toolsets) - set(TOOLSETS):
         known = ", ".join(TOOLSETS)
         raise WrongUsage(texts("cli.tools.unknown", given=", ".join(sorted(unknown)), known=known))
@@ -49,13 +49,13 @@ def run_mcp(given: Namespace, texts: Catalogue) -> int:
             from watchroom.serving.stdio import serve_stdio
 
             workspace.tools(given.agent)
-            asyncio.run(serve_stdio(workspace, given.agent, toolsets=toolsets, asks=given.ask))
+            asyncio.run(serve_stdio(workspace, given.agent, toolsets=toolsets, approval_tools=given.ask))
         else:
             from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
 
             listener = listen(LOOPBACK, given.http, texts)
             language = workspace.config.language
-            app = http_app(workspace, language=language, toolsets=toolsets, asks=given.ask)
+            app = http_app(workspace, language=language, toolsets=toolsets, approval_tools=given.ask)
             print(texts("cli.mcp.serving", url=f"http://{LOOPBACK}:{given.http}{PATH}"), file=sys.stderr)
             asyncio.run(http_server(app, given.http).serve([listener]))
     return 0

@@ -48,7 +48,7 @@ def written(workspace: Workspace) -> int:
 async def test_the_clients_person_approves(workspace: Workspace, alice: Toolbox, era: str) -> None:
     asked: list[str] = []
     client_is = {"mode": era, "elicitation_callback": saying("accept", {"approved": True}, asked)}
-    async with within(workspace, alice, asks=["collab_write"], client=client_is) as client:
+    async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
         await called(client, "collab_list")
         assert (await called(client, "collab_write", **WRITE))["version"] == 1
     (message,) = asked
@@ -66,7 +66,7 @@ async def test_the_clients_person_does_not(
     workspace: Workspace, alice: Toolbox, era: str, action: str, content: dict[str, Any] | None
 ) -> None:
     client_is = {"mode": era, "elicitation_callback": saying(action, content)}
-    async with within(workspace, alice, asks=["collab_write"], client=client_is) as client:
+    async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
         assert (await refused(client, "collab_write", **WRITE))["error"] == "call_rejected"
     assert written(workspace) == 0
     (row,) = [each for each in workspace.journal.rows(limit=1000) if each.error == "call_rejected"]
@@ -77,7 +77,9 @@ async def test_the_clients_person_does_not(
 async def test_without_an_answer_the_call_is_not_made(workspace: Workspace, alice: Toolbox, era: str) -> None:
     for person in ({}, {"elicitation_callback": saying("cancel")}):
         client_is = {"mode": era, **person}
-        async with within(workspace, alice, asks=["collab_write"], seconds=0.2, client=client_is) as client:
+        async with within(
+            workspace, alice, approval_tools=["collab_write"], seconds=0.2, client=client_is
+        ) as client:
             assert (await refused(client, "collab_write", **WRITE))["error"] == "call_unanswered"
     assert written(workspace) == 0
     assert {row.detail.get("outcome") for row in requests_of(workspace) if row.version == 2} == {"expired"}
@@ -94,7 +96,7 @@ async def test_the_dashboard_answers_where_the_client_cannot_ask(
         number = requests_of(workspace)[-1].seq
         await asyncio.to_thread(ok, person, "answer_request", request=number, **decision)
 
-    async with within(workspace, alice, asks=["collab_write"], client={"mode": era}) as client:
+    async with within(workspace, alice, approval_tools=["collab_write"], client={"mode": era}) as client:
         approving = asyncio.create_task(answers(approved=True))
         assert (await called(client, "collab_write", **WRITE))["version"] == 1
         await approving
@@ -117,7 +119,7 @@ async def test_the_dashboard_answers_where_the_client_cannot_ask(
 
 async def test_an_approval_is_for_one_call_and_is_used_once(workspace: Workspace, alice: Toolbox) -> None:
     client_is = {"elicitation_callback": saying("accept", {"approved": True})}
-    async with within(workspace, alice, asks=["collab_write"], client=client_is) as client:
+    async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
         await called(client, "collab_write", **WRITE)
         state = requests_of(workspace)[0].path
         session = client.session
@@ -141,7 +143,7 @@ async def test_an_answer_that_comes_too_late_ends_the_call_at_once(
     client_is = {"elicitation_callback": saying("cancel")}
     async with (
         asyncio.timeout(20),
-        within(workspace, alice, asks=["collab_write"], client=client_is) as client,
+        within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client,
     ):
         said = await client.session.call_tool(
             "collab_write",
@@ -154,7 +156,7 @@ async def test_an_answer_that_comes_too_late_ends_the_call_at_once(
 
 
 async def test_a_flush_is_asked_about_as_what_it_writes(workspace: Workspace, alice: Toolbox) -> None:
-    async with within(workspace, alice, asks=["collab_write"], seconds=0.1) as client:
+    async with within(workspace, alice, approval_tools=["collab_write"], seconds=0.1) as client:
         await called(client, "open_buffer", source="collab", path="plan.md")
         await called(client, "plan_append", text="around\n")
         assert (await refused(client, "plan_flush"))["error"] == "call_unanswered"
@@ -175,7 +177,7 @@ async def test_what_changed_after_a_person_looked_is_asked_about_again(
         return types.ElicitResult(action="accept", content={"approved": True})
 
     client_is = {"mode": era, "elicitation_callback": approves}
-    async with within(workspace, alice, asks=["collab_write"], client=client_is) as client:
+    async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
         await called(client, "open_buffer", source="collab", path="plan.md")
         await called(client, "plan_append", text="seen\n")
         result = await client.call_tool("plan_flush", {})
@@ -194,7 +196,7 @@ async def test_what_changed_after_a_person_looked_is_asked_about_again(
 
 async def test_a_resource_is_no_way_around(workspace: Workspace, alice: Toolbox) -> None:
     ok(alice, "collab_write", **WRITE)
-    async with within(workspace, alice, asks=["collab_read"]) as client:
+    async with within(workspace, alice, approval_tools=["collab_read"]) as client:
         with pytest.raises(MCPError, match="collab_read"):
             await client.read_resource("watchroom://collab/plan.md")
         await client.read_resource("watchroom://history/plan.md")
@@ -209,7 +211,7 @@ async def test_over_http_as_well(workspace: Workspace) -> None:
         number = requests_of(workspace)[0].seq
         await asyncio.to_thread(ok, person, "answer_request", request=number, approved=True)
 
-    with serving(workspace, asks=["collab_write"]) as url:
+    with serving(workspace, approval_tools=["collab_write"]) as url:
         async with over_http(url, token) as client:
             approving = asyncio.create_task(approves())
             assert (await called(client, "collab_write", **WRITE))["version"] == 1
@@ -219,17 +221,17 @@ async def test_over_http_as_well(workspace: Workspace) -> None:
 async def test_a_server_that_is_stopped_waits_for_no_answer(workspace: Workspace) -> None:
     token = workspace.access.create("human:dana", "alice")
     served = ExitStack()
-    url = served.enter_context(serving(workspace, asks=["collab_write"]))
+    url = served.enter_context(serving(workspace, approval_tools=["collab_write"]))
 
     async def asks() -> None:
         async with over_http(url, token) as client:
             await called(client, "collab_write", **WRITE)
 
-    asking = asyncio.create_task(asks())
+    approvals = asyncio.create_task(asks())
     await until(lambda: len(requests_of(workspace)) == 1)
     async with asyncio.timeout(30):
         await asyncio.to_thread(served.close)
     assert requests_of(workspace)[-1].detail["outcome"] == "withdrawn"
     assert written(workspace) == 0
-    asking.cancel()
-    await asyncio.gather(asking, return_exceptions=True)
+    approvals.cancel()
+    await asyncio.gather(approvals, return_exceptions=True)

@@ -1,0 +1,225 @@
+"""Approval of calls by people: asked for in the client, where it can ask (elicitation), and in the dashboard.
+
+The first answer counts. Without an answer the call is not made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
+from watchroom.merge import unified_diff
+from watchroom.model import HUMAN_PREFIX, Json
+from watchroom.projections.proposals import proposal
+from watchroom.rules.requests import Answer, CallDecision, PendingCall, Request, parse_arguments
+from watchroom.runtime.threads import run_in_thread, run_to_completion
+from watchroom.serving.errors import CallRejected, CallUnanswered
+from watchroom.texts import Catalogue
+from watchroom.toolbox import Toolbox
+from watchroom.toolbox.agent_tools import writes_as
+from watchroom.workspace import Workspace
+
+APPROVAL_SECONDS: Final = 600.0
+"""How long people may take to answer."""
+_CALL_ID: Final = "call"
+_INPUT_KEY: Final = "approve"
+_FIELD: Final = "approved"
+_MAX_CHARACTERS: Final = 2000
+"""Of a call that is shown in a client; the dashboard shows all of it."""
+
+
+class ApprovedCall(NamedTuple):
+    """A call that may be made, with these arguments; ``key`` is its own, so that it is made once.
+    ``checksum`` is that of the call as a person approved of it; ``notice`` is what its agent has to know of
+    the approval, empty for nothing."""
+
+    arguments: Mapping[str, Json]
+    key: str
+    checksum: str
+    notice: str = ""
+
+
+class CallApprovals:
+    """Asks people in ``workspace`` to approve of the calls of ``approval_tools``, and of flushes that write
+    as these do; they have ``seconds`` to answer."""
+
+    def __init__(
+        self, workspace: Workspace, approval_tools: Collection[str], seconds: float = APPROVAL_SECONDS
+    ) -> None:
+        self._journal = workspace.journal
+        self._requests = workspace.requests
+        self._dispatcher = workspace.dispatcher
+        self._tools = frozenset(approval_tools)
+        self._seconds = seconds
+
+    def are_required(self, toolbox: Toolbox, tool: str) -> bool:
+        """Whether a person has to approve of calls of ``tool`` by the agent of ``toolbox``."""
+        return bool(self._tools) and (tool in self._tools or writes_as(toolbox, tool) in self._tools)
+
+    async def request(
+        self,
+        context: ServerRequestContext[Any, Any],
+        toolbox: Toolbox,
+        params: types.CallToolRequestParams,
+        *,
+        is_outdated: bool = False,
+    ) -> ApprovedCall | types.InputRequiredResult:
+        """Have people approve of the call ``params`` by the agent of ``toolbox``, which came in ``context``.
+        ``is_outdated``: it was approved, and would write something else by now.
+
+        Returns the call as it was approved; or what the client has to ask its user, after which it makes the
+        call once more. Raises `CallRejected`, `CallUnanswered`.
+        """
+        arguments: dict[str, Json] = params.arguments or {}
+        state = None if is_outdated else params.request_state
+        path, request = await run_in_thread(
+            self._open_request, toolbox, params.name, arguments, state, is_outdated
+        )
+        (call,), expires = request.calls, request.expires or 0
+        can_elicit = _can_elicit(context)
+        if can_elicit and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            response = None if is_outdated else (params.input_responses or {}).get(_INPUT_KEY)
+            if isinstance(response, types.ElicitResult):
+                await run_in_thread(self._record_answer, toolbox, path, response)
+            elif await run_in_thread(self._requests.ended, path) is None:
+                form = types.ElicitRequest(params=await run_in_thread(self._build_form, call, toolbox))
+                return types.InputRequiredResult(input_requests={_INPUT_KEY: form}, request_state=path)
+        answer = await self._wait_for_answer(context, toolbox, call, path, expires, can_elicit=can_elicit)
+        approved = _approved_arguments(answer, arguments)
+        checksum = call.checksum
+        if approved is not arguments:
+            checksum = await run_in_thread(_checksum_of_edited, toolbox, call, approved)
+        notice = toolbox.texts("request.changed_for_model") if call.asked_again else ""
+        return ApprovedCall(approved, path, checksum, notice)
+
+    def _open_request(
+        self, toolbox: Toolbox, tool: str, arguments: dict[str, Json], state: str | None, is_outdated: bool
+    ) -> tuple[str, Request]:
+        """The path of the request and what it asks: the one in the client's ``state``, if it is about this
+        very call, else a new one."""
+        arguments_json = json.dumps(arguments, ensure_ascii=False)
+        prefix = f"{toolbox.actor}/mcp/"
+        if state is not None and state.startswith(prefix):
+            row = self._journal.version("request", state, 1)
+            known = self._requests.read(row) if row is not None else None
+            if known and [(each.name, each.arguments) for each in known.calls] == [(tool, arguments_json)]:
+                return state, known
+        path = prefix + uuid.uuid4().hex[:12]
+        checksum = toolbox.approval_checksum(tool, arguments)
+        request = Request(
+            "approve",
+            toolbox.texts("request.changed_since", tools=tool) if is_outdated else "",
+            calls=(PendingCall(_CALL_ID, tool, arguments_json, checksum, is_outdated),),
+            expires=time.time_ns() + int(self._seconds * 1e9),
+        )
+        self._requests.ask(toolbox.actor, path, request)
+        return path, request
+
+    async def _wait_for_answer(
+        self,
+        context: ServerRequestContext[Any, Any],
+        toolbox: Toolbox,
+        call: PendingCall,
+        path: str,
+        expires: int,
+        *,
+        can_elicit: bool,
+    ) -> Answer | None:
+        """Wait until somebody answers the request at ``path``, or it expires."""
+        requests = self._requests
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(_: object) -> None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(changed.set)
+
+        unsubscribe = self._dispatcher.subscribe((path.rpartition("/")[0],), wake)
+        elicitation = None
+        if can_elicit and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            elicitation = asyncio.create_task(self._elicit(context, toolbox, call, path))
+        try:
+            async with asyncio.timeout((expires - time.time_ns()) / 1e9):
+                while (ended := await run_in_thread(requests.ended, path)) is None:
+                    await changed.wait()
+                    changed.clear()
+                return ended.answer
+        except TimeoutError:
+            return (await run_in_thread(requests.expire, path)).answer
+        except asyncio.CancelledError:
+            await run_to_completion(None, requests.withdraw, path)
+            raise
+        finally:
+            unsubscribe()
+            if elicitation is not None:
+                elicitation.cancel()
+
+    async def _elicit(
+        self, context: ServerRequestContext[Any, Any], toolbox: Toolbox, call: PendingCall, path: str
+    ) -> None:
+        form = await run_in_thread(self._build_form, call, toolbox)
+        response = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
+        await run_in_thread(self._record_answer, toolbox, path, response)
+
+    def _build_form(self, call: PendingCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
+        """What the client shows: the call, and what it would change."""
+        texts: Catalogue = toolbox.texts
+        lines = [texts("request.changed_since", tools=call.name)] if call.asked_again else []
+        lines.append(
+            texts("elicit.message", agent=toolbox.actor, tool=call.name, arguments=_truncate(call.arguments))
+        )
+        change = proposal(self._journal, toolbox.actor, call.name, parse_arguments(call.arguments))
+        if change is not None:
+            version = f"v{change.head.version}" if change.head else "-"
+            lines.append(_truncate(unified_diff(change.before, change.after, version, change.path)))
+        field: dict[str, Any] = {"type": "boolean", "title": texts("elicit.field")}
+        schema = {"type": "object", "properties": {_FIELD: field}, "required": [_FIELD]}
+        return types.ElicitRequestFormParams(message="\n\n".join(lines), requested_schema=schema)
+
+    def _record_answer(self, toolbox: Toolbox, path: str, response: types.ElicitResult) -> None:
+        """Record an answer given in the client, as any other; closing the form is none."""
+        row = self._journal.version("request", path, 1)
+        if row is None or response.action == "cancel":
+            return
+        approves = response.action == "accept" and (response.content or {}).get(_FIELD) is True
+        decision = CallDecision(_CALL_ID, approves)
+        # Somebody was first, or it came too late: then that counts.
+        with suppress(RequestClosed, RequestExpired, RequestNotFound):
+            person = f"{HUMAN_PREFIX}at {toolbox.actor}"
+            self._requests.answer(person, row.seq, Answer(decisions=(decision,)))
+
+
+def _can_elicit(context: ServerRequestContext[Any, Any]) -> bool:
+    declared = context.session.client_capabilities
+    return declared is not None and declared.elicitation is not None
+
+
+def _truncate(text: str) -> str:
+    return text[:_MAX_CHARACTERS] + "…" * (len(text) > _MAX_CHARACTERS)
+
+
+def _checksum_of_edited(toolbox: Toolbox, call: PendingCall, edited: Mapping[str, Json]) -> str:
+    """The checksum of a call whose arguments a person changed: approved as it is, if nothing else has changed
+    since it was asked about."""
+    current = toolbox.approval_checksum(call.name, edited)
+    as_shown = toolbox.approval_checksum(call.name, parse_arguments(call.arguments))
+    return current if as_shown == call.checksum else call.checksum
+
+
+def _approved_arguments(answer: Answer | None, given: Mapping[str, Json]) -> Mapping[str, Json]:
+    """With what arguments the call may be made."""
+    if answer is None or answer.expired:
+        raise CallUnanswered
+    (decision,) = answer.decisions
+    if not decision.approved:
+        raise CallRejected(reason=decision.reason or "-")
+    return parse_arguments(decision.arguments) if decision.arguments else given
