@@ -74,7 +74,7 @@ def verify(
     found.extend(_problems_of_versions(store))
     if documents:
         found.extend(Problem("file", "realtime", name, "differs") for name in documents.differing())
-    found.extend(Problem("file", "file", path, "differs") for path in tasks.differing())
+    found.extend(Problem("file", "file", path, "differs") for path in tasks.find_differences())
     return found
 
 
@@ -87,7 +87,7 @@ def repair(
     A file that cannot be kept in the journal, because it is no text or too large, is left where it is.
     """
     outside.scan()
-    tasks.record()
+    tasks.record_all()
     if documents:
         for name in documents.differing():
             documents.mend(name, from_rows=True)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from watchroom.sandbox.probe import SandboxProbe
     from watchroom.toolbox import Toolbox
     from watchroom.zones.buffers.zone import BufferZone
-    from watchroom.zones.commands import Commands
+    from watchroom.zones.commands import CommandZone
     from watchroom.zones.notifications import Notifications
     from watchroom.zones.realtime import RealtimeZone
     from watchroom.zones.tokens import Tokens
@@ -81,7 +81,7 @@ class Workspace:
         self.members = Members(self._store, self.tasks, self.register)
         self.task_files = TaskFiles(self._store, self.tasks)
         self._sandbox = sandbox
-        self._commands: Commands | None = None
+        self._commands: CommandZone | None = None
         self._commands_lock = Lock()
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
@@ -231,16 +231,16 @@ class Workspace:
         return Notifications(self._store, self.conflicts)
 
     @property
-    def commands(self) -> Commands:
+    def commands(self) -> CommandZone:
         """Where agents' commands run, in a sandbox."""
         # What starts processes is loaded with the first of them.
-        from watchroom.zones.approvals import Approvals
-        from watchroom.zones.commands import Commands
+        from watchroom.zones.command_approvals import CommandApprovals
+        from watchroom.zones.commands import CommandZone
 
         with self._commands_lock:
             if self._commands is None:
-                approvals = Approvals(self._store, self.requests)
-                self._commands = Commands(
+                approvals = CommandApprovals(self._store, self.requests)
+                self._commands = CommandZone(
                     self._store,
                     self.task_files,
                     approvals,

@@ -74,11 +74,11 @@ def test_what_there_was_no_time_for_is_recorded_by_the_next_call_as_its_authors(
     files = team.workspace.task_files
     for number in range(BATCH_ROWS + 50):
         (team.folder / f"{number}.txt").write_text("theirs\n")
-    first = files.take_in("alice", COMMAND, until=0)
+    first = files.record_changes("alice", COMMAND, until=0)
     assert (len(first.rows), first.pending) == (BATCH_ROWS, 50)
     left = sorted(set(heads(team.workspace, team.folder)) ^ {path.name for path in team.folder.glob("*.txt")})
     (team.folder / left[0]).write_text("by hand, since then\n")
-    second = files.take_in("alice", until=0)
+    second = files.record_changes("alice", until=0)
     assert second.pending == 0
     authors = {row.path.partition("/")[2]: row.actor for row in second.rows}
     assert authors == {**dict.fromkeys(left, "alice"), left[0]: "outside"}
@@ -88,14 +88,14 @@ def test_what_there_was_no_time_for_is_recorded_by_the_next_call_as_its_authors(
 def test_however_little_time_there_is_each_call_goes_on(sandboxed: Team) -> None:
     for number in range(3 * BATCH_ROWS):
         (sandboxed.folder / f"{number}").write_text("x")
-    pending = [sandboxed.workspace.task_files.take_in("alice", until=0).pending for _ in range(3)]
+    pending = [sandboxed.workspace.task_files.record_changes("alice", until=0).pending for _ in range(3)]
     assert pending == [2 * BATCH_ROWS, BATCH_ROWS, 0]
 
 
 def test_a_command_says_what_there_was_no_time_to_look_at(
     sandboxed: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "_LEAST_SECONDS", 0)
+    monkeypatch.setattr(commands, "_MIN_RECORDING_SECONDS", 0)
     command = f"touch $(seq {BATCH_ROWS + 50}); sleep 60"
     result = refused(sandboxed.one, "run_command", command=command, timeoutMs=2_000)
     assert (result["error"], result["pending"]) == ("command_timeout", 50)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok
-from tasking import Team, as_nobody, on_disk
+from tasking import Team, on_disk, without_privileges
 from watchroom import Agent, Row, Workspace
 from watchroom.model import Write
 from watchroom.zones.task_files import ChangeAuthor
@@ -65,12 +65,12 @@ def test_what_is_read_has_a_row(team: Team) -> None:
 def test_what_a_command_changed_is_its_agents(team: Team) -> None:
     ok(team.one, "write_file", path="old.txt", content="old\n")
     ok(team.one, "write_file", path="kept.txt", content="kept\n")
-    assert team.workspace.task_files.take_in("alice").rows == []
+    assert team.workspace.task_files.record_changes("alice").rows == []
     (team.folder / "old.txt").unlink()
     (team.folder / "build").mkdir()
     (team.folder / "build/out.bin").write_bytes(b"\0\1\2")
     (team.folder / "new.txt").write_text("new\n")
-    rows = team.workspace.task_files.take_in("alice", COMMAND).rows
+    rows = team.workspace.task_files.record_changes("alice", COMMAND).rows
     assert {(row.actor, row.tool, row.path.partition("/")[2], row.deleted) for row in rows} == {
         ("alice", "run_command", "new.txt", False),
         ("alice", "run_command", "build/out.bin", False),
@@ -78,17 +78,17 @@ def test_what_a_command_changed_is_its_agents(team: Team) -> None:
     }
     assert all(row.detail["command"] == "make" for row in rows)
     assert unaccounted(team.workspace, team.folder) == []
-    assert team.workspace.task_files.take_in("alice", COMMAND).rows == []
+    assert team.workspace.task_files.record_changes("alice", COMMAND).rows == []
 
 
 def test_a_change_is_noticed_whatever_its_time_and_size(team: Team) -> None:
     path = team.folder / "same.txt"
     path.write_text("one\n")
-    team.workspace.task_files.take_in("alice")
+    team.workspace.task_files.record_changes("alice")
     before = path.stat()
     path.write_text("two\n")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    (row,) = team.workspace.task_files.take_in("alice").rows
+    (row,) = team.workspace.task_files.record_changes("alice").rows
     assert team.workspace.journal.content(row.seq) == "two\n"
 
 
@@ -105,11 +105,11 @@ def test_whatever_a_file_is_called_it_has_a_row_and_stops_nothing(team: Team) ->
     ]
     for number, name in enumerate(names):
         (team.folder / name).write_text(f"{number}\n")
-    rows = team.workspace.task_files.take_in("alice", COMMAND).rows
+    rows = team.workspace.task_files.record_changes("alice", COMMAND).rows
     assert sorted(team.workspace.journal.content(row.seq) or "" for row in rows) == [
         f"{number}\n" for number in range(len(names))
     ]
-    assert team.workspace.task_files.take_in("alice", COMMAND).rows == []
+    assert team.workspace.task_files.record_changes("alice", COMMAND).rows == []
     ok(team.one, "write_file", path="plain.md", content="x")
 
 
@@ -122,7 +122,7 @@ def test_a_file_that_became_a_folder_and_a_folder_that_became_a_file(team: Team)
     (team.folder / "one").mkdir()
     (team.folder / "one/inner").write_text("y")
     (team.folder / "two").write_text("y")
-    rows = team.workspace.task_files.take_in("alice", COMMAND).rows
+    rows = team.workspace.task_files.record_changes("alice", COMMAND).rows
     assert {row.outcome for row in rows} == {"ok"}
     assert unaccounted(team.workspace, team.folder) == []
 
@@ -142,9 +142,9 @@ def test_what_nobody_may_look_into_is_told_and_stops_nothing(team: Team) -> None
     (team.folder / "closed").chmod(0)
     team.folder.chmod(0o755)
     try:
-        with as_nobody():
-            rows = team.workspace.task_files.take_in("alice", COMMAND).rows
-            assert team.workspace.task_files.take_in("alice", COMMAND).rows == [], "once is enough"
+        with without_privileges():
+            rows = team.workspace.task_files.record_changes("alice", COMMAND).rows
+            assert team.workspace.task_files.record_changes("alice", COMMAND).rows == [], "once is enough"
     finally:
         (team.folder / "closed").chmod(0o755)
     found = {row.path.partition("/")[2]: (row.outcome, row.error) for row in rows}
@@ -158,7 +158,7 @@ def test_what_git_keeps_for_itself_has_no_rows(team: Team) -> None:
     (team.folder / ".git/objects").mkdir(parents=True)
     (team.folder / ".git/objects/ab").write_bytes(b"x")
     (team.folder / ".gitignore").write_text("build\n")
-    assert {row.path.partition("/")[2] for row in team.workspace.task_files.take_in("alice").rows} == {
+    assert {row.path.partition("/")[2] for row in team.workspace.task_files.record_changes("alice").rows} == {
         ".gitignore"
     }
 

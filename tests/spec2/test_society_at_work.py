@@ -18,7 +18,7 @@ from watchroom.runtime import AgentState, ModelPayload, ToolMessage, UserMessage
 from watchroom.runtime.models import Reply, SimulatedModel
 from watchroom.society import Society
 from watchroom.zones import Task, TaskLimits
-from watchroom.zones.task_errors import TaskTaken
+from watchroom.zones.task_errors import TaskInUse
 
 Answer: TypeAlias = "Reply | Awaitable[Reply] | Exception"
 
@@ -248,7 +248,7 @@ async def test_the_agents_of_a_task_work_in_one_place_alone(workspace: Workspace
     society, task = begun(workspace, minds, folder)
     async with at_work(society, task):
         await until(lambda: "root" in minds.asked)
-        with Workspace.open(workspace.root) as other, pytest.raises(TaskTaken, match="at work already"):
+        with Workspace.open(workspace.root) as other, pytest.raises(TaskInUse, match="at work already"):
             await Society(other, Minds()).run(task)
     async with asyncio.timeout(30):
         ended = await Society(workspace, Minds(root=[END, Reply("That is all.")])).run(task)

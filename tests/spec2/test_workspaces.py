@@ -12,7 +12,7 @@ import pytest
 from calls import ok, refused
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
-from tasking import Team, as_nobody, emptied, on_disk
+from tasking import Team, emptied, on_disk, without_privileges
 from watchroom import Agent, Toolbox
 from watchroom.model import Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
@@ -155,7 +155,7 @@ def test_what_the_system_denies_is_said(team: Team) -> None:
     (team.folder / "secret").write_text("x")
     (team.folder / "secret").chmod(0)
     team.folder.chmod(0o555)
-    with as_nobody():
+    with without_privileges():
         assert refused(team.one, "read_file", path="secret")["error"] == "permission_denied"
         assert refused(team.one, "write_file", path="new", content="x")["error"] == "permission_denied"
 

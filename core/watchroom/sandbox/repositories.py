@@ -199,7 +199,7 @@ def _link_target(folder: int, parts: Parts) -> str | None:
         os.close(above)
 
 
-def quarantine_repositories(folder: int, repositories: Sequence[Repository], to: str) -> list[str]:
+def _quarantine(folder: int, repositories: Sequence[Repository], to: str) -> list[str]:
     """Move ``repositories`` that were found beneath ``folder``, a descriptor, into the folder ``to``, where
     none of them is a repository any more; on another file system they stay in place under another name.
     Returns the paths beneath ``folder`` of those that were still there, in order. Raises OSError."""
@@ -226,6 +226,21 @@ def quarantine_repositories(folder: int, repositories: Sequence[Repository], to:
             # It stays unless it is empty.
             os.rmdir(to)
     return moved
+
+
+def quarantine_new_repositories(
+    path: str, to: str, *, known: Container[str], protects_git: bool
+) -> list[str]:
+    """Move the repositories beneath the folder ``path`` into the folder ``to`` whose identities are not among
+    those ``known``. With ``protects_git`` a ``.git`` at the top stays: no command could make it. Returns the
+    paths beneath ``path`` of what was moved. Raises OSError."""
+    with open_folder(path) as folder:
+        if folder is None:
+            return []
+        new = [each for each in find_repositories(folder) if each.identity not in known]
+        if protects_git:
+            new = [each for each in new if each.parts != (GIT_FOLDER,) or each.is_link]
+        return _quarantine(folder, new, to) if new else []
 
 
 def _is_removed_empty(above: int, name: str) -> bool:

@@ -58,7 +58,7 @@ class Society:
         """Let the agents of a task work until it has ended; gives the task as it stands then.
 
         Without ``stay`` it also returns when none has anything left to do, as when all wait for people.
-        Raises `TaskNotFound`, and `TaskTaken` where they are at work already, here or in another process.
+        Raises `TaskNotFound`, and `TaskInUse` where they are at work already, here or in another process.
         """
         with self._workplace.tasks.claim(task):
             return await self._run(task, stay=stay)

@@ -8,7 +8,7 @@ from watchroom.row_dispatcher import RowDispatcher
 from watchroom.runtime import Sessions
 from watchroom.toolbox import Toolbox
 from watchroom.zones import Members, Tasks
-from watchroom.zones.commands import Commands
+from watchroom.zones.commands import CommandZone
 
 
 class Workplace(Protocol):
@@ -18,7 +18,7 @@ class Workplace(Protocol):
     def sessions(self) -> Sessions: ...
 
     @property
-    def commands(self) -> Commands: ...
+    def commands(self) -> CommandZone: ...
 
     @property
     def dispatcher(self) -> RowDispatcher: ...

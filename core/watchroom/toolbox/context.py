@@ -27,7 +27,7 @@ from watchroom.zones.realtime import AgentView, RealtimeZone
 from watchroom.zones.task_errors import AgentEnded
 
 if TYPE_CHECKING:
-    from watchroom.zones.commands import Commands
+    from watchroom.zones.commands import CommandZone
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Zones:
     files: TaskFiles
     members: Members
     buffers: BufferZone
-    commands: Callable[[], Commands]
+    commands: Callable[[], CommandZone]
 
 
 class ToolContext:

@@ -22,7 +22,7 @@ from watchroom.toolbox.models import FrozenModel, Integer, Name, NoParams, Param
 from watchroom.toolbox.tool import Toolset
 
 if TYPE_CHECKING:
-    from watchroom.zones.commands import CommandChanges, Ran
+    from watchroom.zones.commands import CommandChanges, CommandOutcome
 
 _MOST_NAMED: Final = 5
 
@@ -152,7 +152,7 @@ class GetWorkspaceInfoResult(ResultModel):
 
 @tool("get_workspace_info", reads_only=True)
 def get_workspace_info(context: ToolContext, params: NoParams) -> GetWorkspaceInfoResult:
-    found = context.zones.files.info(context.actor, tool="get_workspace_info")
+    found = context.zones.files.summary(context.actor, tool="get_workspace_info")
     return GetWorkspaceInfoResult(
         file_count=found.files,
         dir_count=found.folders,
@@ -162,7 +162,7 @@ def get_workspace_info(context: ToolContext, params: NoParams) -> GetWorkspaceIn
     )
 
 
-def _command_result(outcome: Ran, params: RunCommandParams, texts: Catalogue) -> RunCommandResult:
+def _command_result(outcome: CommandOutcome, params: RunCommandParams, texts: Catalogue) -> RunCommandResult:
     finished, _, left = outcome
     values: dict[str, object] = {
         "stdout": finished.stdout,

@@ -1,15 +1,14 @@
-"""Commands of agents as rows: one when it begins, what it prints while it runs, one with how it ended; and
-each file that it changed is a version by its agent (spec 2, CommandExecutor)."""
+"""Commands of agents as rows: one when a command begins, what it prints while it runs, one with how it ended;
+and each file that it changed is a version by its agent (spec 2, CommandExecutor)."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from threading import Condition, Event, Lock
+from collections.abc import Callable, Collection, Mapping, Sequence
+from threading import Event
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
@@ -17,7 +16,7 @@ from watchroom import validation
 from watchroom.errors import DiskFailed, WatchroomError
 from watchroom.locks import is_alive, this_process
 from watchroom.model import PRESENCE, PRINTED, SYSTEM, Json, Note, Row, Write
-from watchroom.sandbox.backend import NetworkAccess, ProxySocket, SandboxBackend
+from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.blocklist import find_blocked_keyword
 from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import (
@@ -32,17 +31,12 @@ from watchroom.sandbox.errors import (
 from watchroom.sandbox.limits import ResourceLimits
 from watchroom.sandbox.output import Stream
 from watchroom.sandbox.probe import SandboxProbe
-from watchroom.sandbox.repositories import (
-    GIT_FOLDER,
-    find_repositories,
-    find_repositories_at,
-    open_folder,
-    quarantine_repositories,
-)
-from watchroom.sandbox.runner import CommandResult, run_command
+from watchroom.sandbox.repositories import find_repositories_at, quarantine_new_repositories
+from watchroom.sandbox.runner import CommandResult
 from watchroom.sandbox.unsandboxed import UnsandboxedBackend
 from watchroom.texts import catalogue
-from watchroom.zones.approvals import Approvals, Stop
+from watchroom.zones.command_approvals import CommandApprovals
+from watchroom.zones.command_executor import CommandExecutor, Execution, ExecutionRequest
 from watchroom.zones.command_output import OutputBatcher
 from watchroom.zones.store import Store
 from watchroom.zones.task_errors import AgentEnded
@@ -51,22 +45,23 @@ from watchroom.zones.task_files import ChangeAuthor, RecordedChanges, TaskFiles
 ZONE: Final = "command"
 RUN: Final = "run_command"
 END: Final = "end_command"
-_MOST_CHANGED: Final = 100
-_MOST_KNOWN: Final = 1000
-"""So many repositories of a folder are remembered, to find those that a command made which was cut off."""
-_MOST_CHARACTERS: Final = 20_000
-"""So many paths of changed files, of so many characters in all, are told."""
-_SHORT_FILE: Final = 8192
-"""Bytes of a file that even a command may write that is to make room: the sandbox needs some as well."""
-_LEAST_SECONDS: Final = 1.0
-"""So long its changes are looked for, even if a command used up its time."""
+_MAX_PATHS: Final = 100
+_MAX_PATH_CHARACTERS: Final = 20_000
+"""At most so many paths of changed files, of so many characters in all, are in a result."""
+_MAX_KNOWN_REPOSITORIES: Final = 1000
+"""So many repositories of a folder are remembered, to find those of a command that was cut off."""
+_SHORT_FILE_BYTES: Final = 8192
+"""Size of a file that a command may write even where the quota is exceeded: the sandbox needs some as
+well."""
+_MIN_RECORDING_SECONDS: Final = 1.0
+"""Time to look for changes, even if the command used up its own."""
 
 
 class CommandChanges(NamedTuple):
-    """What a command left in its folder: the paths of files that it made, changed or removed, but no more
-    than anybody reads, and how many more there are. ``pending`` changes are looked at with the next call;
-    what is ``left_out`` no path can name, or nobody may look into. ``over_quota`` are the values of the
-    refusal where the folder holds more than it may."""
+    """What a command left in its folder: the paths of files that it created, changed or removed, as far as
+    they are of use to a reader, and how many more there are. ``pending`` changes are recorded with the next
+    call; what is ``left_out`` no path can name, or may not be read. ``over_quota`` are the values of the
+    error where the folder holds more than it may."""
 
     changed: tuple[str, ...] = ()
     more_changed: int = 0
@@ -77,144 +72,122 @@ class CommandChanges(NamedTuple):
     over_quota: Mapping[str, int] = MappingProxyType({})
 
 
-class Ran(NamedTuple):
+class CommandOutcome(NamedTuple):
     """How a command ended, its last row, and what it left."""
 
-    finished: CommandResult
+    result: CommandResult
     row: Row
-    left: CommandChanges
+    changes: CommandChanges
 
 
-class Commands:
-    """May be used from any thread."""
+class _StartedCommand(NamedTuple):
+    """A command that has its first row, at ``path``. ``repositories`` identify those that were there."""
+
+    actor: str
+    path: str
+    message: str
+    folder: str
+    repositories: Collection[str]
+
+    @classmethod
+    def of_row(cls, row: Row, folder: str) -> _StartedCommand:
+        known = cast("Sequence[str]", row.detail.get("repositories", ()))
+        return cls(row.actor, row.path, row.message, folder, known)
+
+    def author(self, **detail: Json) -> ChangeAuthor:
+        return ChangeAuthor(self.actor, RUN, self.message, {"command": self.path, **detail})
+
+
+class CommandZone:
+    """The commands that agents run in the folders of their tasks. May be used from any thread.
+
+    ``store`` and ``files`` keep the rows, ``approvals`` asks people where no sandbox works. ``has_ended``
+    tells of an agent whether it has ended; ``quarantine`` is the folder into which repositories are moved
+    that commands made. ``sandbox`` are the sandboxes to choose from (default: those of this machine).
+    """
 
     def __init__(
         self,
         store: Store,
         files: TaskFiles,
-        approvals: Approvals,
+        approvals: CommandApprovals,
         has_ended: Callable[[str], bool],
         quarantine: str,
         sandbox: SandboxProbe | None = None,
     ) -> None:
-        """``has_ended`` knows of each agent whether it works no more; ``quarantine`` is where repositories
-        are moved that commands made; ``sandbox`` are those to use: by default this machine's, tested when
-        first asked for."""
         self._store = store
         self._files = files
         self._approvals = approvals
         self._has_ended = has_ended
         self._quarantine = quarantine
-        self._sandbox = sandbox
-        self._lock = Lock()
-        self._ended = Condition(self._lock)
-        self._stops: dict[str, list[Stop]] = {}
-        """Of each agent the commands that are running, by what ends them."""
-        self._beside: dict[str, set[str]] = {}
-        """Of each command that runs here those that ran in the same folder meanwhile."""
-        self._looked_through: set[str] = set()
+        self._executor = CommandExecutor(sandbox)
+        self._recovered: set[str] = set()
         """The tasks whose interrupted commands have their last rows."""
 
     @property
     def sandbox(self) -> SandboxProbe:
-        """What commands can be sandboxed in with on this machine; tried when first asked for."""
-        with self._lock:
-            if self._sandbox is None:
-                self._sandbox = SandboxProbe.run()
-            return self._sandbox
+        """The sandboxes of this machine, tested when first asked for."""
+        return self._executor.sandbox
 
-    def run(self, actor: str, command: str, limits: ResourceLimits) -> Ran:
-        """Run a command in the folder of the actor's task, to its end or the end of its time. Raises
-        `WorkspaceNotBound`, `CommandBlocked`, `TaskQuotaExceeded`, `NoSandbox`, where a person was asked
-        `CommandRejected`, `CommandUnanswered` and `CommandStopped`, and what keeps it from starting:
-        `CommandNotStarted`, `InvalidCommand`, `FolderNotFound`, `FolderTooWide`."""
-        folder = self._files.folder(actor)
-        _check(command)
+    def run(self, actor: str, command: str, limits: ResourceLimits) -> CommandOutcome:
+        """Run ``command`` in the folder of the task of ``actor``, to its end or the end of its time.
+
+        ``limits`` are those of this command. Raises `WorkspaceNotBound`, `CommandBlocked`, `AgentEnded`,
+        `TaskQuotaExceeded`, `NoSandbox`; where a person was asked `CommandRejected`, `CommandUnanswered` and
+        `CommandStopped`; and as `run_command` does.
+        """
+        folder = self._files.agent_folder(actor)
+        _check_keywords(command)
         backend = self.sandbox.best
-        with self._stoppable(actor) as stop:
-            # Who ended it before now did not find the command, and after that does.
+        with self._executor.stoppable(actor) as stop:
+            # Whoever ended the agent before now did not find the command, and from now on does.
             if self._has_ended(actor):
                 raise AgentEnded(agent=actor)
             if backend is None:
-                backend = self._unsandboxed()
-                command = self._approvals.ask(actor, RUN, command, folder, stop)
-                _check(command)
-                if self._files.folder(actor) != folder:
-                    # It was approved of for another one.
+                backend = self._unsandboxed_backend()
+                command = self._approvals.request(actor, RUN, command, folder, stop)
+                _check_keywords(command)
+                if self._files.agent_folder(actor) != folder:
+                    # It was approved for another one.
                     raise WorkspaceNotBound(agent=actor)
             return self._run(actor, command, folder, backend, limits, stop.event)
 
-    def _unsandboxed(self) -> SandboxBackend:
+    def stop(self, agent: str) -> int:
+        """Stop the commands that this process runs for ``agent``, with all that they started. They end on
+        their own threads, a moment later. Returns their number."""
+        return self._executor.stop(agent)
+
+    def close(self) -> None:
+        """Stop what runs, and wait until each command has its last row."""
+        self._executor.close()
+        self._approvals.close()
+
+    def outcome(self, start: Row) -> CommandOutcome:
+        """How the command ended whose first row is ``start``. Raises `CommandInterrupted` where it was cut
+        off, or has not ended yet, `CommandNotStarted` where it never ran."""
+        task = start.path.partition("/")[0]
+        self._end_interrupted(task, self._files.task_folder(task))
+        end = self._store.journal.version(ZONE, start.path, 2)
+        content = json.loads(self._store.content(end)) if end else {}
+        if end is None or "interrupted" in content:
+            raise CommandInterrupted
+        if "exitCode" not in content:
+            raise CommandNotStarted(reason=content.get("message", ""))
+        result = CommandResult(
+            stdout=content["stdout"],
+            stderr=content["stderr"],
+            exit_code=content["exitCode"],
+            timed_out=content["timedOut"],
+            stopped=content["stopped"],
+            seconds=content["seconds"],
+            truncated=content["cut"],
+        )
+        return CommandOutcome(result, end, CommandChanges(**content.get("left", {})))
+
+    def _unsandboxed_backend(self) -> SandboxBackend:
         if self._store.registry.current().unfenced_commands != "ask":
             raise NoSandbox
         return UnsandboxedBackend(CgroupFactory.detect())
-
-    def close(self) -> None:
-        """End what runs, and wait until each of them has its last row."""
-        with self._ended:
-            for stops in self._stops.values():
-                for stop in stops:
-                    stop.set()
-            self._ended.wait_for(lambda: not any(self._stops.values()))
-        self._approvals.close()
-
-    def stop(self, agent: str) -> int:
-        """End the commands that this process runs for an agent, with all that they started; returns how many
-        there are. They end on their own threads, a moment later."""
-        with self._lock:
-            stops = tuple(self._stops.get(agent, ()))
-        for stop in stops:
-            stop.set()
-        return len(stops)
-
-    def outcome(self, begun: Row) -> Ran:
-        """How the command ended that began with this row. Raises `CommandInterrupted` where it was cut off,
-        or has no end yet, `CommandNotStarted` where it never ran."""
-        task = begun.path.partition("/")[0]
-        self._end_interrupted(task, self._files.folder_of(task))
-        end = self._store.journal.version(ZONE, begun.path, 2)
-        told = json.loads(self._store.content(end)) if end else {}
-        if end is None or "interrupted" in told:
-            raise CommandInterrupted
-        if "exitCode" not in told:
-            raise CommandNotStarted(reason=told.get("message", ""))
-        finished = CommandResult(
-            stdout=told["stdout"],
-            stderr=told["stderr"],
-            exit_code=told["exitCode"],
-            timed_out=told["timedOut"],
-            stopped=told["stopped"],
-            seconds=told["seconds"],
-            truncated=told["cut"],
-        )
-        return Ran(finished, end, CommandChanges(**told.get("left", {})))
-
-    @contextlib.contextmanager
-    def _running(self, path: str) -> Iterator[set[str]]:
-        """While a command runs: the others of its task that run meanwhile, here."""
-        task = path.partition("/")[0]
-        with self._lock:
-            others = {each for each in self._beside if each.partition("/")[0] == task}
-            for each in others:
-                self._beside[each].add(path)
-            beside = self._beside[path] = others
-        try:
-            yield beside
-        finally:
-            with self._lock:
-                del self._beside[path]
-
-    @contextlib.contextmanager
-    def _stoppable(self, actor: str) -> Iterator[Stop]:
-        stop = Stop(Event(), Event())
-        with self._lock:
-            self._stops.setdefault(actor, []).append(stop)
-        try:
-            yield stop
-        finally:
-            with self._ended:
-                self._stops[actor].remove(stop)
-                self._ended.notify_all()
 
     def _run(
         self,
@@ -224,124 +197,153 @@ class Commands:
         backend: SandboxBackend,
         limits: ResourceLimits,
         stop: Event,
-    ) -> Ran:
+    ) -> CommandOutcome:
         task = self._files.task_of(actor)
         self._end_interrupted(task, folder)
-        path = f"{task}/{uuid.uuid4().hex[:12]}"
-        before = self._files.take_in(actor, until=time.monotonic() + limits.seconds)
-        limits = self._within_quota(before, limits)
-        message = validation.escape_unstorable(command.strip().replace("\n", " "), 200)
-        known = [each.identity for each in find_repositories_at(folder)]
-        begun: dict[str, Json] = {
-            "process": this_process(),
-            PRESENCE: self._store.journal.present(),
-        }
-        if len(known) <= _MOST_KNOWN:
-            begun["repositories"] = known
-        self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, begun))
-        printing = OutputBatcher(lambda stream, text: self._note(actor, path, stream, text))
-        hosts = self._store.registry.current().allowed_hosts
-        reached: dict[str, Json] = {}
-        # Nothing can be mounted over a link.
-        protects_git = backend.protects_git and not os.path.islink(os.path.join(folder, GIT_FOLDER))
+        before = self._files.record_changes(actor, until=time.monotonic() + limits.seconds)
+        limits = self._limits_within_quota(before, limits)
+        started = self._start(actor, task, command, folder)
+        config = self._store.registry.current()
+        request = ExecutionRequest(started.path, command, folder, backend, limits, config.allowed_hosts)
+        protects_git = request.protects_git
         until = time.monotonic() + limits.seconds
+        output = OutputBatcher(lambda stream, text: self._note_output(started, stream, text))
         try:
-            with self._running(path) as beside, self._network(hosts, backend, reached) as network:
-                finished = run_command(
-                    command,
-                    folder,
-                    backend=backend,
-                    limits=limits,
-                    network=network,
-                    on_output=printing.write,
-                    stop=stop,
-                )
+            execution = self._executor.execute(request, catalogue(config.language), output.write, stop)
         except WatchroomError as error:
-            self._end(actor, path, message, {"error": error.code, "message": error.message()}, {})
+            self._end(started, {"error": error.code, "message": error.message()}, {})
             raise
         finally:
-            printing.close()
-        if "no_network" in reached:
-            finished = finished._replace(stderr=f"{reached['no_network']}\n{finished.stderr}")
-        about: dict[str, Json] = {"command": path}
-        if beside:
-            # What they changed in the same folder cannot be told apart.
-            about["beside"] = sorted(beside)
-        author = ChangeAuthor(actor, RUN, message, about)
-        left, count = CommandChanges(), 0
+            output.close()
+        # What the others changed in the same folder cannot be told apart.
+        beside: dict[str, Json] = {"beside": sorted(execution.concurrent)} if execution.concurrent else {}
+        author = started.author(**beside)
+        changes = CommandChanges()
+        detail: dict[str, Json] = {"changed": 0, **execution.network}
         try:
-            quarantined: list[str] = []
+            moved: list[str] = []
+            # A person has approved what runs without a sandbox.
             if backend.name != UnsandboxedBackend.name:
-                # Of what runs without a backend a person has approved.
-                quarantined = self._move_repositories(folder, known, author, protects_git=protects_git)
-            until = max(until, time.monotonic() + _LEAST_SECONDS)
-            recorded = self._files.take_in_of(task, author, until=until)
-            left, count = self._left(recorded, quarantined), len(recorded.changed)
+                moved = self._quarantine_repositories(started, author, protects_git=protects_git)
+            until = max(until, time.monotonic() + _MIN_RECORDING_SECONDS)
+            recorded = self._files.record_task_changes(task, author, until=until)
+            changes = self._describe_changes(recorded, moved)
+            detail["changed"] = len(recorded.changed)
         except (WatchroomError, OSError) as error:
-            # How the command ended is told all the same, and that nobody knows what it changed.
-            reached["unrecorded"] = error.code if isinstance(error, WatchroomError) else DiskFailed.code
-        told: dict[str, Json] = {
-            "stdout": finished.stdout,
-            "stderr": finished.stderr,
-            "exitCode": finished.exit_code,
-            "timedOut": finished.timed_out,
-            "stopped": finished.stopped,
-            "seconds": round(finished.seconds, 3),
-            "cut": finished.truncated,
-            "left": {name: value for name, value in left._asdict().items() if value},
-        }
-        detail: dict[str, Json] = {
-            "exit_code": finished.exit_code,
-            "timed_out": finished.timed_out,
-            "stopped": finished.stopped,
-            "changed": count,
-            **reached,
-        }
-        return Ran(finished, self._end(actor, path, message, told, detail), left)
+            # How the command ended is recorded all the same, and that its changes are not known.
+            detail["unrecorded"] = error.code if isinstance(error, WatchroomError) else DiskFailed.code
+        return self._end_finished(started, execution, changes, detail)
 
-    def _within_quota(self, recorded: RecordedChanges, limits: ResourceLimits) -> ResourceLimits:
-        """What a command may use in a folder that is as it was just recorded: in one that holds more than it
-        may, it can remove files and write only short ones. Raises `TaskQuotaExceeded` where it holds twice as
-        much."""
+    def _start(self, actor: str, task: str, command: str, folder: str) -> _StartedCommand:
+        """Write the first row of a command."""
+        path = f"{task}/{uuid.uuid4().hex[:12]}"
+        message = validation.escape_unstorable(command.strip().replace("\n", " "), 200)
+        known = [each.identity for each in find_repositories_at(folder)]
+        detail: dict[str, Json] = {"process": this_process(), PRESENCE: self._store.journal.present()}
+        if len(known) <= _MAX_KNOWN_REPOSITORIES:
+            detail["repositories"] = known
+        self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, detail))
+        return _StartedCommand(actor, path, message, folder, known)
+
+    def _end_finished(
+        self,
+        started: _StartedCommand,
+        execution: Execution,
+        changes: CommandChanges,
+        detail: Mapping[str, Json],
+    ) -> CommandOutcome:
+        result = execution.result
+        content: dict[str, Json] = {
+            "stdout": result.stdout,
+            "stderr": result.stderr,
+            "exitCode": result.exit_code,
+            "timedOut": result.timed_out,
+            "stopped": result.stopped,
+            "seconds": round(result.seconds, 3),
+            "cut": result.truncated,
+            "left": {name: value for name, value in changes._asdict().items() if value},
+        }
+        ended: dict[str, Json] = {
+            "exit_code": result.exit_code,
+            "timed_out": result.timed_out,
+            "stopped": result.stopped,
+            **detail,
+        }
+        return CommandOutcome(result, self._end(started, content, ended), changes)
+
+    def _end(self, started: _StartedCommand, content: Mapping[str, Json], detail: Mapping[str, Json]) -> Row:
+        """Write the last row of a command."""
+        # What it printed comes before how it ended.
+        self._store.committer.flush()
+        text = json.dumps(content, ensure_ascii=False)
+        draft = Write(started.actor, END, ZONE, started.path, text, started.message, 1, detail)
+        return self._store.write(draft).row
+
+    def _end_interrupted(self, task: str, folder: str) -> None:
+        """Write the last row of each command of a task that ended with the process that ran it, and move away
+        the repositories that it made."""
+        if task in self._recovered:
+            return
+        self._recovered.add(task)
+        for head in self._store.journal.heads(ZONE, f"{task}/"):
+            if head.version != 1 or is_alive(str(head.detail.get("process", ""))):
+                continue
+            if self._end_row_of_interrupted(head) and "repositories" in head.detail:
+                backend = self.sandbox.best
+                started = _StartedCommand.of_row(head, folder)
+                protects_git = backend is not None and backend.protects_git
+                self._quarantine_repositories(started, started.author(), protects_git=protects_git)
+
+    def _end_row_of_interrupted(self, start: Row) -> bool:
+        """Write the last row of an interrupted command; False where another process has done so."""
+        content, detail = '{"interrupted": true}', {"interrupted": True}
+        draft = Write(SYSTEM, END, ZONE, start.path, content, start.message, 1, detail)
+        with self._store.journal.exclusive(f"command/{start.path.partition('/')[0]}"):
+            head = self._store.journal.head(ZONE, start.path)
+            if head is None or head.seq != start.seq:
+                return False
+            self._store.write(draft)
+        return True
+
+    def _limits_within_quota(self, recorded: RecordedChanges, limits: ResourceLimits) -> ResourceLimits:
+        """The limits of a command in a folder that is as it was just recorded: where the quota is exceeded,
+        it can remove files and write only short ones. Raises `TaskQuotaExceeded` at twice the quota."""
         quota, usage = self._files.quota, recorded.usage
-        if usage.files >= quota.most_files or usage.bytes >= 2 * quota.bytes:
-            raise TaskQuotaExceeded(**quota.told(usage))
-        return limits._replace(file_bytes=_SHORT_FILE) if quota.is_exceeded_by(usage) else limits
+        if usage.files >= quota.max_counted or usage.bytes >= 2 * quota.bytes:
+            raise TaskQuotaExceeded(**quota.error_values(usage))
+        return limits._replace(file_bytes=_SHORT_FILE_BYTES) if quota.is_exceeded_by(usage) else limits
 
-    def _move_repositories(
-        self, folder: str, known: Container[str], author: ChangeAuthor, *, protects_git: bool
+    def _quarantine_repositories(
+        self, started: _StartedCommand, author: ChangeAuthor, *, protects_git: bool
     ) -> list[str]:
-        """Move the git repositories out of a command's folder that were not there when it began; returns the
-        paths of the first hundred. One row lists them. ``protects_git``: one at the top cannot be its own."""
-        path = str((author.detail or {})["command"])
-        to = os.path.join(self._quarantine, path.replace("/", "-"))
-        with open_folder(folder) as opened:
-            if opened is None:
-                return []
-            new = [each for each in find_repositories(opened) if each.identity not in known]
-            if protects_git:
-                new = [each for each in new if each.parts != (GIT_FOLDER,) or each.is_link]
-            moved = quarantine_repositories(opened, new, to) if new else []
+        """Move the git repositories that a command made out of its folder; returns the paths of the first
+        hundred. One row lists them. ``protects_git``: one at the top cannot be its own."""
+        target = os.path.join(self._quarantine, started.path.replace("/", "-"))
+        moved = quarantine_new_repositories(
+            started.folder, target, known=started.repositories, protects_git=protects_git
+        )
         if not moved:
             return []
-        shown = [
-            validation.escape_unstorable(each, validation.MAX_PATH_BYTES) for each in moved[:_MOST_CHANGED]
-        ]
-        detail: dict[str, Json] = {**(author.detail or {}), "paths": shown, "count": len(moved)}
-        at = f"{path.partition('/')[0]}/{shown[0]}"
+        paths = [validation.escape_unstorable(each, validation.MAX_PATH_BYTES) for each in moved[:_MAX_PATHS]]
+        detail: dict[str, Json] = {
+            **(author.detail or {}),
+            "paths": paths,
+            "count": len(moved),
+            "moved_to": target,
+        }
+        path = f"{started.path.partition('/')[0]}/{paths[0]}"
         outcome, code = RepositoryRefused.outcome, RepositoryRefused.code
-        detail["moved_to"] = to
-        note = Note(author.actor, RUN, "file", at, outcome, code, author.message, detail=detail)
+        note = Note(author.actor, RUN, "file", path, outcome, code, author.message, detail=detail)
         self._store.committer.commit(note)
-        return shown
+        return paths
 
-    def _left(self, recorded: RecordedChanges, quarantined: Sequence[str]) -> CommandChanges:
+    def _describe_changes(self, recorded: RecordedChanges, quarantined: Sequence[str]) -> CommandChanges:
         paths = recorded.changed
         shown: list[str] = []
-        room = _MOST_CHARACTERS
-        for path in paths[:_MOST_CHANGED]:
-            room -= len(path)
-            if room < 0:
+        left = _MAX_PATH_CHARACTERS
+        for path in paths[:_MAX_PATHS]:
+            left -= len(path)
+            if left < 0:
                 break
             shown.append(path)
         quota = self._files.quota
@@ -351,80 +353,16 @@ class Commands:
             recorded.pending,
             recorded.left_out,
             tuple(quarantined),
-            quota.told(recorded.usage) if quota.is_exceeded_by(recorded.usage) else {},
+            quota.error_values(recorded.usage) if quota.is_exceeded_by(recorded.usage) else {},
         )
 
-    def _end_interrupted(self, task: str, folder: str) -> None:
-        """Give each command of a task its last row that ended with the process that ran it, and move away the
-        repositories that it made."""
-        if task in self._looked_through:
-            return
-        self._looked_through.add(task)
-        for begun in self._store.journal.heads(ZONE, f"{task}/"):
-            if begun.version != 1 or is_alive(str(begun.detail.get("process", ""))):
-                continue
-            told = Write(
-                SYSTEM,
-                END,
-                ZONE,
-                begun.path,
-                '{"interrupted": true}',
-                begun.message,
-                1,
-                {"interrupted": True},
-            )
-            with self._store.committer.exclusively() as commit:
-                head = self._store.journal.head(ZONE, begun.path)
-                is_last = head is not None and head.seq == begun.seq
-                if is_last:
-                    commit(told)
-            if is_last and "repositories" in begun.detail:
-                about = ChangeAuthor(begun.actor, RUN, begun.message, {"command": begun.path})
-                known = cast("Sequence[str]", begun.detail["repositories"])
-                backend = self.sandbox.best
-                self._move_repositories(
-                    folder, known, about, protects_git=backend is not None and backend.protects_git
-                )
-
-    @contextlib.contextmanager
-    def _network(
-        self, hosts: Sequence[str], backend: SandboxBackend, reached: dict[str, Json]
-    ) -> Iterator[NetworkAccess]:
-        """A way to these hosts, while a command runs; ``reached`` is told which were spoken to, which were
-        asked for in vain, or why there is no such way."""
-        if not hosts:
-            yield False
-            return
-        said = catalogue(self._store.registry.current().language)
-        if not backend.supports_proxy:
-            reached["no_network"] = said("proxy.unavailable")
-            yield False
-            return
-        from watchroom.sandbox.proxy import Proxy
-
-        with Proxy(hosts, said) as proxy:
-            yield ProxySocket(proxy.path)
-        if proxy.reached:
-            reached["reached_hosts"] = sorted(proxy.reached)
-        if proxy.refused:
-            reached["refused_hosts"] = sorted(proxy.refused)
-
-    def _note(self, actor: str, path: str, stream: Stream, text: str) -> None:
+    def _note_output(self, started: _StartedCommand, stream: Stream, text: str) -> None:
         detail = {"stream": stream}
-        self._store.committer.note(
-            Note(actor, PRINTED, ZONE, path, content=text, detail=detail, durable=False)
-        )
-
-    def _end(
-        self, actor: str, path: str, message: str, told: Mapping[str, Json], detail: Mapping[str, Json]
-    ) -> Row:
-        # What it printed comes before how it ended.
-        self._store.committer.flush()
-        text = json.dumps(told, ensure_ascii=False)
-        return self._store.write(Write(actor, END, ZONE, path, text, message, 1, detail)).row
+        note = Note(started.actor, PRINTED, ZONE, started.path, content=text, detail=detail, durable=False)
+        self._store.committer.note(note)
 
 
-def _check(command: str) -> None:
+def _check_keywords(command: str) -> None:
     validation.encode_text(command)
     keyword = find_blocked_keyword(command)
     if keyword is not None:

@@ -38,7 +38,7 @@ from watchroom.rules.members import (
     spawned_agent,
 )
 from watchroom.zones.store import Store
-from watchroom.zones.task_errors import AgentEnded, NotInTask, NotYours, NotYourTask, SocietyLimit
+from watchroom.zones.task_errors import AgentEnded, AgentLimitExceeded, AgentNotOwned, NotInTask, TaskNotOwned
 from watchroom.zones.tasks import Task, Tasks, TaskStatus
 
 ZONE: Final = "agent"
@@ -74,7 +74,7 @@ class Members:
     def spawn(self, actor: str, role: str, instructions: str, name: str = "") -> Member:
         """Make an agent beneath ``actor``, for the same task, one layer down. ``instructions`` are what it is
         told first; ``name`` is its id if that is still free, else the id begins so. Raises `NotInTask`,
-        `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, and `SocietyLimit`."""
+        `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, and `AgentLimitExceeded`."""
         parent = self.find_active(actor)
         validation.encode_text(instructions)
         role = _plain(role)
@@ -83,9 +83,9 @@ class Members:
 
         def check(members: Iterable[Member]) -> Member | None:
             if parent.depth + 1 > limits.depth:
-                raise SocietyLimit(limit="depth", most=limits.depth)
+                raise AgentLimitExceeded(limit="depth", most=limits.depth)
             if sum(each.ended is None for each in members) >= limits.agents:
-                raise SocietyLimit(limit="agents", most=limits.agents)
+                raise AgentLimitExceeded(limit="agents", most=limits.agents)
             return None
 
         agent = Agent("", role, _BELOW[parent.layer], actor, parent.task)
@@ -127,7 +127,7 @@ class Members:
     def terminate(self, actor: str, agent: str, reason: str = "") -> list[Member]:
         """End an agent and all that it made; gives those that this ended. An agent may end what it made, a
         person any: with the first one the task is cancelled. Raises `NotInTask`, `AgentEnded`,
-        `UnknownAgent`, `NotYours`."""
+        `UnknownAgent`, `AgentNotOwned`."""
         is_person = actor.startswith(HUMAN_PREFIX) or actor == SYSTEM
         task = self._task_of(agent) if is_person else self.find_active(actor).task
         if not task and agent in self._store.registry.current().agents:
@@ -140,7 +140,7 @@ class Members:
         if one.ended is not None:
             raise AgentEnded(agent=agent)
         if not is_person and (agent == actor or actor not in ids_above(one, members)):
-            raise NotYours(agent=agent)
+            raise AgentNotOwned(agent=agent)
         if one.spawned and not one.parent:
             self._tasks.end(actor, one.task, "cancelled", reason)
             end = self._tasks.end_row(one.task)
@@ -161,14 +161,14 @@ class Members:
 
     def end_task(self, actor: str, status: TaskStatus, report: str, task: str = "") -> Task:
         """End a task, and all of its agents with it: its first agent may, and people, who name it. Raises
-        `NotInTask`, `AgentEnded`, `NotYourTask`, `NotYours`, `TaskNotFound`."""
+        `NotInTask`, `AgentEnded`, `TaskNotOwned`, `AgentNotOwned`, `TaskNotFound`."""
         if not actor.startswith(HUMAN_PREFIX):
             member = self.find_active(actor)
             if task not in ("", member.task):
-                raise NotYourTask(task=validation.escape_unstorable(task, 100))
+                raise TaskNotOwned(task=validation.escape_unstorable(task, 100))
             first = find_first(self.of_task(member.task)) or member
             if member.parent or member.id != first.id:
-                raise NotYours(agent=first.id)
+                raise AgentNotOwned(agent=first.id)
             task = member.task
         return self._tasks.end(actor, task, status, report)
 

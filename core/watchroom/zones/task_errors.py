@@ -21,25 +21,25 @@ class AgentEnded(WatchroomError):
     code = "agent_ended"
 
 
-class NotYours(PermissionDenied):
+class AgentNotOwned(PermissionDenied):
     """An agent ends what it made, and no other; a task is ended by its first agent. Values: agent."""
 
     texts = "not_yours"
 
 
-class NotYourTask(PermissionDenied):
+class TaskNotOwned(PermissionDenied):
     """An agent ends its own task, and no other one. Values: task."""
 
     texts = "not_your_task"
 
 
-class TaskTaken(WatchroomError):
+class TaskInUse(WatchroomError):
     """Somebody else lets the agents of the task work. Values: task."""
 
     code = "task_taken"
 
 
-class SocietyLimit(WatchroomError):
+class AgentLimitExceeded(WatchroomError):
     """A task may have no more agents, or none deeper. Values: limit (depth, agents), most."""
 
     code = "society_limit"

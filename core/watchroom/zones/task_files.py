@@ -6,14 +6,16 @@ and in no row yet becomes one: nothing that anyone wrote is lost, and a command'
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from typing import NamedTuple
 
 from watchroom import validation
-from watchroom.disk import Found
-from watchroom.errors import Conflict, NotFound
+from watchroom.disk import Found, Parts
+from watchroom.errors import Conflict, JournalDamaged, NotFound
 from watchroom.model import UNCHECKED, Row, Write
-from watchroom.sandbox.errors import InvalidWorkspace, TaskQuotaExceeded, WorkspaceNotBound
+from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound, TaskQuotaExceeded, WorkspaceNotBound
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.sandbox.task_folder import DiskUsage, FolderSummary, TaskFolder, normalize_task_path
 from watchroom.zones.store import Store
@@ -30,20 +32,21 @@ class Quota(NamedTuple):
     bytes: int
 
     @property
-    def most_files(self) -> int:
-        """Nobody looks at more of them than this."""
+    def max_counted(self) -> int:
+        """So many files are counted or recorded at most."""
         return 2 * self.files
 
     def is_exceeded_by(self, usage: DiskUsage) -> bool:
+        """Whether ``usage`` is more than this."""
         return usage.files > self.files or usage.bytes > self.bytes
 
     def check(self, usage: DiskUsage) -> None:
-        """Raises `TaskQuotaExceeded`."""
+        """Raises `TaskQuotaExceeded` where ``usage`` is more than this."""
         if self.is_exceeded_by(usage):
-            raise TaskQuotaExceeded(**self.told(usage))
+            raise TaskQuotaExceeded(**self.error_values(usage))
 
-    def told(self, usage: DiskUsage) -> dict[str, int]:
-        """The values of a refusal; sizes in MB."""
+    def error_values(self, usage: DiskUsage) -> dict[str, int]:
+        """The values of a `TaskQuotaExceeded` for this ``usage``; sizes in MB."""
         return {
             "files": usage.files,
             "most_files": self.files,
@@ -53,54 +56,58 @@ class Quota(NamedTuple):
 
 
 class TaskFiles:
-    """May be used from any thread."""
+    """The files in the folders of ``tasks``; their rows are in ``store``. May be used from any thread.
+
+    A path is relative to the task's folder, with ``/`` between its parts. What takes an ``actor`` raises
+    `WorkspaceNotBound` where that agent works on no open task with a folder, and `InvalidWorkspace` where
+    that folder is one of the system's; what takes a path raises `PathTraversalBlocked` and `InvalidPath`.
+    """
 
     def __init__(self, store: Store, tasks: Tasks) -> None:
         self._store = store
         self._tasks = tasks
         self._recorders: dict[str, TaskRecorder] = {}
         self._usage: dict[str, DiskUsage] = {}
-        """Of each task how much there was when it was last looked at, and what was written since."""
+        """Of each task how much there was when it was last counted, and what was written since."""
         self._lock = Lock()
 
     def task_of(self, actor: str) -> str:
-        """The task that an agent works on, empty if on none."""
+        """The id of the task that the agent ``actor`` works on, empty if on none."""
         agent = self._store.registry.current().agents.get(actor)
         return agent.task if agent else ""
 
-    def folder(self, actor: str) -> str:
-        """The folder that an agent works in. Raises `WorkspaceNotBound`."""
-        return self._of(actor).folder.path
+    def agent_folder(self, actor: str) -> str:
+        """The absolute path of the folder that the agent ``actor`` works in."""
+        return self._open_recorder(actor).folder.path
 
-    def folder_of(self, task: str) -> str:
-        """The folder of a task. Raises `TaskNotFound`."""
+    def task_folder(self, task: str) -> str:
+        """The absolute path of the folder of ``task``, empty if it has none. Raises `TaskNotFound`."""
         return self._tasks.find(task).folder
 
     def read(self, actor: str, path: str, *, tool: str) -> tuple[str, Row]:
-        """The file as it is on disk, and the row of that version. Raises `WorkspaceNotBound`,
-        `PathTraversalBlocked`, `InvalidPath`, `NotFound`, `NotText`, `FolderDenied`."""
-        recorder = self._of(actor)
+        """The text of the file at ``path`` as it is on disk, and the row of that version. The reading is
+        noted as one of ``actor`` by ``tool``. Raises `NotFound`, `NotText`, `TooLarge`, `FolderDenied`."""
+        recorder = self._recorder_of(actor)
         path = normalize_task_path(path)
-        with self._store.committer.exclusively() as commit:
-            row = recorder.record_file(tuple(path.split("/")), OUTSIDERS, commit)
+        with self._exclusive(recorder):
+            row = self._record_file(actor, recorder, _parts(path))
             content = recorder.folder.read(path)
         if row is None:
             raise NotFound(path=path, zone=recorder.folder.path)
         self._store.note_reading(actor, tool, ZONE, row.path, row.version)
         return content, row
 
-    def place(self, actor: str, path: str) -> str:
-        """Where a file has its rows (``TASK/PATH``). Raises `WorkspaceNotBound`, `PathTraversalBlocked`,
-        `InvalidPath`."""
-        return self._of(actor).path(tuple(normalize_task_path(path).split("/")))
+    def row_path(self, actor: str, path: str) -> str:
+        """The path of the rows of the file at ``path`` in the folder of ``actor``: ``TASK/PATH``."""
+        return self._open_recorder(actor).path(_parts(normalize_task_path(path)))
 
-    def current(self, actor: str, path: str) -> Row | None:
-        """The row of a file as it is on disk, None where there never was one. No reading. Raises what
-        `place` raises, and `FolderDenied`."""
-        recorder = self._of(actor)
-        parts = tuple(normalize_task_path(path).split("/"))
-        with self._store.committer.exclusively() as commit:
-            return recorder.record_file(parts, OUTSIDERS, commit)
+    def current_row(self, actor: str, path: str) -> Row | None:
+        """The row of the file at ``path`` in the folder of ``actor`` as it is on disk, None where there never
+        was one. No reading is noted. Raises `FolderDenied`."""
+        recorder = self._recorder_of(actor)
+        parts = _parts(normalize_task_path(path))
+        with self._exclusive(recorder):
+            return self._record_file(actor, recorder, parts)
 
     def write(
         self,
@@ -112,38 +119,41 @@ class TaskFiles:
         message: str = "",
         expected: int = UNCHECKED,
     ) -> Row:
-        """Create or replace a file. Raises what `read` raises but `NotFound`, and `TooLarge`; `Conflict`
-        if a version is ``expected`` that is not the current one; `TaskQuotaExceeded` if the task has no room
-        for it."""
-        recorder = self._of(actor)
+        """Create the file at ``path``, or replace it, by the text ``content``. Returns the row of its new
+        version, which has ``actor``, ``tool`` and ``message``.
+
+        Raises as `read` does but `NotFound`; `Conflict` if the current version is not the one
+        ``expected``; `TaskQuotaExceeded` if the task has no room for it.
+        """
+        recorder = self._recorder_of(actor)
         path = normalize_task_path(path)
-        parts = tuple(path.split("/"))
+        parts = _parts(path)
         data = validation.encode_text(content)
-        added = self._check_room(recorder, path, len(data))
-        with self._store.committer.exclusively() as commit:
-            head = recorder.record_file(parts, OUTSIDERS, commit)
+        added = self._check_quota(recorder, parts, len(data))
+        with self._exclusive(recorder):
+            head = self._record_file(actor, recorder, parts)
             draft = Write(actor, tool, ZONE, recorder.path(parts), content, message, expected)
             if expected not in (UNCHECKED, (head.version or 0) if head else 0):
-                now = self._store.content(head) if head and not head.deleted else None
-                raise Conflict(commit(draft).row, head, now, content)
+                current = self._store.content(head) if head and not head.deleted else None
+                raise Conflict(self._store.write(draft).row, head, current, content)
+            # The append checks them as well, but by then the file is there.
             self._store.check_conditions(draft)
             recorder.folder.write(path, data)
-            row = commit(draft).row
+            row = self._store.write(draft).row
         used = self._usage.get(recorder.task)
         if used is not None:
             self._usage[recorder.task] = _sum(used, added)
         return row
 
-    def _check_room(self, recorder: TaskRecorder, path: str, size: int) -> DiskUsage:
+    def _check_quota(self, recorder: TaskRecorder, parts: Parts, size: int) -> DiskUsage:
         """What a file of ``size`` bytes adds to its task's folder. Raises `TaskQuotaExceeded`."""
-        stamp = recorder.folder.stamp(tuple(path.split("/")))
-        new_folders = path.count("/") if stamp is None else 0
-        added = DiskUsage(1 + new_folders, size) if stamp is None else DiskUsage(0, max(0, size - stamp.size))
+        stamp = recorder.folder.stamp(parts)
+        added = DiskUsage(len(parts), size) if stamp is None else DiskUsage(0, max(0, size - stamp.size))
         quota = self.quota
         used = self._usage.get(recorder.task)
         if any(added) and (used is None or quota.is_exceeded_by(_sum(used, added))):
-            # Somebody may have cleaned up since it was last looked at.
-            used = self._usage[recorder.task] = recorder.folder.scan(quota.most_files).usage
+            # Somebody may have cleaned up since it was last counted.
+            used = self._usage[recorder.task] = recorder.folder.scan(quota.max_counted).usage
             quota.check(_sum(used, added))
         return added
 
@@ -154,81 +164,109 @@ class TaskFiles:
         return Quota(config.max_task_files, config.max_task_bytes)
 
     def entries(self, actor: str, path: str, *, tool: str) -> list[Found]:
-        """What stands in a folder. Raises as `read` does."""
-        recorder = self._of(actor)
+        """The entries of the folder at ``path``. The reading is noted as one of ``actor`` by ``tool``. Raises
+        `NotFound`, `FolderDenied`."""
+        recorder = self._open_recorder(actor)
         found = recorder.folder.entries(path)
         self._store.note_reading(actor, tool, ZONE, recorder.path(()), None)
         return found
 
-    def info(self, actor: str, *, tool: str) -> FolderSummary:
-        """How much there is in all, counted up to twice as many files as a task may have. Raises
-        `WorkspaceNotBound`, `FolderDenied`."""
-        recorder = self._of(actor)
-        found = recorder.folder.summary(self.quota.most_files)
+    def summary(self, actor: str, *, tool: str) -> FolderSummary:
+        """How much there is in the folder of ``actor``, counted up to twice as many files as a task may have.
+        The reading is noted as one by ``tool``. Raises `FolderDenied`."""
+        recorder = self._open_recorder(actor)
+        found = recorder.folder.summary(self.quota.max_counted)
         self._store.note_reading(actor, tool, ZONE, recorder.path(()), None)
         return found
 
-    def take_in(
+    def record_changes(
         self, actor: str, author: ChangeAuthor = OUTSIDERS, *, until: float | None = None
     ) -> RecordedChanges:
-        """Make rows of all that changed in the folder, as made by ``author``; of what nobody may look into,
-        or no path can name, rows that say so once. ``until`` is when to end, by `time.monotonic`: what there
-        was no time for is taken in with the next call, as made by the same ``author``."""
-        return self._record(self._of(actor), author, until)
+        """Make rows of all that changed in the folder of ``actor``, as made by ``author``; of what may not be
+        read, or no path can name, rows that say so once. ``until`` is when to end, by `time.monotonic`: what
+        there was no time for is recorded with the next call, as made by the same ``author``."""
+        return self._record(self._open_recorder(actor), author, until)
 
-    def take_in_of(self, task: str, author: ChangeAuthor, *, until: float | None = None) -> RecordedChanges:
-        """The same for what ``author`` left in the folder of a task, which may have ended since."""
+    def record_task_changes(
+        self, task: str, author: ChangeAuthor, *, until: float | None = None
+    ) -> RecordedChanges:
+        """As `record_changes`, with the same ``author`` and ``until``, in the folder of ``task``, which may
+        have ended since."""
         return self._record(self._recorder(task), author, until)
 
-    def record(self) -> list[Row]:
-        """Make rows of all that changed in the folders of tasks behind the journal's back."""
+    def record_all(self) -> list[Row]:
+        """Make rows of all that changed outside of Watchroom in the folders of tasks. Returns those rows."""
         rows: list[Row] = []
-        for task in self._quiet():
+        for task in self._idle_tasks():
             rows += self._record(self._recorder(task), OUTSIDERS, None).rows
         return rows
 
-    def differing(self) -> list[str]:
+    def find_differences(self) -> list[str]:
         """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
         found: list[str] = []
-        for task in self._quiet():
-            found += self._recorder(task).differing(self.quota.most_files)
+        for task in self._idle_tasks():
+            found += self._recorder(task).differing(self.quota.max_counted)
         return found
 
-    def _quiet(self) -> list[str]:
-        """The open tasks whose folders somebody has looked into, and where no command is at work."""
-        journal = self._store.journal
-        return [
-            task.id
-            for task in self._tasks.list()
-            if task.status == "open"
-            and task.folder
-            and next(journal.heads(ZONE, f"{task.id}/"), None) is not None
-            and all(head.version != 1 for head in journal.heads("command", f"{task.id}/"))
-        ]
-
-    def _record(self, recorder: TaskRecorder, author: ChangeAuthor, until: float | None) -> RecordedChanges:
-        recorded = recorder.record(author, self.quota.most_files, until)
-        self._usage[recorder.task] = recorded.usage
-        return recorded
-
     def close(self) -> None:
+        """Close all folders."""
         with self._lock:
             for recorder in self._recorders.values():
                 recorder.close()
             self._recorders.clear()
 
-    def _of(self, actor: str) -> TaskRecorder:
-        task = self.task_of(actor)
-        # The folder of a task that has ended may be another one's by now.
-        if not task or not self._tasks.is_open(task):
+    def _idle_tasks(self) -> Iterator[str]:
+        """The open tasks whose files have rows, and in which no command runs."""
+        journal = self._store.journal
+        for head in journal.open_items("task"):
+            # A damaged task is reported by `verify`; the others are recorded all the same.
+            with suppress(JournalDamaged, TaskNotFound):
+                task = self._tasks.find(head.path)
+                prefix = f"{task.id}/"
+                has_files = task.folder and next(journal.heads(ZONE, prefix), None) is not None
+                if has_files and all(each.version != 1 for each in journal.heads("command", prefix)):
+                    yield task.id
+
+    def _record(self, recorder: TaskRecorder, author: ChangeAuthor, until: float | None) -> RecordedChanges:
+        recorded = recorder.record(author, self.quota.max_counted, until)
+        self._usage[recorder.task] = recorded.usage
+        return recorded
+
+    def _record_file(self, actor: str, recorder: TaskRecorder, parts: Parts) -> Row | None:
+        """The row of a file as it is on disk, written if there is none yet; None where there never was one.
+        To be called within `_exclusive`."""
+        path = recorder.path(parts)
+        task, head = self._store.journal.heads_of([("task", recorder.task), (ZONE, path)])
+        if task is None or task.version != 1:
             raise WorkspaceNotBound(agent=actor)
-        folder = self._tasks.find(task).folder
+        return recorder.record_file(parts, OUTSIDERS, head)
+
+    def _exclusive(self, recorder: TaskRecorder) -> AbstractContextManager[None]:
+        """Holds off all others who compare a task's folder with its rows."""
+        return self._store.journal.exclusive(recorder.lock_key)
+
+    def _open_recorder(self, actor: str) -> TaskRecorder:
+        """The recorder of an agent's task, which is open."""
+        recorder = self._recorder_of(actor)
+        # The folder of a task that has ended may be another one's by now.
+        if not self._tasks.is_open(recorder.task):
+            raise WorkspaceNotBound(agent=actor)
+        return recorder
+
+    def _recorder_of(self, actor: str) -> TaskRecorder:
+        """The recorder of an agent's task, which may have ended."""
+        task = self.task_of(actor)
+        recorder = self._recorders.get(task)
+        if recorder is not None:
+            folder = recorder.folder.path
+        else:
+            folder = self._tasks.find(task).folder if task and self._tasks.is_open(task) else ""
         if not folder:
             raise WorkspaceNotBound(agent=actor)
         if is_system_folder(folder):
             # Begun before such folders were refused.
             raise InvalidWorkspace(path=folder, rule="of_the_system")
-        return self._recorder(task)
+        return recorder or self._recorder(task)
 
     def _recorder(self, task: str) -> TaskRecorder:
         with self._lock:
@@ -237,6 +275,10 @@ class TaskFiles:
                 folder = TaskFolder(self._tasks.find(task).folder)
                 found = self._recorders[task] = TaskRecorder(self._store, task, folder)
         return found
+
+
+def _parts(path: str) -> Parts:
+    return tuple(path.split("/"))
 
 
 def _sum(one: DiskUsage, other: DiskUsage) -> DiskUsage:

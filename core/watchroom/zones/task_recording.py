@@ -7,13 +7,13 @@ which others can write: no writer waits for more than one of them, whatever a co
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
-from watchroom.model import OUTSIDE, Appended, Draft, Json, Note, Row, Write, timestamp
+from watchroom.model import OUTSIDE, Draft, Json, Note, Row, Write, timestamp
 from watchroom.sandbox.errors import FilesSkipped, FolderDenied
 from watchroom.sandbox.task_folder import DiskUsage, FolderScan, TaskFolder
 from watchroom.zones.outside import EDIT_TOOL
@@ -140,19 +140,24 @@ class TaskRecorder:
         left_out = len(closed) + len(scan.unnameable) if told else 0
         return RecordedChanges([*rows, *told], len(left) + stale, left_out, scan.usage)
 
-    def record_file(
-        self, parts: Parts, author: ChangeAuthor, commit: Callable[[Draft], Appended]
-    ) -> Row | None:
-        """The row of a file as it is on disk, made if there is none yet; None where there never was one. Call
-        it while everyone else is held off. Raises `FolderDenied`."""
+    @property
+    def lock_key(self) -> str:
+        """The key of `Journal.exclusive` for whoever compares the folder with its rows."""
+        return f"file/{self.task}"
+
+    def record_file(self, parts: Parts, author: ChangeAuthor, head: Row | None) -> Row | None:
+        """The row of the file at ``parts`` as it is on disk, whose newest row is ``head``; one by ``author``
+        is made if it has changed. None where there never was one. To be called with `lock_key` held. Raises
+        `FolderDenied`."""
         path = self.path(parts)
-        suspect = _Suspect(path, parts, self.folder.stamp(parts), self._store.journal.head(ZONE, path))
+        suspect = _Suspect(path, parts, self.folder.stamp(parts), head)
         if suspect.head is not None and self._is_known(suspect):
             return suspect.head
         content = self._content(suspect)
         if _is_current(suspect.head, content):
             return suspect.head
-        return commit(_draft(_Change(suspect, content, self._author_of(suspect, author)))).row
+        draft = _draft(_Change(suspect, content, self._author_of(suspect, author)))
+        return self._store.committer.commit(draft).row
 
     def differing(self, most: int) -> list[str]:
         """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
@@ -240,7 +245,8 @@ class TaskRecorder:
             current.extend(each for each in batch if self._is_as_found(each))
             return [_draft(each) for each in current]
 
-        rows = [each.row for each in self._store.committer.commit_all(prepare)]
+        with self._store.journal.exclusive(self.lock_key):
+            rows = [each.row for each in self._store.committer.commit_all(prepare)]
         for change, row in zip(current, rows, strict=True):
             if change.content is None:
                 self._known.pop(change.suspect.parts, None)

@@ -18,7 +18,7 @@ from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
 from watchroom.sandbox.system_folders import is_system_folder
 from watchroom.zones.store import Store
-from watchroom.zones.task_errors import TaskTaken
+from watchroom.zones.task_errors import TaskInUse
 
 ZONE: Final = "task"
 _LONGEST_TITLE: Final = 120
@@ -93,11 +93,11 @@ class Tasks:
 
     @contextmanager
     def claim(self, task: str) -> Iterator[None]:
-        """Have the task's agents work here and nowhere else meanwhile. Raises `TaskNotFound`, `TaskTaken`."""
+        """Have the task's agents work here and nowhere else meanwhile. Raises `TaskNotFound`, `TaskInUse`."""
         lock = ProcessLock(self._lock_of(self.find(task).id))
         try:
             if not lock.try_acquire():
-                raise TaskTaken(task=task)
+                raise TaskInUse(task=task)
             lock.set_text(this_process())
             try:
                 yield

@@ -167,14 +167,14 @@ class FileSource:
         self._path = path
 
     def version(self) -> int:
-        return versions_of(self._files.current(self._actor, self._path))
+        return versions_of(self._files.current_row(self._actor, self._path))
 
     def edit(self) -> int:
         """Never: here, an edit made by hand is a version."""
         return 0
 
     def read(self) -> SourceText:
-        row = self._files.current(self._actor, self._path)
+        row = self._files.current_row(self._actor, self._path)
         if row is None or row.deleted:
             return SourceText("", versions_of(row))
         content, row = self._files.read(self._actor, self._path, tool=READ)
@@ -232,7 +232,7 @@ def _collab(places: SourceZones, actor: str, path: str) -> BoundSource:
 
 
 def _file(places: SourceZones, actor: str, path: str) -> BoundSource:
-    return BoundSource("file", places.files.place(actor, path), FileSource(places.files, actor, path))
+    return BoundSource("file", places.files.row_path(actor, path), FileSource(places.files, actor, path))
 
 
 _OWN: Final[Mapping[str, Opener]] = {"private": _private, "collab": _collab, "file": _file}
