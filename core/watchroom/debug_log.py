@@ -1,4 +1,4 @@
-"""Structured debug records by category: each is a logger of its own, off unless somebody turns it on."""
+"""Structured debug records by category, each a logger of its own that is off by default."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _OF_EVERY_RECORD: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"mess
 
 
 def category_logger(category: str) -> logging.Logger:
-    """The logger of a category, ``watchroom.CATEGORY``. Its records carry what they tell as ``extra``."""
+    """The logger ``watchroom.CATEGORY`` of ``category``. Its records carry their fields as ``extra``."""
     return logging.getLogger(f"{_ROOT}.{category}")
 
 
 @contextmanager
 def debug_records(wanted: str, stream: TextIO) -> Iterator[None]:
-    """Write the records of some categories that are made within to ``stream``, one JSON object a line, in
-    ASCII. ``wanted`` are names with commas between them: of categories, of a group (``TextEdit``, ``Sync``),
-    or ``all``. Raises ValueError with the name that is none of these."""
+    """Within the context, write debug records to ``stream``, one JSON object a line, in ASCII. ``wanted``
+    names categories, groups (``TextEdit``, ``Sync``) or ``all``, separated by commas. Raises ValueError with
+    the name that is none of these."""
     loggers = [category_logger(each) for each in _named(wanted)]
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_JsonLines())

@@ -1,4 +1,4 @@
-"""One hierarchy of errors. Each has a stable ``code`` and says in words what happened and what to do."""
+"""One hierarchy of errors. Each has a stable ``code``, and texts that say what happened and what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from watchroom.texts import Language, catalogue
 
 
 class WatchroomError(Exception):
-    """Base of all. ``values`` fill the placeholders of the texts under ``error.{code}``."""
+    """Base of all errors of this package. ``values`` fill the placeholders of the texts under
+    ``error.{code}``.
+
+        try:
+            workspace.tools("alice")
+        except WatchroomError as error:
+            print(error.code, error.message(), error.suggestion("zh"))
+    """
 
     code: ClassVar[str] = "internal_error"
     texts: ClassVar[str] = ""
@@ -26,15 +33,15 @@ class WatchroomError(Exception):
         self.values = values
 
     def message(self, language: Language = "en") -> str:
-        """What happened."""
+        """What happened, in ``language``."""
         return self._text("message", language)
 
     def suggestion(self, language: Language = "en") -> str:
-        """What to do next."""
+        """What to do next, in ``language``."""
         return self._text("suggestion", language)
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
-        """What else its caller is told, beside the words."""
+        """Further fields of the result that the caller gets, with texts in ``language``."""
         return {}
 
     def _text(self, part: str, language: Language) -> str:
@@ -49,34 +56,38 @@ class WatchroomError(Exception):
 
 
 class InvalidName(WatchroomError):
-    """An agent id or a path breaks a rule; ``rule`` names it. Values: given, rule."""
+    """An agent id or a path breaks a rule; ``rule`` identifies it. Values: given, rule."""
 
     code = "invalid_name"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class InvalidPath(InvalidName):
+    """A path breaks a rule. Values: given, rule."""
+
     code = "invalid_path"
 
 
 class InvalidAgentId(InvalidName):
+    """An agent id, or a person's name, breaks a rule. Values: given, rule."""
+
     code = "invalid_agent_id"
 
 
 class InvalidRole(InvalidName):
-    """A role by which an agent could be taken for another one. Values: given, agent, other, rule."""
+    """A role that could be taken for another agent. Values: given, agent, other, rule."""
 
     code = "invalid_role"
 
 
 class InvalidKey(InvalidName):
-    """A map cannot have such a key."""
+    """A key that a map of a realtime document cannot have. Values: given, rule."""
 
     code = "invalid_key"
 
 
 class PermissionDenied(WatchroomError):
-    """A write to a place that is not the writer's. Values: owner."""
+    """A write to a place that belongs to somebody else. Values: owner."""
 
     code = "permission_denied"
     outcome: ClassVar[Outcome] = "denied"
@@ -89,34 +100,34 @@ class PeopleOnly(PermissionDenied):
 
 
 class UnknownAgent(WatchroomError):
-    """Values: agent, known."""
+    """No agent of that id is registered. Values: agent, known."""
 
     code = "unknown_agent"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class TooLarge(WatchroomError):
-    """Values: size, limit (bytes)."""
+    """A text or file beyond the size limit. Values: size, limit (bytes)."""
 
     code = "too_large"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class NotText(WatchroomError):
-    """Values: rule (not_utf8, binary, not_a_file)."""
+    """Content that is no text. Values: rule (not_utf8, binary, not_a_file)."""
 
     code = "not_text"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class NotFound(WatchroomError):
-    """Values: path, zone."""
+    """No file at that path. Values: path, zone."""
 
     code = "file_not_found"
 
 
 class VersionNotFound(WatchroomError):
-    """Values: path, version, current."""
+    """A file has no such version. Values: path, version, current."""
 
     code = "version_not_found"
 
@@ -129,14 +140,14 @@ class PathBlocked(WatchroomError):
 
 
 class InvalidArguments(WatchroomError):
-    """Values: tool, problems."""
+    """Arguments that a tool does not accept. Values: tool, problems."""
 
     code = "invalid_arguments"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class UnknownTool(WatchroomError):
-    """Values: tool, known."""
+    """No tool of that name. Values: tool, known."""
 
     code = "unknown_tool"
     outcome: ClassVar[Outcome] = "denied"
@@ -146,12 +157,12 @@ _WRITE_TOOLS: Final = {"board": "whiteboard_write"}
 """The tool with which to try again, where it is not that of shared files."""
 
 
-class Conflict(WatchroomError):
+class VersionConflict(WatchroomError):
     """A write that started from a version which is no longer the current one. Nothing was overwritten.
 
-    ``row`` is the refused write in the journal; ``current`` and ``current_content`` are what stands
-    (None where nothing does: the expected version never existed).
-    """
+    ``row`` is the refused write in the journal, ``your_content`` its text; ``current`` and
+    ``current_content`` are the current version (None where there is none: the expected version never
+    existed)."""
 
     code = "version_conflict"
     outcome: ClassVar[Outcome] = "conflict"
@@ -174,19 +185,20 @@ class Conflict(WatchroomError):
 
 
 class BoardLeased(WatchroomError):
-    """A write to a board whose lease somebody else holds. Values: board, holder, seconds (until it ends)."""
+    """A write to a board that somebody else has leased. Values: board, holder, seconds (until the lease
+    ends)."""
 
     code = "board_leased"
 
 
 class NotAConflict(WatchroomError):
-    """Values: conflict."""
+    """A number that is no conflict's. Values: conflict."""
 
     code = "not_a_conflict"
 
 
 class ConflictSettled(WatchroomError):
-    """Values: conflict."""
+    """A conflict that was settled before. Values: conflict."""
 
     code = "conflict_settled"
 
@@ -198,7 +210,7 @@ class OutsideConflict(WatchroomError):
 
 
 class NoOutsideEdit(WatchroomError):
-    """Values: path."""
+    """No edit made by hand waits at that path. Values: path."""
 
     code = "no_outside_edit"
 
@@ -210,25 +222,25 @@ class EditedAgain(WatchroomError):
 
 
 class NothingWaits(WatchroomError):
-    """A row that asks for nobody's eyes. Values: row."""
+    """A row that needs no attention. Values: row."""
 
     code = "nothing_waits"
 
 
 class WorkspaceNotFound(WatchroomError):
-    """Values: root."""
+    """No workspace in that folder. Values: root."""
 
     code = "workspace_not_found"
 
 
 class ConfigInvalid(WatchroomError):
-    """Values: problem."""
+    """The workspace's configuration cannot be read. Values: problem."""
 
     code = "config_invalid"
 
 
 class JournalError(WatchroomError):
-    """The journal could not do what was asked. Values: reason."""
+    """The journal could not carry out a request. Values: reason."""
 
     code = "journal_failed"
 
@@ -240,32 +252,32 @@ class JournalDamaged(JournalError):
 
 
 class JournalTooNew(JournalError):
-    """Values: found, supported."""
+    """The journal was written by a later version of this program. Values: found, supported."""
 
     code = "journal_too_new"
 
 
 class JournalBusy(JournalError):
-    """Values: seconds."""
+    """The journal was locked for too long. Values: seconds."""
 
     code = "journal_busy"
 
 
 class WorkspaceLocked(JournalError):
-    """Somebody holds the workspace's lock for too long. Values: seconds, holder."""
+    """Another process holds the workspace's lock for too long. Values: seconds, holder."""
 
     code = "workspace_locked"
 
 
 class DiskFailed(WatchroomError):
-    """The file system refused. Values: reason."""
+    """The file system refused an operation. Values: reason."""
 
     code = "disk_failed"
 
 
 class ModelFailed(WatchroomError):
-    """A model gave no whole answer. Values: reason; or ``rule``, the name of a text under ``model`` that
-    says it, with what fills that text."""
+    """A model gave no complete answer. Values: reason; or ``rule``, the key of a text under ``model``, with
+    what fills that text."""
 
     code = "model_failed"
 
@@ -278,7 +290,7 @@ class ModelFailed(WatchroomError):
 
 
 class LlmProviderRequired(WatchroomError):
-    """An agent wants to ask a model, and has none."""
+    """An agent asks a model, and none is configured."""
 
     code = "llm_provider_required"
 
@@ -325,25 +337,25 @@ class ToolInterrupted(WatchroomError):
 
 
 class InvalidInstruction(WatchroomError):
-    """An agent decided on something that cannot be carried out. Values: problem."""
+    """An agent returned an instruction that cannot be carried out. Values: problem."""
 
     code = "invalid_instruction"
 
 
 class NotWaiting(WatchroomError):
-    """An answer to a session that asks for nothing. Values: session."""
+    """An answer to a session that has no open request. Values: session."""
 
     code = "not_waiting"
 
 
 class InvalidAnswer(WatchroomError):
-    """An answer that does not answer what was asked; ``rule`` names why."""
+    """An answer that does not fit the request; ``rule`` identifies why."""
 
     code = "invalid_answer"
 
 
 class RequestNotFound(WatchroomError):
-    """Values: request."""
+    """No request of that number. Values: request."""
 
     code = "request_not_found"
 
@@ -368,50 +380,50 @@ class RequestWithdrawn(RequestClosed):
 
 
 class RequestExpired(WatchroomError):
-    """An answer that came too late. Values: request."""
+    """An answer after the request expired. Values: request."""
 
     code = "request_expired"
     has_row = True
 
 
 class SessionNotFound(WatchroomError):
-    """Values: session."""
+    """No session of that id. Values: session."""
 
     code = "session_not_found"
 
 
 class SessionExists(WatchroomError):
-    """Values: session."""
+    """A session of that id exists already. Values: session."""
 
     code = "session_exists"
 
 
 class SessionTaken(WatchroomError):
-    """Another process went on with the session. Values: session."""
+    """Another process continued the session. Values: session."""
 
     code = "session_taken"
 
 
 class InvalidSession(InvalidName):
-    """A session's id breaks a rule."""
+    """A session id breaks a rule. Values: given, rule."""
 
     code = "invalid_session"
 
 
 class DocumentNotFound(WatchroomError):
-    """Values: document, known."""
+    """No realtime document of that id. Values: document, known."""
 
     code = "document_not_found"
 
 
 class DocumentExists(WatchroomError):
-    """A document was to be created where one is. Values: document, by, fields."""
+    """A document of that id exists already. Values: document, by, fields."""
 
     code = "document_exists"
 
 
 class FieldNotFound(WatchroomError):
-    """Values: field, known."""
+    """A document has no such field. Values: field, known."""
 
     code = "field_not_found"
 
@@ -425,8 +437,8 @@ _FIELD_TOOLS: Final = {
 
 
 class WrongFieldType(WatchroomError):
-    """An operation that the field's type does not have, or a value that it cannot take. Values: field, type,
-    wanted, tool."""
+    """An operation that the field's type does not have, or a value that it cannot take. Values: ``field``,
+    its ``type``, the types ``wanted``, and the tool for this type."""
 
     code = "wrong_field_type"
 
@@ -443,8 +455,8 @@ class InvalidSchema(WatchroomError):
 
 
 class InvalidState(WatchroomError):
-    """What claims to be a replica's state or delta is none, or may not be merged; ``rule`` names why.
-    Nothing of it was taken over. Values: rule, field."""
+    """A replica's state or delta that is malformed, or may not be merged. Nothing of it was merged. Values:
+    ``rule``, ``field``."""
 
     code = "invalid_state"
     outcome: ClassVar[Outcome] = "denied"
@@ -454,7 +466,7 @@ class InvalidState(WatchroomError):
 
 
 class CounterOverflow(WatchroomError):
-    """A counter cannot take so much more from one agent. Values: limit."""
+    """A counter cannot take that much more from one replica. Values: limit."""
 
     code = "counter_overflow"
     outcome: ClassVar[Outcome] = "denied"

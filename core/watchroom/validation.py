@@ -1,4 +1,4 @@
-"""The door: agent ids, paths and texts are checked here, once, before anything else sees them."""
+"""Validation of agent ids, paths, names and texts, done once, before anything else uses them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ _HIDDEN_CATEGORIES: Final = frozenset({"Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 @lru_cache(maxsize=4096)
 def check_agent_id(given: str) -> str:
-    """``given``, if it is a valid agent id (DESIGN §3); else `InvalidAgentId`."""
+    """``given``, if it is an agent id: 1 to 64 lower-case letters, digits, ``-`` and ``_``, beginning with a
+    letter or digit, without ``_to_`` and not reserved. Raises `InvalidAgentId`."""
     if not _AGENT_ID.fullmatch(given):
         raise InvalidAgentId(given=_shown(given), rule="id_characters")
     if "_to_" in given:
@@ -58,21 +59,22 @@ def check_agent_id(given: str) -> str:
 
 
 def check_session_id(given: str) -> str:
-    """``given``, if it is a valid id of a session; else `InvalidSession`."""
+    """``given``, if it is a session id: 1 to 64 letters, digits, ``_``, ``.`` and ``-``. Raises
+    `InvalidSession`."""
     if not _SESSION_ID.fullmatch(given):
         raise InvalidSession(given=_shown(given), rule="session_characters")
     return given
 
 
 def check_document_id(given: str) -> str:
-    """``given``, if a realtime document may have it as its id: a path of one part; else `InvalidPath`."""
+    """``given``, if it can be a realtime document's id: a path of one part. Raises `InvalidPath`."""
     if "/" in check_path(given):
         raise InvalidPath(given=_shown(given), rule="document_folder")
     return given
 
 
 def check_map_key(given: str) -> str:
-    """``given``, if a map of a realtime document may have it as a key; else `InvalidKey`."""
+    """``given``, if it can be a key in a map of a realtime document. Raises `InvalidKey`."""
     for rule, is_broken in (
         ("key_length", not 0 < len(given) <= MAX_MAP_KEY),
         ("binary", "\0" in given),
@@ -84,8 +86,8 @@ def check_map_key(given: str) -> str:
 
 
 def check_board_name(given: str) -> str:
-    """``given``, if a whiteboard can have it as its name (spec 3 §2.1): ``global``, ``top-layer``,
-    ``mid-layer-{role}`` or ``bottom-layer-{agent}``; else `InvalidPath`, or `InvalidAgentId`."""
+    """``given``, if it can be a whiteboard's name (spec 3 §2.1): ``global``, ``top-layer``,
+    ``mid-layer-{role}`` or ``bottom-layer-{agent}``. Raises `InvalidPath`, `InvalidAgentId`."""
     if given in (GLOBAL_BOARD, TOP_BOARD):
         return given
     for prefix in (MID_BOARD, BOTTOM_BOARD):
@@ -96,7 +98,7 @@ def check_board_name(given: str) -> str:
 
 
 def is_board_name(given: str) -> bool:
-    """Whether a whiteboard can have that name."""
+    """Whether ``given`` can be a whiteboard's name."""
     try:
         check_board_name(given)
     except InvalidName:
@@ -105,7 +107,8 @@ def is_board_name(given: str) -> bool:
 
 
 def check_human_name(given: str) -> str:
-    """``given``, if a person may go by it: letters, digits, spaces and ``. @ - _``, at most 64."""
+    """``given``, if it can be a person's name: letters, digits, spaces and ``. @ - _``, at most 64. Raises
+    `InvalidAgentId`."""
     if not _HUMAN_NAME.fullmatch(given):
         raise InvalidAgentId(given=_shown(given), rule="human_characters")
     return given
@@ -113,7 +116,9 @@ def check_human_name(given: str) -> str:
 
 @lru_cache(maxsize=4096)
 def check_path(given: str) -> str:
-    """``given``, if it is a safe relative path of plain parts (DESIGN §3); else `InvalidPath`."""
+    """``given``, if it is a safe relative path: parts of printable characters in NFC, without ``..``, drives,
+    reserved names or look-alikes of separators, within the limits of length and depth. Raises
+    `InvalidPath`."""
     broken = _broken_rule(given)
     if broken:
         raise InvalidPath(given=_shown(given), rule=broken)
@@ -179,7 +184,8 @@ def _broken_part_rule(part: str) -> str | None:
 
 
 def check_handoff_name(given: str) -> str:
-    """A relative path that cannot be taken for another handoff's metadata file."""
+    """``given``, if it is a safe relative path that cannot be taken for a handoff's metadata file. Raises
+    `InvalidPath`."""
     path = check_path(given)
     if any(part.casefold().endswith(META_SUFFIX) for part in path.split("/")):
         raise InvalidPath(given=_shown(given), rule="meta_suffix")
@@ -187,7 +193,8 @@ def check_handoff_name(given: str) -> str:
 
 
 def encode_text(given: str) -> bytes:
-    """``given`` as UTF-8, if it is text that can be kept: no lone surrogates, no NUL, at most 10 MB."""
+    """``given`` as UTF-8, if it can be stored: no lone surrogates, no NUL, at most 10 MB. Raises `NotText`,
+    `TooLarge`."""
     if len(given) > MAX_TEXT_BYTES:
         raise TooLarge(size=len(given), limit=MAX_TEXT_BYTES)
     try:
@@ -199,7 +206,7 @@ def encode_text(given: str) -> bytes:
 
 
 def decode_text(data: bytes) -> str:
-    """The text in ``data``, under the same rules as `encode_text`."""
+    """``data`` decoded from UTF-8, under the rules of `encode_text`. Raises `NotText`, `TooLarge`."""
     _check_bytes(data)
     try:
         return data.decode()
@@ -216,30 +223,33 @@ def _check_bytes(data: bytes) -> None:
 
 def sha256(data: bytes) -> str:
     # Loaded with the first write: whoever only reads the journal does without.
+    """The SHA-256 of ``data``, 64 hexadecimal digits."""
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
 
 
 def escape_unstorable(given: str, limit: int = 500) -> str:
-    """``given`` cut to ``limit`` characters, with what UTF-8 cannot hold written out: for a refusal's row."""
+    """``given`` cut to ``limit`` characters, with lone surrogates written out, so that it can stand in a
+    row."""
     cut = given if len(given) <= limit else given[:limit] + "…"
     return cut.encode("utf-8", "backslashreplace").decode()
 
 
 def extract_first_line(text: str, limit: int) -> str:
-    """The first line that says something, cut to ``limit`` characters: what stands for a text in lists."""
+    """The first line of ``text`` that is not blank, cut to ``limit`` characters, to stand for it in lists."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return escape_unstorable(line, limit)
 
 
 def replace_lone_surrogates(given: str) -> str:
-    """``given`` with U+FFFD for halves of surrogate pairs, which nothing stores; some models cut emoji."""
+    """``given`` with surrogate pairs joined and U+FFFD for lone halves, which cannot be stored; some models
+    cut emoji."""
     return given.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def is_unicode(given: str) -> bool:
-    """Whether ``given`` can be stored at all. File names on POSIX may be any bytes."""
+    """Whether ``given`` can be encoded. File names on POSIX may be any bytes."""
     try:
         given.encode()
     except UnicodeEncodeError:

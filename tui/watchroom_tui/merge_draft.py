@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from watchroom.errors import NotText, TooLarge
 from watchroom.journal import Journal
-from watchroom.merge import build_regions, current_text, find_open_regions, rebase_regions, split_lines
+from watchroom.merge import build_regions, find_open_regions, rebase_regions, split_lines
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
 from watchroom.projections import ConflictView
 
@@ -74,7 +74,7 @@ class MergeDraft:
             head, text = await asyncio.to_thread(_standing, journal, self.sides.incoming)
             if head == self.sides.current:
                 return False
-            before = await asyncio.to_thread(current_text, self.merging.regions)
+            before = await asyncio.to_thread(join_current, self.merging.regions)
             changed = await process.changes(before, text)
             while True:
                 regions = self.merging.regions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchroom.editing import ReadOnlySourceError, SourceText, StaleSourceError
-from watchroom.errors import Conflict
+from watchroom.errors import VersionConflict
 from watchroom.zones.buffers.sources import FLUSH, BoundSource, OutsideEditOverlay, SourceZones, versions_of
 
 from watchroom_whiteboards.errors import BoardDenied
@@ -44,7 +44,7 @@ class BoardSource:
         self._edits.check(edit)
         try:
             row = self._boards.write(self._actor, self._name, text, expected, tool=FLUSH, message=message)
-        except Conflict as conflict:
+        except VersionConflict as conflict:
             raise StaleSourceError from conflict
         except BoardDenied as denied:
             raise ReadOnlySourceError(denied) from denied

@@ -1,5 +1,11 @@
-"""Text editing made for models (spec 4): a buffer of one's own, replacements that never guess, and a binding
-to what stands beneath. Pure: no files, no journal."""
+"""Text editing for models (spec 4): a buffer of one's own, replacements that never guess, and a binding to a
+source. Pure: no files, no journal.
+
+    editor = TextEditor("one two one", name="plan")
+    editor.replace("two", "2")  # replaced: it stands there once
+    editor.replace("one", "1")  # MULTI_MATCH: two candidates to choose from
+    editor.replace_selection(2)  # "one 2 1"
+"""
 
 from watchroom.editing.buffer import ContentChanged, ExclusiveBuffer, TextChange
 from watchroom.editing.data_source_binding import FLUSHED, DataSourceBinding

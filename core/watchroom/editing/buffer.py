@@ -1,4 +1,4 @@
-"""A buffer that one agent has to itself (spec 4 §7.1)."""
+"""A buffer that one agent edits exclusively (spec 4 §7.1)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from watchroom.editing.response import OperationResult, TextEditMetrics
 
 
 class TextChange(NamedTuple):
-    """What was done to a text: ``removed`` code points from ``at`` on gave way to ``text``."""
+    """A change of a text: ``removed`` code points from ``at`` on were replaced by ``text``."""
 
     at: int
     removed: int
     text: str
 
     def apply(self, content: str) -> str:
-        """The text after it, of ``content`` before it."""
+        """``content`` after the change."""
         return content[: self.at] + self.text + content[self.at + self.removed :]
 
 
 class ContentChanged(NamedTuple):
-    """The content is another one. ``timestamp`` is nanoseconds since the epoch; ``change`` is None where the
-    whole content was replaced."""
+    """The content has changed: its new ``version``, when (``timestamp``, nanoseconds since the epoch), its
+    ``metrics``, and the ``change``, None where the whole content was replaced."""
 
     version: int
     timestamp: int
@@ -31,22 +31,22 @@ class ContentChanged(NamedTuple):
 
 
 class ExclusiveBuffer(Protocol):
-    """What others may do with a buffer: look at it, and ask that its content be replaced."""
+    """What others may do with a buffer: read it, and ask that its content be replaced."""
 
     def snapshot(self) -> str:
-        """The content as it is."""
+        """The content."""
         ...
 
     @property
     def version(self) -> int:
-        """Grows by one with each change of the content, and with nothing else."""
+        """Grows by one with each change of the content."""
         ...
 
     def try_update(self, content: str) -> OperationResult[bool]:
-        """Replace the whole content, if the buffer agrees; where it does not, it says why and stays as it
-        is. The value says whether anything changed."""
+        """Replace the whole content by ``content``, unless the buffer refuses: then the result says why, and
+        nothing has changed. The value says whether the content changed."""
         ...
 
     def subscribe(self, listener: Callable[[ContentChanged], None]) -> Callable[[], None]:
-        """Have ``listener`` told of each change. Returns the call that ends it."""
+        """Call ``listener`` with each change. Returns a function that ends the subscription."""
         ...

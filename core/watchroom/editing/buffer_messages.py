@@ -1,4 +1,4 @@
-"""What editors and bindings say: one table of summaries and one of guidance, by code (spec 4 §4.1.4)."""
+"""The texts of editors and bindings: a table of summaries and one of guidance, by code (spec 4 §4.1.4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from watchroom.texts import Catalogue, Language, catalogue
 
 
 class BufferMessages:
-    """The words for the tools of the buffer ``name``."""
+    """The texts for the tools of the buffer ``name``, in ``language``."""
 
     def __init__(self, name: str, language: Language) -> None:
         self.name = name
@@ -14,10 +14,10 @@ class BufferMessages:
         self._texts: Catalogue = catalogue(language)
 
     def summary(self, code: str, **values: object) -> str:
-        """What happened, in one line."""
+        """What happened, in one line: the text for ``code``, with ``values``."""
         return self._texts(f"editing.summary.{code}", buffer=self.name, **values)
 
     def guidance(self, code: str, **values: object) -> str | None:
-        """What to do next; None where nothing is to be done."""
+        """What to do next after ``code``, with ``values``; None where nothing has to be done."""
         key = f"editing.guidance.{code}"
         return self._texts(key, buffer=self.name, **values) if key in self._texts else None

@@ -1,8 +1,7 @@
-"""The lines that a merge put around its conflicts, followed through each change of the text. Pure.
+"""The conflict markers that a merge wrote, followed through each change of the text. Pure.
 
-What a line says does not tell whether a merge wrote it: ``=======`` underlines headings, too. So the lines
-are known by where they stand.
-"""
+A line's text does not tell whether a merge wrote it: ``=======`` underlines headings, too. So markers are
+identified by their position."""
 
 from __future__ import annotations
 
@@ -20,26 +19,26 @@ _KINDS: Final = frozenset({OPENING, DIVIDING, CLOSING})
 _SHOWN: Final = 5
 
 
-def move_markers(marks: Sequence[int], before: str, change: TextChange) -> ConflictMarkers:
-    """Where the ``marks`` of the text ``before`` stand after ``change``, without those that are gone.
+def move_markers(markers: Sequence[int], before: str, change: TextChange) -> ConflictMarkers:
+    """The positions after ``change`` of ``markers``, those in the text ``before``, without those that are
+    gone.
 
-    Of lines that the change wrote anew, as many are still marks as it took out, less those that stood there
-    before and were none.
-    """
-    if not marks:
+    Of marker lines that the change wrote anew, as many are still markers as it took out, less those that
+    stood there before and were none."""
+    if not markers:
         return ()
     after = change.apply(before)
     end, shift = change.at + change.removed, len(change.text) - change.removed
     kept: set[int] = set()
     rewritten: Counter[str] = Counter()
-    for at in marks:
+    for at in markers:
         moved = at if at + len(_line(before, at)) <= change.at else at + shift if at >= end else None
         if moved is None:
             rewritten[_kind(before, at)] += 1
-        elif _is_mark(after, moved):
+        elif _is_marker(after, moved):
             kept.add(moved)
     if rewritten:
-        known = frozenset(marks)
+        known = frozenset(markers)
         others = Counter(_kind(before, at) for at in _found(before, change.at, end) if at not in known)
         for at in _found(after, change.at, end + shift):
             kind = _kind(after, at)
@@ -53,14 +52,14 @@ def move_markers(marks: Sequence[int], before: str, change: TextChange) -> Confl
     return tuple(sorted(kept))
 
 
-def describe_markers(text: str, marks: Sequence[int]) -> str:
-    """The first few marks, each with the number of its line, in one line."""
-    shown = [f"{text.count(chr(10), 0, at) + 1}: `{_kind(text, at)}`" for at in marks[:_SHOWN]]
-    return ", ".join([*shown, "…"] if len(marks) > _SHOWN else shown)
+def describe_markers(text: str, markers: Sequence[int]) -> str:
+    """The first few of ``markers`` in ``text``, each with its line number, in one line."""
+    shown = [f"{text.count(chr(10), 0, at) + 1}: `{_kind(text, at)}`" for at in markers[:_SHOWN]]
+    return ", ".join([*shown, "…"] if len(markers) > _SHOWN else shown)
 
 
 def _found(text: str, start: int, end: int) -> Iterator[int]:
-    """Where the lines from that of ``start`` to that of ``end`` begin which look like marks."""
+    """Where the lines from that of ``start`` to that of ``end`` begin which look like markers."""
     at = text.rfind("\n", 0, start) + 1
     while at <= end:
         line = _line(text, at)
@@ -79,5 +78,5 @@ def _kind(text: str, at: int) -> str:
     return _line(text, at).rstrip("\r")
 
 
-def _is_mark(text: str, at: int) -> bool:
+def _is_marker(text: str, at: int) -> bool:
     return (at == 0 or text[at - 1] == "\n") and _kind(text, at) in _KINDS

@@ -1,8 +1,6 @@
-"""The editor: replaces, appends, and where a text stands several times has the model choose (spec 4).
+"""The editor: replaces, appends, and lets the model choose where a text occurs several times (spec 4).
 
-It edits its own buffer and nothing else. What stands beneath it, and when that is written, is the business
-of a `DataSourceBinding`.
-"""
+It edits its own buffer only. The file behind it is the business of a `DataSourceBinding`."""
 
 from __future__ import annotations
 
@@ -35,10 +33,9 @@ _SHORT: Final = 120
 class TextEditor:
     """Edits the text that one agent has to itself; an `ExclusiveBuffer`. Belongs to one thread at a time.
 
-    ``name`` is the buffer's, as its tools have it: ``{name}_replace``. ``clock`` gives nanoseconds since the
-    epoch; ``version`` is that of ``content``, where an editor goes on from an earlier one. Raises
-    `NotText`, `TooLarge` for a content that cannot be kept.
-    """
+    ``content`` is the initial text, and ``version`` its version. ``name`` is the buffer's, as in its tools:
+    ``{name}_replace``. Responses are in ``language``. ``clock`` gives nanoseconds since the epoch. Raises
+    `NotText`, `TooLarge` for a content that cannot be stored."""
 
     def __init__(
         self,
@@ -52,46 +49,51 @@ class TextEditor:
         self._bytes = len(validation.encode_text(content))
         self._text = content
         self._version = version
-        self._words = BufferMessages(name, language)
+        self._messages = BufferMessages(name, language)
         self._clock = clock
         self._selections: Selections | None = None
-        self._lapsed = False
+        self._selections_expired = False
         self._listeners: list[Callable[[ContentChanged], None]] = []
 
     @property
     def name(self) -> str:
-        return self._words.name
+        """The buffer's name."""
+        return self._messages.name
 
     @property
     def version(self) -> int:
+        """The version of the content."""
         return self._version
 
     @property
     def state(self) -> WorkflowState:
+        """``SELECTION_PENDING`` while a choice is open, else ``IDLE``."""
         return WorkflowState.SELECTION_PENDING if self._selections else WorkflowState.IDLE
 
     @property
     def selections(self) -> Selections | None:
-        """The places that wait for a choice."""
+        """The places that wait for a choice, None if there are none."""
         return self._selections
 
     def snapshot(self) -> str:
+        """The content."""
         return self._text
 
     def subscribe(self, listener: Callable[[ContentChanged], None]) -> Callable[[], None]:
+        """Call ``listener`` with each change. Returns a function that ends the subscription."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def replace(self, old_text: str, new_text: str) -> TextEditResponse:
-        """Replace ``old_text``, if it stands exactly once. Where it stands more often the first few places
-        become selections; an earlier choice that was still open is given up for them."""
-        problem = self._problem_with(new_text)
+        """Replace ``old_text`` by ``new_text``, if it occurs exactly once. If it occurs more often, the first
+        few places become selections, in place of an earlier choice that was still open."""
+        problem = self._find_problem(new_text)
         if problem:
-            return self._nothing(problem)
+            return self._no_op(problem)
         if not old_text:
-            return self._nothing("empty_needle")
+            return self._no_op("empty_needle")
         if old_text == new_text:
-            return self._nothing("same_text")
+            return self._no_op("same_text")
         found = find_matches(self._text, old_text)
         if not found.count:
             return self._not_found(old_text)
@@ -101,7 +103,7 @@ class TextEditor:
         self._selections = Selections(self._version, old_text, new_text, found.starts, found.count, tag)
         shown = len(found.starts)
         code = "multi_match" if shown == found.count else "multi_match_more"
-        return self._told(
+        return self._respond(
             TextEditStatus.MULTI_MATCH,
             code,
             count=found.count,
@@ -110,20 +112,20 @@ class TextEditor:
         )
 
     def replace_selection(self, selection_id: int, new_text: str | None = None) -> TextEditResponse:
-        """Replace the chosen place: with what `replace` was given, or with ``new_text``."""
+        """Replace the place ``selection_id`` (from 1) by ``new_text``, or by what `replace` was given."""
         selections = self._selections
         if selections is None:
-            lapsed, self._lapsed = self._lapsed, False
-            return self._told(
-                TextEditStatus.NO_MATCH, "selection_lapsed" if lapsed else "no_selection", hints=True
+            expired, self._selections_expired = self._selections_expired, False
+            return self._respond(
+                TextEditStatus.NO_MATCH, "selection_lapsed" if expired else "no_selection", hints=True
             )
         if not is_valid_for(self._text, self._version, selections):
             self._selections = None
-            return self._told(TextEditStatus.NO_MATCH, "selection_lapsed", hints=True)
+            return self._respond(TextEditStatus.NO_MATCH, "selection_lapsed", hints=True)
         start = selections.start_of(selection_id)
         if start is None:
             choices = list_candidates(self._text, selections)
-            return self._told(
+            return self._respond(
                 TextEditStatus.NO_MATCH,
                 "selection_unknown",
                 number=selection_id,
@@ -132,47 +134,48 @@ class TextEditor:
                 count=selections.count,
             )
         text = selections.replacement if new_text is None else new_text
-        problem = self._problem_with(text)
+        problem = self._find_problem(text)
         if problem:
-            return self._nothing(problem)
+            return self._no_op(problem)
         if text == selections.needle:
-            return self._nothing("same_text")
+            return self._no_op("same_text")
         return self._write(start, len(selections.needle), text, "selection_replaced", number=selection_id)
 
     def append(self, text: str) -> TextEditResponse:
-        """Put ``text`` at the end, as it is."""
-        problem = self._problem_with(text)
+        """Append ``text`` unchanged."""
+        problem = self._find_problem(text)
         if problem:
-            return self._nothing(problem)
+            return self._no_op(problem)
         if not text:
-            return self._nothing("nothing_to_append")
+            return self._no_op("nothing_to_append")
         return self._write(len(self._text), 0, text, "appended")
 
     def discard_selection(self) -> TextEditResponse:
         """Give up the choice that is open; the text stays as it is."""
         if self._selections is None:
-            return self._nothing("no_selection")
+            return self._no_op("no_selection")
         self._selections = None
-        return self._told(TextEditStatus.SUCCESS, "selection_discarded")
+        return self._respond(TextEditStatus.SUCCESS, "selection_discarded")
 
     def try_update(self, content: str) -> OperationResult[bool]:
-        """Take a content from outside, as a whole. Selections lapse with it."""
-        problem = self._problem_with(content, whole=True)
+        """Replace the whole text by ``content``, from outside. Open selections expire. The value says whether
+        the text changed."""
+        problem = self._find_problem(content, whole=True)
         if problem:
             return OperationResult(
                 error_code=problem,
-                message=self._words.summary(problem),
+                message=self._messages.summary(problem),
                 diagnostic_hint=f"v{self._version}",
             )
         if content == self._text:
             return OperationResult(value=False)
-        self._take(content, len(content.encode()), None)
+        self._set_content(content, len(content.encode()), None)
         return OperationResult(value=True)
 
     def update(self) -> None:
-        """The first pass (spec 4 §7.2): selections that hold no longer go."""
+        """The first pass (spec 4 §7.2): selections that are no longer valid expire."""
         if self._selections is not None and not is_valid_for(self._text, self._version, self._selections):
-            self._selections, self._lapsed = None, True
+            self._selections, self._selections_expired = None, True
 
     def _write(
         self, start: int, length: int, text: str, code: str, *, number: int | None = None
@@ -180,16 +183,16 @@ class TextEditor:
         removed = self._text[start : start + length]
         size = self._bytes - len(removed.encode()) + len(text.encode())
         if size > MAX_TEXT_BYTES:
-            return self._nothing("too_large")
+            return self._no_op("too_large")
         change = TextChange(start, length, text)
-        self._take(change.apply(self._text), size, change)
+        self._set_content(change.apply(self._text), size, change)
         if code == "selection_replaced":
-            self._lapsed = False
-        return self._told(TextEditStatus.SUCCESS, code, delta=len(text) - length, number=number)
+            self._selections_expired = False
+        return self._respond(TextEditStatus.SUCCESS, code, delta=len(text) - length, number=number)
 
-    def _take(self, content: str, size: int, change: TextChange | None) -> None:
+    def _set_content(self, content: str, size: int, change: TextChange | None) -> None:
         delta = len(content) - len(self._text)
-        self._lapsed = self._selections is not None
+        self._selections_expired = self._selections is not None
         self._selections = None
         self._text, self._bytes = content, size
         self._version += 1
@@ -199,7 +202,7 @@ class TextEditor:
             for listener in tuple(self._listeners):
                 listener(changed)
 
-    def _problem_with(self, text: str, *, whole: bool = False) -> str:
+    def _find_problem(self, text: str, *, whole: bool = False) -> str:
         """Why the text cannot be taken, empty if it can."""
         try:
             validation.encode_text(text)
@@ -211,18 +214,18 @@ class TextEditor:
 
     def _not_found(self, needle: str) -> TextEditResponse:
         if matches_except_line_ends(self._text, needle):
-            return self._told(TextEditStatus.NO_MATCH, "line_ends")
+            return self._respond(TextEditStatus.NO_MATCH, "line_ends")
         near = find_similar_lines(self._text, needle)
         if not near:
-            return self._told(TextEditStatus.NO_MATCH, "no_match", needle=_shown(needle))
-        lines = "; ".join(f"{each.number}: `{_shown(each.text.strip())}`" for each in near)
-        return self._told(TextEditStatus.NO_MATCH, "no_match_near", needle=_shown(needle), lines=lines)
+            return self._respond(TextEditStatus.NO_MATCH, "no_match", needle=_shorten(needle))
+        lines = "; ".join(f"{each.number}: `{_shorten(each.text.strip())}`" for each in near)
+        return self._respond(TextEditStatus.NO_MATCH, "no_match_near", needle=_shorten(needle), lines=lines)
 
-    def _nothing(self, code: str) -> TextEditResponse:
+    def _no_op(self, code: str) -> TextEditResponse:
         """Nothing was done."""
-        return self._told(TextEditStatus.NO_OP, code, hints=code in ("too_large", "not_text"))
+        return self._respond(TextEditStatus.NO_OP, code, hints=code in ("too_large", "not_text"))
 
-    def _told(
+    def _respond(
         self,
         status: TextEditStatus,
         code: str,
@@ -241,8 +244,8 @@ class TextEditor:
             status=status,
             workflow_state=self.state,
             flags=flags,
-            summary=self._words.summary(code, count=count, delta=f"{delta:+}", **values),
-            guidance=self._words.guidance(code, count=count, **values),
+            summary=self._messages.summary(code, count=count, delta=f"{delta:+}", **values),
+            guidance=self._messages.guidance(code, count=count, **values),
             metrics=TextEditMetrics.model_construct(
                 delta=delta, new_length=len(self._text), selection_count=count
             ),
@@ -251,7 +254,7 @@ class TextEditor:
         )
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     """A text in a line, short."""
     line = text.replace("\r", "\\r").replace("\n", "\\n").replace("`", "'")
     line = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in line)

@@ -1,5 +1,5 @@
-"""The two passes before each question to a model (spec 4 §7.2): everything is brought up to date first, and
-then shown, so that buffers and sources are seen as of one moment. Pure."""
+"""The two passes before each question to a model (spec 4 §7.2): everything is updated first and rendered
+then, so that buffers and sources are shown as of one moment. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LEAST_SHOWN: Final = 1000
 
 
 class BoundEditor(NamedTuple):
-    """An editor and what it is bound to, if to anything."""
+    """An ``editor`` and its ``binding``, if it has one."""
 
     editor: TextEditor
     binding: DataSourceBinding | None = None
 
 
 class Frame(NamedTuple):
-    """What a model is shown of one buffer, and the tools that it has for it."""
+    """What a model is shown of one buffer ``name``, and the tools that it has for it."""
 
     name: str
     shown: LevelOfDetail
@@ -35,8 +35,9 @@ class Frame(NamedTuple):
 def build_frames(
     buffers: Sequence[BoundEditor], language: Language = "en", most: int = MOST_SHOWN
 ) -> tuple[Frame, ...]:
-    """Run both passes over these buffers. Together they are shown with ``most`` characters of their texts,
-    the first ones first; what has no room left is named. A source that cannot be looked at is told of."""
+    """Both passes over ``buffers``; returns a frame for each, in ``language``. Together they show ``most``
+    characters of their texts, the first ones first; a buffer that has no room left is only named. A source
+    that cannot be read is reported in its frame."""
     problems = refresh_buffers(buffers)
     shown: list[Frame] = []
     for each, problem in zip(buffers, problems, strict=True):
@@ -46,8 +47,8 @@ def build_frames(
 
 
 def refresh_buffers(buffers: Sequence[BoundEditor]) -> list[WatchroomError | None]:
-    """Bring these buffers up to date (spec 4 §7.2). Gives why a source could not be looked at, by buffer: it
-    stands as it was known last."""
+    """Bring ``buffers`` up to date (spec 4 §7.2). Returns for each why its source could not be read, None if
+    it could."""
     problems: list[WatchroomError | None] = []
     for editor, binding in buffers:
         editor.update()

@@ -1,4 +1,4 @@
-"""What an editing tool answers (spec 4 §4.1): what came of it, where the buffer stands, what to do next."""
+"""The response of an editing tool (spec 4 §4.1): what happened, the buffer's state, what to do next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ T = TypeVar("T")
 
 
 class TextEditStatus(StrEnum):
-    """What came of one call (spec 4 §4.1.1). An editor gives the first four; the others are a binding's."""
+    """The outcome of one call (spec 4 §4.1.1). An editor returns the first four; the others are a
+    binding's."""
 
     SUCCESS = "Success"
     NO_MATCH = "NoMatch"
@@ -23,7 +24,7 @@ class TextEditStatus(StrEnum):
 
 
 class WorkflowState(StrEnum):
-    """Where a buffer stands. The first two are an editor's, the others a binding's (spec 4 §4.1, §5.3)."""
+    """The state of a buffer. The first two are an editor's, the others a binding's (spec 4 §4.1, §5.3)."""
 
     IDLE = "Idle"
     SELECTION_PENDING = "SelectionPending"
@@ -34,7 +35,7 @@ class WorkflowState(StrEnum):
 
 
 class TextEditFlag(Flag):
-    """What else holds; no flag is ``TextEditFlag(0)`` (spec 4 §4.1)."""
+    """Further conditions; none is ``TextEditFlag(0)`` (spec 4 §4.1)."""
 
     SELECTION_PENDING = auto()
     PERSIST_PENDING = auto()
@@ -46,7 +47,7 @@ class TextEditFlag(Flag):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """As the specification writes them."""
+        """The names of the flags that are set, as spec 4 writes them."""
         return tuple("".join(word.title() for word in str(each.name).split("_")) for each in self)
 
 
@@ -69,8 +70,8 @@ class TextEditMetrics(_Frozen):
 
 
 class TextEditCandidate(_Frozen):
-    """One place where the text stands that was looked for. ``occurrence`` counts from 0; the context is the
-    part of the buffer that ``preview`` shows, in code points, its end excluded."""
+    """One occurrence of the text that was looked for. ``occurrence`` counts from 0; the context is the part
+    of the buffer in ``preview``, in code points, its end excluded."""
 
     id: int
     preview: str
@@ -82,8 +83,8 @@ class TextEditCandidate(_Frozen):
 
 
 class TextEditResponse(_Frozen):
-    """The answer of a tool, of which the Markdown is a rendering (spec 4 §4.1.3). ``code`` says which of the
-    guidances it is; ``diff`` is a binding's, in unified form."""
+    """The response of a tool; its Markdown is a rendering of it (spec 4 §4.1.3). ``code`` identifies the
+    guidance; ``diff`` is a binding's, in unified form."""
 
     status: TextEditStatus
     workflow_state: WorkflowState
@@ -97,12 +98,12 @@ class TextEditResponse(_Frozen):
 
     @property
     def is_done(self) -> bool:
-        """Whether what was asked for is so now, be it that nothing had to be done for it."""
+        """Whether the requested state is reached, even if nothing had to be done for it."""
         return self.status in (TextEditStatus.SUCCESS, TextEditStatus.NO_OP) and self.code not in _REFUSED
 
 
 class OperationResult(_Frozen, Generic[T]):
-    """What came of an operation between a buffer and what it is bound to (spec 4 §4.1.4). Where it failed,
+    """The result of an operation between a buffer and its source (spec 4 §4.1.4). If it failed,
     ``error_code`` is stable and nothing has changed."""
 
     value: T | None = None
@@ -112,4 +113,5 @@ class OperationResult(_Frozen, Generic[T]):
 
     @property
     def ok(self) -> bool:
+        """Whether it succeeded."""
         return not self.error_code

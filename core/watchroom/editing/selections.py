@@ -1,5 +1,4 @@
-"""Where a text stands several times: the places, and how they are marked in what a model is shown (spec 4
-§8). Pure."""
+"""Several occurrences of a text, and how they are marked in what a model is shown (spec 4 §8). Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ _TAGGED: Final = re.compile(r"\[\[/?SEL([0-9]*)#")
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Where ``needle`` begins, the first few places only, and how often it stands there in all. Places may
-    overlap: each is one that could have been meant."""
+    """``starts``: where a needle begins, the first few places only; ``count``: how often it occurs in all.
+    Places may overlap: each could have been meant."""
 
     starts: tuple[int, ...]
     count: int
@@ -29,8 +28,8 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Selections:
-    """Places that wait for a choice. They hold for ``version`` of the buffer, and where the needle still
-    stands."""
+    """Places that wait for a choice. They are valid for ``version`` of the buffer, and while the needle still
+    stands there."""
 
     version: int
     needle: str
@@ -40,12 +39,12 @@ class Selections:
     tag: str
 
     def start_of(self, number: int) -> int | None:
-        """Where selection ``number`` (from 1) begins, None if there is none of that number."""
+        """Where the selection ``number`` (from 1) begins, None if there is none."""
         return self.starts[number - 1] if 1 <= number <= len(self.starts) else None
 
 
 def find_matches(text: str, needle: str) -> Matches:
-    """All places of ``needle``, which is not empty."""
+    """All occurrences of ``needle``, which is not empty, in ``text``."""
     starts: list[int] = []
     count = 0
     at = text.find(needle)
@@ -79,8 +78,8 @@ def _alike(text: str, first: int, second: int) -> int:
 
 
 def choose_tag(text: str) -> str:
-    """What marks are called in ``text``: SEL, or where marks of that name stand in it already, one that does
-    not, so that nothing in the text can be taken for a mark."""
+    """The tag of markers in ``text``: SEL, or SEL2, SEL3, … if the text contains such markers already, so
+    that nothing in the text can be taken for a marker."""
     used = {found[1] for found in _TAGGED.finditer(text)}
     if "" not in used:
         return "SEL"
@@ -88,12 +87,12 @@ def choose_tag(text: str) -> str:
 
 
 def marker_pair(tag: str, number: int) -> tuple[str, str]:
-    """The marks before and after selection ``number``."""
+    """The markers before and after selection ``number``, with ``tag``."""
     return f"[[{tag}#{number}]]", f"[[/{tag}#{number}]]"
 
 
 def list_candidates(text: str, selections: Selections) -> tuple[TextEditCandidate, ...]:
-    """What a model chooses from."""
+    """The ``selections`` in ``text`` as candidates for a model to choose from."""
     length = len(selections.needle)
     found = []
     for occurrence, start in enumerate(selections.starts):
@@ -115,7 +114,7 @@ def list_candidates(text: str, selections: Selections) -> tuple[TextEditCandidat
 
 
 def insert_markers(text: str, selections: Selections, start: int = 0, end: int | None = None) -> str:
-    """The part of ``text`` from ``start`` to ``end`` with all marks that fall into it."""
+    """The part of ``text`` from ``start`` to ``end`` with the markers of ``selections`` that fall into it."""
     end = len(text) if end is None else end
     length = len(selections.needle)
     insertions: list[tuple[int, int, str]] = []
@@ -133,7 +132,7 @@ def insert_markers(text: str, selections: Selections, start: int = 0, end: int |
 
 
 def is_valid_for(text: str, version: int, selections: Selections) -> bool:
-    """Whether the selections are still those of this text."""
+    """Whether ``selections`` are still those of ``text``, which has ``version``."""
     needle = selections.needle
     return version == selections.version and all(text.startswith(needle, at) for at in selections.starts)
 

@@ -1,4 +1,4 @@
-"""Where a text stands nowhere: the lines that come nearest to it. Pure."""
+"""The lines that are most similar to a text that was not found. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST: Final = 200
 
 
 class SimilarLine(NamedTuple):
-    """A line that is like what was looked for; ``number`` counts from 1, ``likeness`` is percent."""
+    """A line with its ``number`` (from 1) and its ``likeness`` in percent."""
 
     number: int
     text: str
@@ -19,7 +19,7 @@ class SimilarLine(NamedTuple):
 
 
 def find_similar_lines(text: str, needle: str) -> tuple[SimilarLine, ...]:
-    """The lines of ``text`` most like the longest line of ``needle``, the most alike first."""
+    """The lines of ``text`` that are most similar to the longest line of ``needle``, best first."""
     # Loaded where something was not found, and not before.
     from rapidfuzz import fuzz, process
 
@@ -34,6 +34,6 @@ def find_similar_lines(text: str, needle: str) -> tuple[SimilarLine, ...]:
 
 
 def matches_except_line_ends(text: str, needle: str) -> bool:
-    """Whether ``needle`` would stand in ``text`` if its lines ended as those of the text do."""
+    """Whether ``needle`` would occur in ``text`` if its line ends were the same."""
     plain = needle.replace("\r\n", "\n")
     return (plain != needle and plain in text) or (plain.replace("\n", "\r\n") in text and "\n" in plain)

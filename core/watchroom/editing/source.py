@@ -1,4 +1,4 @@
-"""What a buffer is bound to: anything that has a text and a version (spec 4 §5.3)."""
+"""What a buffer can be bound to: anything with a text and a version (spec 4 §5.3)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from watchroom.errors import WatchroomError
 
 
 class SourceText(NamedTuple):
-    """The text of a source, at a version. Of what is not there yet: the empty text, version 0. ``edit`` is
-    the row of an edit made by hand whose text stands in place of that version's, 0 if none does."""
+    """The ``text`` of a source at ``version``; the empty text and version 0 if it does not exist yet.
+    ``edit`` is the row of an edit made by hand whose text replaces that version's, 0 if there is none."""
 
     text: str
     version: int
@@ -17,7 +17,7 @@ class SourceText(NamedTuple):
 
 
 class DataSource(Protocol):
-    """A private file, a collaborative file, a whiteboard: written only from the version that was known."""
+    """A private file, a shared file, a task's file, a whiteboard: written only from a known version."""
 
     def version(self) -> int:
         """The current version, as cheaply as it can be found out."""
@@ -45,7 +45,7 @@ class StaleSourceError(Exception):
 
 
 class ReadOnlySourceError(Exception):
-    """This agent may not write to the source; ``reason`` says why."""
+    """This agent may not write to the source, because of ``reason``."""
 
     def __init__(self, reason: str | WatchroomError) -> None:
         super().__init__(reason)

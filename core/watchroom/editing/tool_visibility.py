@@ -26,19 +26,20 @@ _SYNCING: Final[Mapping[WorkflowState, tuple[SyncTool, ...]]] = {
 
 
 def visible_edit_tools(state: WorkflowState) -> tuple[EditTool, ...]:
-    """What an editor in that state can be asked for."""
+    """The tools of an editor in ``state``."""
     return _EDITING.get(state, ())
 
 
 def visible_sync_tools(state: WorkflowState) -> tuple[SyncTool, ...]:
-    """What a binding in that state can be asked for."""
+    """The tools of a binding in ``state``."""
     return _SYNCING.get(state, ())
 
 
 def list_tool_names(
     name: str, editing: WorkflowState, syncing: WorkflowState | None = None
 ) -> tuple[str, ...]:
-    """The tools of the buffer ``name``, as a model is offered them: ``{name}_replace``."""
+    """The names of the tools of the buffer ``name`` as a model is offered them (``{name}_replace``), for an
+    editor in state ``editing`` and a binding in state ``syncing``, None without one."""
     tools: tuple[BufferTool, ...] = visible_edit_tools(editing)
     if syncing is not None:
         tools += visible_sync_tools(syncing)
@@ -46,12 +47,12 @@ def list_tool_names(
 
 
 def build_tool_name(name: str, tool: BufferTool) -> str:
-    """A tool of the buffer ``name``, as a model is offered it."""
+    """The name of ``tool`` of the buffer ``name``, as a model is offered it."""
     return f"{name}_{tool}"
 
 
 def parse_tool_name(offered: str) -> tuple[str, BufferTool] | None:
-    """The buffer and the tool that a name stands for, None where it can be none. The reverse of
+    """The buffer and the tool in ``offered``, a tool's name; None if it is none of a buffer. The reverse of
     `build_tool_name`: no tool's name ends in another's after an underscore."""
     for tool in (*EDIT_TOOLS, *SYNC_TOOLS):
         name = offered.removesuffix(f"_{tool}")

@@ -1,4 +1,10 @@
-"""Three-way merge, as regions that a person decides on. Pure: no files, no journal, no terminal."""
+"""Three-way merge as regions that a person decides on. Pure: no files, no journal, no terminal.
+
+regions = merge(base, current, incoming)
+for index in find_open_regions(regions):
+    regions = choose_region(regions, index, "incoming")
+text = join_regions(regions)
+"""
 
 from watchroom.merge.line_diff import LineChange, diff_lines, split_lines, unified_diff
 from watchroom.merge.regions import CHOICES, Choice, Kind, Lines, Region, build_regions, merge
@@ -10,10 +16,10 @@ from watchroom.merge.resolution import (
     apply_edit,
     choose_all_conflicts,
     choose_region,
-    current_text,
     diff_result,
     find_marker_offsets,
     find_open_regions,
+    join_current,
     join_regions,
     rebase_regions,
     text_with_markers,
@@ -35,12 +41,12 @@ __all__ = [
     "build_regions",
     "choose_all_conflicts",
     "choose_region",
-    "current_text",
     "diff_lines",
     "diff_result",
     "find_changed_words",
     "find_marker_offsets",
     "find_open_regions",
+    "join_current",
     "join_regions",
     "merge",
     "rebase_regions",

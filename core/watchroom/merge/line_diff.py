@@ -8,10 +8,10 @@ _ORIGINS: Final = " +-"
 
 
 class LineChange(NamedTuple):
-    """Lines ``old_start`` up to ``old_end`` of one text stand in another as ``new_start`` up to ``new_end``.
+    """The lines ``old_start`` up to ``old_end`` of one text are the lines ``new_start`` up to ``new_end`` of
+    another.
 
-    Counted from 0, the ends excluded; either side may be empty.
-    """
+    Counted from 0, the ends excluded; either side may be empty."""
 
     old_start: int
     old_end: int
@@ -30,7 +30,8 @@ def split_lines(text: str) -> list[str]:
 
 
 def unified_diff(old: str, new: str, old_name: str, new_name: str, context: int = 3) -> str:
-    """The changes from ``old`` to ``new`` in unified form, empty where there are none."""
+    """The changes from ``old`` to ``new`` in unified form with ``context`` lines around each, empty where
+    there are none. ``old_name`` and ``new_name`` stand in the header."""
     if old == new:
         return ""
     import pygit2
@@ -53,7 +54,7 @@ def _marked(origin: str) -> bytes:
 
 
 def diff_lines(old: str, new: str) -> list[LineChange]:
-    """What changed from ``old`` to ``new``, in order, as few lines as Myers' algorithm finds (libgit2)."""
+    """The changes from ``old`` to ``new`` in order, with as few lines as Myers' algorithm finds (libgit2)."""
     if old == new:
         return []
     import pygit2

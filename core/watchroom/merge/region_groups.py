@@ -1,6 +1,5 @@
-"""Regions cut where a text that they lay out has changed: what is untouched stays, what is touched together
-is dealt with together.
-"""
+"""Regions cut where a text that they make up has changed: untouched parts stay, parts that one change touches
+are grouped."""
 
 from __future__ import annotations
 
@@ -13,7 +12,8 @@ from watchroom.merge.regions import Lines, Region
 
 
 class RegionGroup(NamedTuple):
-    """Neighbouring regions, and where their lines stand in the text after the change."""
+    """Neighbouring ``regions``, and the lines from ``new_start`` to ``new_end`` in the text after the change;
+    ``is_touched``: a change falls into it."""
 
     regions: tuple[Region, ...]
     is_touched: bool
@@ -21,7 +21,7 @@ class RegionGroup(NamedTuple):
     new_end: int
 
     def sides(self) -> tuple[Lines, Lines, Lines]:
-        """The lines of base, current and incoming, of all the cell's regions."""
+        """The lines of base, current and incoming, of all regions of the group."""
         return (
             tuple(line for each in self.regions for line in each.base),
             tuple(line for each in self.regions for line in each.current),
@@ -43,7 +43,8 @@ class _Piece(NamedTuple):
 def group_regions(
     regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[LineChange]
 ) -> Iterator[RegionGroup]:
-    """The regions in order, as cells. ``lengths``: how many lines each has in the text before."""
+    """``regions`` in order, as groups. ``lengths``: how many lines each has in the text before; ``changed``:
+    what changed in that text."""
     pieces = _pieces(regions, lengths, changed)
     grown = 0
     done = 0

@@ -21,10 +21,9 @@ Lines: TypeAlias = tuple[str, ...]
 
 
 class Region(NamedTuple):
-    """Neighbouring lines of the three texts that belong together, and what a person chose for them.
+    """Neighbouring lines of the three texts that belong together, and the person's ``choice`` for them.
 
-    ``text`` is what a person wrote here; it counts where ``choice`` is ``edited``.
-    """
+    ``text`` is what a person wrote; it counts where ``choice`` is ``edited``."""
 
     kind: Kind
     base: Lines
@@ -40,7 +39,7 @@ class Region(NamedTuple):
 
     @property
     def result(self) -> Lines:
-        """The lines that are taken; none while it is open."""
+        """The lines of the merged text; none while it is open."""
         match self.choice:
             case "edited":
                 return self.text
@@ -66,7 +65,8 @@ class Region(NamedTuple):
 
 
 def merge(base: str, current: str, incoming: str) -> tuple[Region, ...]:
-    """The regions of a three-way merge, in order. Each text is the join of its lines over all regions."""
+    """The regions of a three-way merge of ``current`` and ``incoming``, both made from ``base``, in order.
+    Each text is the join of its lines over all regions."""
     return build_regions(
         (split_lines(base), split_lines(current), split_lines(incoming)),
         diff_lines(base, current),
@@ -79,7 +79,8 @@ def build_regions(
     to_current: Sequence[LineChange],
     to_incoming: Sequence[LineChange],
 ) -> tuple[Region, ...]:
-    """The regions, from the lines of base, current and incoming, and what changed from the base to each."""
+    """The regions for ``texts``, the lines of base, current and incoming, and the changes ``to_current`` and
+    ``to_incoming`` from the base."""
     base, current, incoming = texts
     regions: list[Region] = []
     at_base = at_current = at_incoming = 0
@@ -105,7 +106,7 @@ def build_regions(
 
 
 def classify_region(base: Lines, current: Lines, incoming: Lines) -> Kind:
-    """Who changed the base."""
+    """Who changed ``base`` into ``current`` and ``incoming``."""
     if current == incoming:
         return "unchanged" if base == current else "agreed"
     if incoming == base:

@@ -1,6 +1,5 @@
-"""A merge that a person works on: choosing region by region, writing by hand, and keeping all of it when the
-file moves on meanwhile. Every step gives new regions and leaves the old ones as they were.
-"""
+"""The resolution of a merge by a person: region by region, by hand, and kept when the file changes meanwhile.
+Every step returns new regions and leaves the old ones as they were."""
 
 from __future__ import annotations
 
@@ -20,37 +19,38 @@ CLOSING: Final = ">>>>>>> incoming"
 
 
 def choose_region(regions: Regions, index: int, choice: Choice | None) -> Regions:
-    """Take ``choice`` for one region; None leaves it open, or as it came if only one side changed it."""
+    """``regions`` with ``choice`` for the one at ``index``; None leaves it open, or as it came if only one
+    side changed it."""
     return (*regions[:index], regions[index]._replace(choice=choice, text=()), *regions[index + 1 :])
 
 
 def choose_all_conflicts(regions: Regions, choice: Choice | None) -> Regions:
-    """Take ``choice`` for every conflict of the file. What one side changed alone stays as it is."""
+    """``regions`` with ``choice`` for every conflict. What one side changed alone stays as it is."""
     return tuple(
         each._replace(choice=choice, text=()) if each.kind == "conflict" else each for each in regions
     )
 
 
 def find_open_regions(regions: Iterable[Region]) -> list[int]:
-    """The places of the regions that are still open."""
+    """The indexes of those of ``regions`` that are still open."""
     return [index for index, region in enumerate(regions) if region.is_open]
 
 
 def join_regions(regions: Regions) -> str:
-    """The text that was decided on. Raises ValueError while a region is open."""
+    """The resolved text of ``regions``. Raises ValueError while one is open."""
     if find_open_regions(regions):
         raise ValueError("a region is still open")
     return "".join(_whole([region.result for region in regions]))
 
 
 def text_with_markers(regions: Regions) -> str:
-    """The text so far, with both sides between markers where a region is open."""
+    """The text of ``regions`` so far, with both sides between conflict markers where one is open."""
     return "".join(_whole(_shown(regions)))
 
 
 def find_marker_offsets(regions: Regions) -> tuple[int, ...]:
-    """Where the markers begin in `text_with_markers`, in code points, in order. Raises ValueError for open
-    regions in which a person has written."""
+    """Where the markers begin in `text_with_markers` of ``regions``, in code points, in order. Raises
+    ValueError for open regions in which a person has written."""
     shown = _shown(regions)
     lines = iter(_whole(shown))
     found: list[int] = []
@@ -67,11 +67,11 @@ def find_marker_offsets(regions: Regions) -> tuple[int, ...]:
 
 
 def diff_result(regions: Regions) -> tuple[list[str], list[str], list[LineChange]]:
-    """The current lines, those of `text_with_markers`, and what changed from the ones to the others.
+    """For ``regions``: the current lines, those of `text_with_markers`, and what changed from the first to
+    the second.
 
-    Known from the regions, without comparing the texts once more; where lines of one region are alike at its
-    start or end, they do not count as changed.
-    """
+    Known from the regions, without comparing the texts; equal lines at the start or end of one region do not
+    count as changed."""
     old = [line for region in regions for line in region.current]
     shown = _shown(regions)
     new = _whole(shown)
@@ -97,11 +97,10 @@ def _trimmed(old: Sequence[str], new: Sequence[str], change: LineChange) -> Line
 
 
 def apply_edit(regions: Regions, text: str) -> Regions:
-    """The regions after a person has turned `text_with_markers` into ``text``.
+    """``regions`` after a person has changed `text_with_markers` into ``text``.
 
-    What was written belongs to the region where it was written; a region whose lines are as they were
-    stays open or decided as it was. Regions that a change runs across become one.
-    """
+    What was written belongs to the region where it was written; a region whose lines are unchanged stays open
+    or decided as it was. Regions that a change spans become one."""
     shown = _shown(regions)
     before = "".join(_whole(shown))
     if before == text:
@@ -122,20 +121,19 @@ def apply_edit(regions: Regions, text: str) -> Regions:
     return tuple(result)
 
 
-def current_text(regions: Regions) -> str:
-    """The current text that the regions were made from."""
+def join_current(regions: Regions) -> str:
+    """The current text that ``regions`` were made from."""
     return "".join(line for region in regions for line in region.current)
 
 
 def rebase_regions(regions: Regions, current: str, changed: Sequence[LineChange] | None = None) -> Regions:
-    """The regions now that the file's current text is ``current``; every choice is kept that can be.
+    """``regions`` for the file's newer text ``current``; every choice is kept that can be.
 
-    Where the newer text differs, what was decided is merged with it. If that cannot be done without
-    dropping text that the person has not seen, the region is open again. ``changed`` is what `changes` finds
-    from the current lines of the regions to ``current``, for whoever has it already.
-    """
+    Where the newer text differs, what was decided is merged with it. If that cannot be done without dropping
+    text that the person has not seen, the region is open again. ``changed`` is the result of `diff_lines`
+    from the current lines of the regions to ``current``, if it is known already."""
     if changed is None:
-        changed = diff_lines(current_text(regions), current)
+        changed = diff_lines(join_current(regions), current)
     lines = split_lines(current)
     result: list[Region] = []
     for cell in group_regions(regions, [len(region.current) for region in regions], changed):

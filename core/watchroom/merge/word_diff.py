@@ -1,4 +1,4 @@
-"""Which words of a line differ from another line: for the few lines that are in view."""
+"""The words of a line that differ from another line: for the few lines in view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOKEN: Final = re.compile(r"[^\W\u2e80-\uffef]+|\s+|.", re.DOTALL)
 
 
 def find_changed_words(old: str, new: str) -> list[tuple[int, int]]:
-    """Where ``new`` has words that ``old`` has not: ranges of characters, in order, the ends excluded."""
+    """Ranges of characters in ``new`` with words that ``old`` does not have, in order, the ends excluded."""
     if old == new:
         return []
     if len(old) > LONGEST or len(new) > LONGEST:

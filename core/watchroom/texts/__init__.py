@@ -1,8 +1,7 @@
-"""Every sentence that an agent or a person reads, in each language, by key.
+"""All texts for agents and people, in each language, by key.
 
-Catalogues are TOML files beside this one. A key is the dotted path of a string, a text may hold
-``{placeholders}``. Both languages have exactly the same keys and placeholders; a test enforces it.
-"""
+Catalogues are TOML files beside this one. A key is the dotted path of a string, a text may contain
+``{placeholders}``. Both languages have exactly the same keys and placeholders; a test enforces it."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 
 class Catalogue:
-    """The texts of one language of one package."""
+    """The ``texts`` of one package in one language, by key."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = dict(texts)
@@ -31,12 +30,13 @@ class Catalogue:
         return key in self._texts
 
     def keys(self) -> frozenset[str]:
+        """All keys."""
         return frozenset(self._texts)
 
 
 @cache
 def catalogue(language: Language = "en", package: str = "watchroom.texts") -> Catalogue:
-    """The catalogue of ``package`` (a package that holds ``en.toml`` and ``zh.toml``)."""
+    """The catalogue of ``package`` (which contains ``en.toml`` and ``zh.toml``) in ``language``. Cached."""
     # Not loaded by who only passes texts on: compiling its patterns takes longer than most imports.
     import tomllib
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.errors import Conflict
+from watchroom.errors import VersionConflict
 from watchroom.journal import Journal
 from watchroom.texts import Catalogue
 
@@ -12,7 +12,7 @@ MAX_DIFF_CHARACTERS: Final = 20_000
 """A longer diff is cut: the current text is in the result anyway."""
 
 
-def conflict_diff(journal: Journal, conflict: Conflict, texts: Catalogue) -> str | None:
+def conflict_diff(journal: Journal, conflict: VersionConflict, texts: Catalogue) -> str | None:
     """Return a unified diff from the base of the write that ``conflict`` refused to the current version,
     empty if both are the same text, cut in the words of ``texts`` if it is long. None if the base is not in
     ``journal``, or nothing is current."""

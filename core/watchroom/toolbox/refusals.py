@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from watchroom import validation
-from watchroom.errors import Conflict, DiskFailed, JournalError, NotText, TooLarge, WatchroomError
+from watchroom.errors import DiskFailed, JournalError, NotText, TooLarge, VersionConflict, WatchroomError
 from watchroom.model import MAX_TEXT_BYTES, Json, Note
 from watchroom.toolbox.conflict_diff import conflict_diff
 from watchroom.toolbox.context import ToolContext
@@ -43,14 +43,14 @@ class Refusals:
 
     def _result(self, error: WatchroomError) -> ToolResult:
         language = self._context.language
-        if isinstance(error, Conflict):
+        if isinstance(error, VersionConflict):
             return self._conflict_result(error)
         failure = Failure(
             error=error.code, message=error.message(language), suggestion=error.suggestion(language)
         )
         return {**failure.model_dump(), **error.more(language)}
 
-    def _conflict_result(self, conflict: Conflict) -> ToolResult:
+    def _conflict_result(self, conflict: VersionConflict) -> ToolResult:
         language, current = self._context.language, conflict.current
         return ConflictFailure(
             error=conflict.code,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from watchroom import validation
-from watchroom.errors import Conflict, VersionNotFound
+from watchroom.errors import VersionConflict, VersionNotFound
 from watchroom.journal.topics import section_written_by
 from watchroom.model import Row, Write
 from watchroom.zones.collab import FileVersion
@@ -89,7 +89,7 @@ class BoardZone:
         self, actor: str, board: str, make: Callable[[FileVersion | None], Write], *, wait: float = PATIENCE
     ) -> Row:
         """Commit what ``make`` makes of the current version, once nobody else holds the board. Raises
-        `BoardLeased`; `Conflict` if the draft expects another version; what ``make`` raises."""
+        `BoardLeased`; `VersionConflict` if the draft expects another version; what ``make`` raises."""
         validation.check_board_name(board)
         self._store.committer.flush()
 
@@ -100,7 +100,7 @@ class BoardZone:
 
         write, (row, head) = self.leases.write(actor, board, draft, wait)
         if row.outcome == "conflict":
-            raise Conflict(row, head, self._store.content(head) if head else None, write.content)
+            raise VersionConflict(row, head, self._store.content(head) if head else None, write.content)
         return row
 
     def history(self, board: str, *, limit: int | None = None) -> list[Row]:

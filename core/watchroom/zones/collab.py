@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from watchroom import validation
-from watchroom.errors import Conflict, VersionNotFound
+from watchroom.errors import VersionConflict, VersionNotFound
 from watchroom.model import Json, Row, Write
 from watchroom.zones.store import Store
 
@@ -38,13 +38,13 @@ class CollabZone:
         message: str = "",
         detail: Mapping[str, Json] | None = None,
     ) -> Row:
-        """Commit the next version if ``expected`` is the current one. Raises `Conflict`, `PathBlocked`."""
+        """Commit the next version if ``expected`` is the current one. Raises `VersionConflict`, `PathBlocked`."""
         validation.check_path(path)
         validation.encode_text(content)
         draft = Write(actor, tool, "collab", path, content, message, expected, detail)
         row, head = self._store.write(draft)
         if row.outcome == "conflict":
-            raise Conflict(row, head, self._store.content(head) if head else None, content)
+            raise VersionConflict(row, head, self._store.content(head) if head else None, content)
         return row
 
     def written_over(self, row: Row) -> Row | None:
@@ -78,7 +78,7 @@ class CollabZone:
     def rollback(
         self, actor: str, path: str, version: int, message: str, *, tool: str, expected: int | None = None
     ) -> Row:
-        """Make a new version with the content of ``version``. `Conflict` if the file moves meanwhile, or if
+        """Make a new version with the content of ``version``. `VersionConflict` if the file moves meanwhile, or if
         ``expected`` is given and is not the current version any more."""
         head, target = self._version(validation.check_path(path), version)
         content = self._store.content(target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchroom import validation
 from watchroom.checkout.layout import ROOTS, place
-from watchroom.errors import Conflict, NotFound, NotText, PermissionDenied
+from watchroom.errors import NotFound, NotText, PermissionDenied, VersionConflict
 from watchroom.files import NotAFile
 from watchroom.journal.edits import edits
 from watchroom.model import MAX_TEXT_BYTES, UNCHECKED, Row, Write
@@ -31,12 +31,12 @@ class PrivateZone:
         expected: int = UNCHECKED,
     ) -> Row:
         """Create or replace ``owner``'s file. Raises `PermissionDenied` unless the actor is the owner, and
-        `Conflict` if a version is ``expected`` that is not the current one."""
+        `VersionConflict` if a version is ``expected`` that is not the current one."""
         path = self._own_path(actor, owner, filename)
         validation.encode_text(content)
         row, head = self._store.write(Write(actor, tool, "private", path, content, message, expected))
         if row.outcome == "conflict":
-            raise Conflict(row, head, self._store.content(head) if head else None, content)
+            raise VersionConflict(row, head, self._store.content(head) if head else None, content)
         return row
 
     def current(self, owner: str, filename: str) -> Row | None:

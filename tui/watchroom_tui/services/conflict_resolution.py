@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from watchroom.merge import Regions, current_text, diff_result, join_regions
+from watchroom.merge import Regions, diff_result, join_current, join_regions
 from watchroom.model import Json
 
 from watchroom_tui.dialogs.commit import CommitDialog, PreviewDialog
@@ -215,4 +215,4 @@ class ConflictResolution:
 def _decided(regions: Regions) -> tuple[str, bool, Mapping[Taken, int]]:
     """The text that was decided on, whether it is what stands, and how many changes were taken from whom."""
     result = join_regions(regions)
-    return result, result == current_text(regions), count_taken(regions)
+    return result, result == join_current(regions), count_taken(regions)

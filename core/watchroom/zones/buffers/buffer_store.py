@@ -135,7 +135,7 @@ class BufferStore:
             name=name,
             language=language,
             base=SourceText(found.base, record.base, record.edit or 0),
-            marks=found.marks,
+            markers=found.marks,
         )
         held = LoadedBuffer(head, record, editor, binding, since_whole(journal, head), [])
         editor.subscribe(held.changed.append)
@@ -214,7 +214,7 @@ class BufferStore:
             # The source may have got another text without another version, as the template of a board.
             after = after._replace(opened=(held.row.version or 0) + 1)
         if after.is_whole:
-            after = after._replace(marks=binding.marks or None)
+            after = after._replace(marks=binding.markers or None)
         detail = {**after.detail(), **answer}
         row = self.commit(held.row, Write(actor, tool, ZONE, held.row.path, content, message, detail=detail))
         held.row, held.record = row, after

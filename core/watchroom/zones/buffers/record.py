@@ -33,7 +33,7 @@ class BufferRecord(NamedTuple):
     the buffer that carries the text of the base, None where the source's own row does. ``edition`` counts the
     changes of the text. ``pending`` is the version that carries the text for which a choice is open.
     ``is_changed``: it holds something that its base does not. ``marks`` are those of
-    `DataSourceBinding.marks`, None where they are those of the version before, followed through the change.
+    `DataSourceBinding.markers`, None where they are those of the version before, followed through the change.
     ``at`` and ``removed`` say where the row's content was put, and in place of how many characters; None
     where it is the whole text, or where the text is as before (``is_whole`` tells which).
     """

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from watchroom import validation
 from watchroom.editing import DataSource, SourceText, StaleSourceError
-from watchroom.errors import Conflict, NotFound
+from watchroom.errors import NotFound, VersionConflict
 from watchroom.model import Row, Zone
 from watchroom.registry import Registry
 from watchroom.zones.boards import BoardZone
@@ -96,7 +96,7 @@ class PrivateSource:
                 message=message,
                 expected=expected,
             )
-        except Conflict as conflict:
+        except VersionConflict as conflict:
             raise StaleSourceError from conflict
         return versions_of(row)
 
@@ -153,7 +153,7 @@ class CollabSource:
         self._edits.check(edit)
         try:
             row = self._zone.write(self._actor, self._path, text, expected, tool=FLUSH, message=message)
-        except Conflict as conflict:
+        except VersionConflict as conflict:
             raise StaleSourceError from conflict
         return versions_of(row)
 
@@ -185,7 +185,7 @@ class FileSource:
             row = self._files.write(
                 self._actor, self._path, text, tool=FLUSH, message=message, expected=expected
             )
-        except Conflict as conflict:
+        except VersionConflict as conflict:
             raise StaleSourceError from conflict
         return versions_of(row)
 

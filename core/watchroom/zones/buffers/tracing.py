@@ -94,6 +94,6 @@ def _source(held: LoadedBuffer, response: TextEditResponse) -> dict[str, object]
         "source": held.record.source,
         "base_version": base.version,
         "base_edit": base.edit,
-        "open_marks": len(held.binding.marks),
+        "open_marks": len(held.binding.markers),
         "diff_length": len(response.diff or ""),
     }
