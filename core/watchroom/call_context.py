@@ -29,7 +29,7 @@ _conditions: Final[ContextVar[tuple[Zone, str, tuple[Condition, ...]] | None]] =
 
 @contextmanager
 def call_scope(call: str) -> Iterator[None]:
-    """Rows made within are the call's."""
+    """Within the context, rows carry the id ``call`` of the tool call that makes them."""
     token = _call.set(call)
     try:
         yield
@@ -39,7 +39,8 @@ def call_scope(call: str) -> Iterator[None]:
 
 @contextmanager
 def operation_scope() -> Iterator[str]:
-    """One operation, of which this gives the id (twelve hexadecimal digits): rows made within carry it."""
+    """A new operation: within the context, rows carry its id (twelve hexadecimal digits), which this
+    yields."""
     identity = secrets.token_hex(6)
     token = _operation.set(identity)
     try:
@@ -50,7 +51,7 @@ def operation_scope() -> Iterator[str]:
 
 @contextmanager
 def conditional_on(zone: Zone, path: str, conditions: tuple[Condition, ...]) -> Iterator[None]:
-    """Writes to ``path`` of ``zone`` that are made within become rows only while ``conditions`` hold."""
+    """Within the context, writes to ``path`` of ``zone`` become rows only while ``conditions`` hold."""
     token = _conditions.set((zone, path, conditions))
     try:
         yield
@@ -59,15 +60,15 @@ def conditional_on(zone: Zone, path: str, conditions: tuple[Condition, ...]) -> 
 
 
 def conditions_of(draft: Write) -> tuple[Condition, ...]:
-    """Return the conditions under which ``draft`` may become a row: its own, and those of the call."""
+    """The conditions under which ``draft`` may become a row: its own, and those of the call."""
     scope = _conditions.get()
     in_scope = scope is not None and scope[:2] == (draft.zone, draft.path)
     return (*draft.conditions, *scope[2]) if scope and in_scope else draft.conditions
 
 
 def with_call_context(draft: Draft) -> Draft:
-    """Return ``draft`` with the call on whose behalf it is made, the operation that it is part of, and the
-    conditions under which it may become a row."""
+    """``draft`` with the call and the operation that it belongs to in its detail, and the conditions under
+    which it may become a row."""
     if isinstance(draft, Write):
         draft = draft._replace(conditions=conditions_of(draft))
     signs = {CALL: _call.get(), OPERATION: _operation.get()}

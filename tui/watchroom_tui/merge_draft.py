@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from watchroom.errors import NotText, TooLarge
 from watchroom.journal import Journal
-from watchroom.merge import build_regions, find_open_regions, rebase_regions, split_lines
+from watchroom.merge import build_regions, find_open_regions, join_current, rebase_regions, split_lines
 from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
 from watchroom.projections import ConflictView
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from watchroom import validation
 from watchroom.call_context import call_scope
-from watchroom.errors import Conflict, InvalidArguments, WatchroomError
+from watchroom.errors import InvalidArguments, VersionConflict, WatchroomError
 from watchroom.model import Json, Row, Zone
 from watchroom.texts import Catalogue, Language
 from watchroom.toolbox.approval import approval_checksum, approval_scope
@@ -198,7 +198,7 @@ class Toolbox:
             current = row.detail.get("current")
             head = journal.version(row.zone, row.path, current) if isinstance(current, int) else None
             text = journal.content(head.seq) if head else None
-            raise Conflict(row, head, text, journal.content(row.seq))
+            raise VersionConflict(row, head, text, journal.content(row.seq))
         if tool.replay_result is None:
             raise TypeError(tool.name)
         result: ResultModel = tool.replay_result(self._context, params, row)

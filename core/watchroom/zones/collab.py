@@ -38,7 +38,8 @@ class CollabZone:
         message: str = "",
         detail: Mapping[str, Json] | None = None,
     ) -> Row:
-        """Commit the next version if ``expected`` is the current one. Raises `VersionConflict`, `PathBlocked`."""
+        """Commit the next version if ``expected`` is the current one. Raises `VersionConflict`,
+        `PathBlocked`."""
         validation.check_path(path)
         validation.encode_text(content)
         draft = Write(actor, tool, "collab", path, content, message, expected, detail)
@@ -78,8 +79,8 @@ class CollabZone:
     def rollback(
         self, actor: str, path: str, version: int, message: str, *, tool: str, expected: int | None = None
     ) -> Row:
-        """Make a new version with the content of ``version``. `VersionConflict` if the file moves meanwhile, or if
-        ``expected`` is given and is not the current version any more."""
+        """Make a new version with the content of ``version``. Raises `VersionConflict` if the file
+        changes meanwhile, or if ``expected`` is given and is not the current version any more."""
         head, target = self._version(validation.check_path(path), version)
         content = self._store.content(target)
         base = (head.version or 0) if expected is None else expected
