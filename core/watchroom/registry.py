@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.checkout.layout import CONFIG_PATH
-from watchroom.errors import ConfigInvalid, Conflict, JournalDamaged, UnknownAgent
+from watchroom.errors import ConfigInvalid, JournalDamaged, UnknownAgent, VersionConflict
 from watchroom.journal import Journal
 from watchroom.model import Row, Zone
 from watchroom.rules.config import Agent, Config, add_agents, check_role, parse_config, render_config
@@ -107,7 +107,7 @@ class Registry:
         changed = add_agents(config, new)
         try:
             row = write(render_config(changed), version)
-        except Conflict:
+        except VersionConflict:
             self.apply_head(self._journal.head(*CONFIG_HEAD))
             raise
         if row.version is None:

@@ -12,7 +12,7 @@ from watchroom import validation
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, QUARANTINE, document_at
 from watchroom.checkout.tree import Tree, export
 from watchroom.committer import Committer, LockUse
-from watchroom.errors import Conflict, WorkspaceNotFound
+from watchroom.errors import VersionConflict, WorkspaceNotFound
 from watchroom.files import make_private
 from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
@@ -152,7 +152,7 @@ class Workspace:
             try:
                 self._registry.add(wanted, self._write_config)
                 break
-            except Conflict:
+            except VersionConflict:
                 continue
         self._tree.make_folders(self.config.agents)
 
@@ -160,7 +160,7 @@ class Workspace:
         draft = Write(SYSTEM, "register", "config", CONFIG_PATH, text, expected=expected)
         row, head = self._store.write(draft)
         if row.outcome == "conflict" and expected:
-            raise Conflict(row, head, None, text)
+            raise VersionConflict(row, head, None, text)
         return row
 
     @property

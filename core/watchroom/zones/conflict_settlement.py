@@ -47,7 +47,7 @@ class ConflictSettlement:
         self, actor: str, path: str, content: str, expected: int, conflicts: Sequence[int], message: str
     ) -> Row:
         """Commit the next version of a shared file or board, which settles ``conflicts``. Raises
-        `NotAConflict`, `Conflict`, `BoardLeased`."""
+        `NotAConflict`, `VersionConflict`, `BoardLeased`."""
         validation.check_path(path)
         named = [self._conflict(number) for number in conflicts]
         zone = named[0].zone if named else "collab"
