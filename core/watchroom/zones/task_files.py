@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from watchroom import validation
 from watchroom.disk import Found, Parts
-from watchroom.errors import Conflict, JournalDamaged, NotFound
+from watchroom.errors import JournalDamaged, NotFound, VersionConflict
 from watchroom.model import UNCHECKED, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound, TaskQuotaExceeded, WorkspaceNotBound
 from watchroom.sandbox.system_folders import is_system_folder
@@ -122,7 +122,7 @@ class TaskFiles:
         """Create the file at ``path``, or replace it, by the text ``content``. Returns the row of its new
         version, which has ``actor``, ``tool`` and ``message``.
 
-        Raises as `read` does but `NotFound`; `Conflict` if the current version is not the one
+        Raises as `read` does but `NotFound`; `VersionConflict` if the current version is not the one
         ``expected``; `TaskQuotaExceeded` if the task has no room for it.
         """
         recorder = self._recorder_of(actor)
@@ -135,7 +135,7 @@ class TaskFiles:
             draft = Write(actor, tool, ZONE, recorder.path(parts), content, message, expected)
             if expected not in (UNCHECKED, (head.version or 0) if head else 0):
                 current = self._store.content(head) if head and not head.deleted else None
-                raise Conflict(self._store.write(draft).row, head, current, content)
+                raise VersionConflict(self._store.write(draft).row, head, current, content)
             # The append checks them as well, but by then the file is there.
             self._store.check_conditions(draft)
             recorder.folder.write(path, data)
