@@ -77,13 +77,47 @@ Zone: TypeAlias = Literal[
     "buffer",
     "token",
 ]
-"""Sessions, requests, realtime documents, tasks, commands, agents, buffers and tokens have versions as files
-have, but their rows are not laid out as files. ``file`` is a task's, by ``TASK/PATH``: it lies in the
-task's own folder."""
-ON_DISK: Final[Zone] = "file"
-"""What its rows tell of is on disk before they are: nothing can be in its way, and what its commands leave
-makes more paths than anybody should walk through to see."""
-SHARED: Final[tuple[Zone, ...]] = ("collab", "board")
+"""The kinds of paths. What is particular to each says `ZONES`."""
+
+
+class ZoneSpec(NamedTuple):
+    """What holds for all paths of a zone, wherever it is asked.
+
+    ``folder`` is where they lie as files beneath the workspace's root, by its parts; empty where they are not
+    laid out. ``on_edit`` tells what a file becomes that somebody edits by hand: the path's next version, a
+    conflict for a person to settle, or nothing where the files only show something. ``is_shared``: several
+    write, so a stale write is refused and waits as a conflict. ``is_on_disk_first``: what its rows tell of is
+    on disk before they are, so nothing can be in its way.
+    """
+
+    folder: tuple[str, ...] = ()
+    on_edit: Literal["version", "conflict", "nothing"] = "nothing"
+    is_shared: bool = False
+    is_on_disk_first: bool = False
+
+
+ZONES: Final[Mapping[Zone, ZoneSpec]] = {
+    "private": ZoneSpec(("agents",), on_edit="version"),
+    "handoff": ZoneSpec(("handoff",), on_edit="conflict"),
+    "collab": ZoneSpec(("collaborative", "current"), on_edit="conflict", is_shared=True),
+    "config": ZoneSpec((".watchroom",), on_edit="version"),
+    "board": ZoneSpec(("whiteboards",), on_edit="conflict", is_shared=True),
+    "lease": ZoneSpec(("whiteboards", ".locks")),
+    "workspace": ZoneSpec(),
+    "session": ZoneSpec(),
+    "request": ZoneSpec(),
+    "realtime": ZoneSpec(),
+    "task": ZoneSpec(),
+    # By TASK/PATH; it lies in the task's own folder.
+    "file": ZoneSpec(is_on_disk_first=True),
+    "command": ZoneSpec(),
+    "agent": ZoneSpec(),
+    "buffer": ZoneSpec(),
+    "token": ZoneSpec(),
+}
+"""Each zone's record: a zone is declared here and in `Zone`, and nowhere else. All have versions as files
+have, whether their rows are laid out as files or not."""
+SHARED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.is_shared)
 """What several write: a stale write is refused, and waits as a conflict to be settled."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]
 ActorKind: TypeAlias = Literal["agent", "human", "outside", "system"]

@@ -18,6 +18,7 @@ from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Registry
 from watchroom.row_dispatcher import RowDispatcher
+from watchroom.rules.addresses import address
 from watchroom.rules.config import Agent, Config, add_agents, render_config
 from watchroom.texts import Language
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
@@ -37,7 +38,6 @@ from watchroom.zones import (
     TaskFiles,
     Tasks,
 )
-from watchroom.zones.addresses import address
 from watchroom.zones.presence import record_lost_processes
 
 if TYPE_CHECKING:

@@ -1,13 +1,14 @@
-"""Where each zone's paths lie beneath the workspace's root (spec 1 §8, DESIGN §3). Pure."""
+"""Where each zone's paths lie beneath the workspace's root (spec 1 §8). Pure."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from watchroom.disk import Parts
-from watchroom.model import Row, Zone
+from watchroom.model import ZONES, Row, Zone
 from watchroom.rules.handoffs import split_handoff
 from watchroom.validation import GLOBAL_BOARD, META_SUFFIX, is_board_name
 
@@ -15,14 +16,7 @@ CONTROL: Final = ".watchroom"
 JOURNAL_NAME: Final = "journal.db"
 QUARANTINE: Final = "quarantine"
 CONFIG_PATH: Final = "config.toml"
-ROOTS: Final[dict[Zone, Parts]] = {
-    "private": ("agents",),
-    "handoff": ("handoff",),
-    "collab": ("collaborative", "current"),
-    "config": (CONTROL,),
-    "board": ("whiteboards",),
-    "lease": ("whiteboards", ".locks"),
-}
+ROOTS: Final[Mapping[Zone, Parts]] = {zone: spec.folder for zone, spec in ZONES.items() if spec.folder}
 """The folder of each zone that has files."""
 
 _GLOBAL_FILE: Final = "global-whiteboard"
@@ -104,8 +98,8 @@ def oldest_kept(head: Row) -> int:
 
 
 def is_edited(zone: Zone) -> bool:
-    """Whether what people write into the zone's files counts: those of leases only show who holds them."""
-    return zone in ROOTS and zone != "lease"
+    """Whether what people write into the files of ``zone`` counts."""
+    return zone in ROOTS and ZONES[zone].on_edit != "nothing"
 
 
 def history_place(path: str) -> Parts:

@@ -117,7 +117,8 @@ class Journal(Protocol):
 
         A `Write` whose expected version is not the current one becomes a row of outcome ``conflict``
         that carries the refused content; one whose path is blocked by another file, of outcome
-        ``failed``, but in the zone `ON_DISK`. Raises `JournalError`: then no draft became a row.
+        ``failed``, but in a zone that is on disk first (`ZoneSpec`). Raises `JournalError`: then no
+        draft became a row.
         """
         ...
 

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, Protocol
 
 from watchroom import validation
 from watchroom.model import (
-    ON_DISK,
     UNCHECKED,
+    ZONES,
     Appended,
     Condition,
     Draft,
@@ -81,7 +81,7 @@ def decide(
 
 def is_blockable(draft: Write) -> bool:
     """Whether another file can be in the way of ``draft``: of a text that is not on disk already."""
-    return draft.content is not None and draft.zone != ON_DISK
+    return draft.content is not None and not ZONES[draft.zone].is_on_disk_first
 
 
 def folders_above(path: str) -> Iterator[str]:

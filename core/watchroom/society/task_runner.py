@@ -11,6 +11,7 @@ from typing import Final
 
 from watchroom.errors import JournalError
 from watchroom.model import CANCEL, ENDED, SYSTEM, TERMINATE, USER, Row
+from watchroom.rules.addresses import task_address
 from watchroom.rules.members import Member
 from watchroom.runtime import (
     AgentState,
@@ -29,7 +30,6 @@ from watchroom.texts import Language, catalogue
 from watchroom.toolbox.agent_tools import agent_tools
 from watchroom.toolbox.buffer_tools import BufferTools
 from watchroom.zones import Task
-from watchroom.zones.addresses import task_address
 from watchroom.zones.task_errors import AgentEnded
 
 TOOLSETS: Final = ("file", "agent", "buffer")
