@@ -137,9 +137,10 @@ class Folder:
         return _stamp(known) if stat.S_ISREG(known.st_mode) else None
 
     def is_blocked(self, parts: Parts) -> bool:
-        """Whether something other than a folder stands where a folder above ``parts`` should be."""
+        """Whether something other than a folder stands where a folder above ``parts`` should be. Raises
+        `NotAFile` where something other than a file stands at ``parts``, OSError where it cannot be read."""
         try:
-            with self._place(parts):
+            with self._place(parts) as (fd, name), opened(fd, name):
                 return False
         except FileNotFoundError:
             return False
@@ -203,6 +204,11 @@ class Folder:
             if len(self._spares) > _MOST_SPARES:
                 self._drop(self._spares.pop(0))
         return previous
+
+    def replace_if_other(self, parts: Parts, data: bytes) -> None:
+        """Put ``data`` at ``parts``, unless that is what stands there. Raises OSError."""
+        if self.read(parts) != data:
+            self.write(parts, data)
 
     def _staged(self, data: bytes, *, is_private: bool) -> str:
         """The name of a scratch file that holds ``data``."""

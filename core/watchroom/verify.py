@@ -19,7 +19,7 @@ from watchroom.checkout.layout import (
     oldest_kept,
     version_place,
 )
-from watchroom.checkout.tree import whole_content
+from watchroom.checkout.rendering import verified_content
 from watchroom.disk import Parts
 from watchroom.journal import Damage, Journal
 from watchroom.model import SHARED, Row, Zone
@@ -67,7 +67,8 @@ def verify(
     store: Store, outside: OutsideEdits, tasks: TaskFiles, documents: RealtimeZone | None = None
 ) -> list[Problem]:
     """Every disagreement between journal and files. Reads everything; changes nothing."""
-    store.committer.flush()
+    store.commits.flush()
+    store.checkout.derived.catch_up()
     found = [_of_journal(store, each) for each in store.journal.problems()]
     found.extend(_role_problems(store.registry.current()))
     found.extend(Problem("file", zone, path, "differs") for zone, path in outside.differing())
@@ -95,12 +96,12 @@ def repair(
     wrong = {
         (each.zone, each.path) for each in problems if each.kind not in _NOT_OF_FILES and each.zone != "file"
     }
-    with store.committer.exclusively():
+    with store.checkout.settled():
         for zone, path in sorted(wrong):
             if not validation.is_unicode(path):
                 continue
             try:
-                store.tree.lay_again(zone, path, current=_is_kept(store, zone, path))
+                store.checkout.rematerialize(zone, path, current=_is_kept(store, zone, path))
             except OSError as error:
                 # What stands in the way is not ours to remove; what remains wrong is told.
                 _log.warning("%s %s could not be laid out again: %s", zone, path, error)
@@ -112,7 +113,7 @@ def contents_broken(journal: Journal, rows: Iterable[Row]) -> list[BrokenVersion
     return [
         BrokenVersion(row, "content")
         for row in rows
-        if row.sha256 is not None and row.version is not None and whole_content(journal, row) is None
+        if row.sha256 is not None and row.version is not None and verified_content(journal, row) is None
     ]
 
 
@@ -123,7 +124,7 @@ def versions_broken(store: Store, rows: Iterable[Row]) -> list[BrokenVersion]:
     files: list[BrokenVersion] = []
     if suspects:
         # A version that was committed a moment ago may be on its way to its file.
-        with store.committer.exclusively():
+        with store.checkout.derived.settled():
             files = [BrokenVersion(row, what) for row in suspects if (what := _file_breakage(store, row))]
     return [*contents_broken(store.journal, given), *files]
 
@@ -131,7 +132,7 @@ def versions_broken(store: Store, rows: Iterable[Row]) -> list[BrokenVersion]:
 def _is_kept(store: Store, zone: Zone, path: str) -> bool:
     """Whether what stands at the path, if anything does, is in the journal."""
     try:
-        data = store.tree.current(zone, path)
+        data = store.checkout.current(zone, path)
     except OSError:
         return False
     if data is None:
@@ -162,8 +163,8 @@ def _problems_of_versions(store: Store) -> list[Problem]:
     suspects = [(head.zone, head.path) for head in heads if any(_problems_of_head(store, head))]
     if not suspects:
         return []
-    with store.committer.exclusively():
-        current = (store.journal.head(zone, path) for zone, path in suspects)
+    with store.checkout.derived.settled() as seq:
+        current = (store.journal.head(zone, path, as_of=seq) for zone, path in suspects)
         return [problem for head in current if head for problem in _problems_of_head(store, head)]
 
 
@@ -183,9 +184,8 @@ def _version_problems(store: Store, head: Row) -> Iterator[Problem]:
             yield Problem("version", head.zone, head.path, told, row.version)
     if head.zone != "collab":
         return
-    was_behind = store.tree.history_is_behind(head.path)
     what = _history_problem(_read(store, history_place(head.path)), rows)
-    if what and not (was_behind and what.endswith("behind")):
+    if what:
         yield Problem("history", "collab", head.path, what)
 
 
@@ -194,7 +194,7 @@ def _file_breakage(store: Store, row: Row) -> Breakage | None:
     if row.version is None or row.zone not in SHARED:
         return None
     try:
-        data = store.tree.folder.read(version_place(row))
+        data = store.checkout.folder.read(version_place(row))
     except OSError:
         return "unreadable"
     if data is None:
@@ -228,6 +228,6 @@ def _history_problem(data: bytes | None, rows: list[Row]) -> str | None:
 
 def _read(store: Store, parts: Parts) -> bytes | None:
     try:
-        return store.tree.folder.read(parts)
+        return store.checkout.folder.read(parts)
     except OSError:
         return None

@@ -9,11 +9,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from watchroom import validation
+from watchroom.checkout.export import export
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, QUARANTINE, document_at
-from watchroom.checkout.tree import Tree, export
-from watchroom.committer import Committer, LockUse
+from watchroom.checkout.materializer import Materializer
+from watchroom.commit import AppendStatistics, GroupCommit
 from watchroom.errors import VersionConflict, WorkspaceNotFound
 from watchroom.files import make_private
+from watchroom.follower import Follower
 from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Registry
@@ -62,11 +64,13 @@ class Workspace:
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
         self.journal: Journal = SqliteJournal(os.path.join(control, JOURNAL_NAME))
-        self._tree = Tree(self.root, self.journal)
-        self._committer = Committer(self.journal, self._tree, control)
+        self._follower = Follower()
+        self._commits = GroupCommit(self.journal, self._follower)
+        self._checkout = Materializer(self.root, self.journal, self._commits.append, self._follower)
+        self._commits.follow(self._checkout)
         make_private(control)
         self._registry = Registry(self.journal)
-        self._store = Store(self.journal, self._committer, self._tree, self._registry)
+        self._store = Store(self.journal, self._commits, self._checkout, self._registry)
         self._outside = OutsideEdits(self._store)
         self._is_closed = False
         self.private = PrivateZone(self._store, self._outside)
@@ -125,9 +129,7 @@ class Workspace:
         return workspace
 
     def _prepare(self, agents: Iterable[Agent], language: Language | None, scan: bool) -> None:
-        restarted = self._committer.machine_restarted()
-        self._committer.finish_dead_writer()
-        self._tree.catch_up_after_crash()
+        restarted = self._checkout.begin()
         self.record_lost_processes()
         if self.journal.head("config", CONFIG_PATH) is None:
             self._write_config(render_config(Config(language=language or "en")), 0)
@@ -154,7 +156,7 @@ class Workspace:
                 break
             except VersionConflict:
                 continue
-        self._tree.make_folders(self.config.agents)
+        self._checkout.make_folders(self.config.agents)
 
     def _write_config(self, text: str, expected: int) -> Row:
         draft = Write(SYSTEM, "register", "config", CONFIG_PATH, text, expected=expected)
@@ -275,12 +277,12 @@ class Workspace:
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have ``listener`` called, on the committing thread, after each commit made by this process."""
-        return self._committer.subscribe(listener)
+        return self._commits.subscribe(listener)
 
     @property
-    def lock_use(self) -> LockUse:
-        """How often this process held the workspace's lock, and the rows that it made then."""
-        return self._committer.lock_use
+    def append_statistics(self) -> AppendStatistics:
+        """How often this process appended to the journal, and how many rows it made."""
+        return self._commits.statistics
 
     def record_lost_processes(self) -> None:
         """Say by a row that a process died which ran sessions or commands here, if nobody has said so.
@@ -290,8 +292,11 @@ class Workspace:
         record_lost_processes(self._store)
 
     def flush(self) -> None:
-        """Wait until every reading so far is a row."""
-        self._committer.flush()
+        """Wait until every reading so far is a row, and every file is laid out that follows behind commits:
+        versions, histories, metadata and checkpoints. Raises `JournalError`, `WorkspaceLocked`."""
+        self._commits.flush()
+        self._follower.flush()
+        self._checkout.derived.catch_up()
 
     def scan(self) -> list[Row]:
         """Compare all files with the journal; returns the rows of outside edits that were new."""
@@ -342,8 +347,8 @@ class Workspace:
         if self._realtime is not None:
             self._realtime.close()
         self.task_files.close()
-        self._committer.close()
-        self._tree.close()
+        self._follower.close()
+        self._checkout.close()
         self.journal.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""A long history that a process left behind when it died is written by the next one."""
+"""A long history that a process of an earlier release left behind when it died is written by the next one."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def test_a_history_left_behind_by_an_earlier_process_with_our_number_is_written(
     history.unlink()
     digest = hashlib.sha256(b"plan.md").hexdigest()[:32]
     marker = root / ".watchroom/behind" / f"{os.getpid():x}.1-{digest}"
+    marker.parent.mkdir()
     marker.write_text("plan.md", encoding="utf-8")
     Workspace.open(root, scan=False).close()
     assert json.loads(history.read_text(encoding="utf-8")) == whole

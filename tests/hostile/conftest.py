@@ -16,4 +16,5 @@ def settled(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> Workspace:
         ok(toolbox, "save_to_my_workspace", filename="notes.md", content="mine")
     ok(bob, "handoff_file", to_agent="alice", filename="data.csv", content="1,2", message="m")
     ok(bob, "collab_write", filepath="plan.md", content="plan", message="m")
+    workspace.flush()
     return workspace

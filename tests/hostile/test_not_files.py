@@ -77,6 +77,7 @@ def test_shared_zones_behind_a_symlink_are_kept_in_the_journal_only(
     ok(alice, "collab_write", filepath="new.md", content="x", message="m")
     ok(alice, "handoff_file", to_agent="bob", filename="new.md", content="x", message="m")
     assert ok(alice, "collab_read", filepath="new.md")["content"] == "x"
+    settled.flush()
     assert [file.name for file in elsewhere.iterdir()] == ["secret.md"]
     (root / place).unlink()
     settled.repair()

@@ -35,4 +35,4 @@ def test_a_call_lets_go_of_the_lock_after_few_rows(call: str, tmp_path: Path, ha
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     use = count_rows(CALLS[call], tmp_path)
     assert 0 < use.most_rows <= BATCH_ROWS
-    assert use.holds >= use.rows / BATCH_ROWS
+    assert use.appends >= use.rows / BATCH_ROWS

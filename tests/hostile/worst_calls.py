@@ -21,7 +21,7 @@ if __name__ == "__main__":
 from calls import ok
 from hostile.leftovers import deep_tree, emptied_after, small_files, sparse_files
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.committer import LockUse
+from watchroom.commit import AppendStatistics
 
 SECONDS_BETWEEN_WRITES: Final = 0.05
 PASTE_BYTES: Final = 10_000_000
@@ -79,16 +79,16 @@ def prepare(root: Path, folder: Path) -> None:
         ok(workspace.tools(OTHER), "realtime_create_document", doc_id=DOCUMENT, schema={"body": "rga"})
 
 
-def count_rows(call: Callable[[Toolbox], None], top: Path) -> LockUse:
+def count_rows(call: Callable[[Toolbox], None], top: Path) -> AppendStatistics:
     """Make a call alone: how often it held the workspace's lock, and for how many rows."""
     with emptied_after(top / "project") as folder:
         prepare(top / "team", folder)
         with Workspace.open(top / "team", scan=False) as workspace:
-            before = workspace.lock_use
+            before = workspace.append_statistics
             call(workspace.tools(AGENT))
             workspace.flush()
-            after = workspace.lock_use
-            return LockUse(after.holds - before.holds, after.rows - before.rows, after.most_rows)
+            after = workspace.append_statistics
+            return AppendStatistics(after.appends - before.appends, after.rows - before.rows, after.most_rows)
 
 
 def measure_waits(call: str, *, same_process: bool) -> Waits:

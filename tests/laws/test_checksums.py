@@ -14,10 +14,11 @@ PLAN = "plans/plan.md"
 
 
 @pytest.fixture
-def versions(alice: Toolbox) -> list[str]:
+def versions(workspace: Workspace, alice: Toolbox) -> list[str]:
     contents = ["one\n", "two\n", "港口 three\n"]
     for number, content in enumerate(contents):
         ok(alice, "collab_write", filepath=PLAN, content=content, message="m", expected_version=number)
+    workspace.flush()
     return contents
 
 
@@ -128,6 +129,7 @@ def test_something_else_in_a_versions_place_is_told_and_left(
 
 def test_a_large_content_is_checked_too(workspace: Workspace, root: Path, alice: Toolbox) -> None:
     ok(alice, "collab_write", filepath=PLAN, content="x" * 200_000, message="m", expected_version=0)
+    workspace.flush()
     assert broken(workspace) == []
     version_file(root, PLAN, 1).write_text("x" * 199_999 + "y")
     assert broken(workspace) == [(1, "differs")]

@@ -10,10 +10,10 @@ from watchroom import Toolbox, Workspace
 
 def test_a_write_holds_the_lock_once_for_one_row(workspace: Workspace, alice: Toolbox) -> None:
     workspace.flush()
-    before = workspace.lock_use
+    before = workspace.append_statistics
     ok(alice, "save_to_my_workspace", filename="a.md", content="x")
-    after = workspace.lock_use
-    assert (after.holds - before.holds, after.rows - before.rows) == (1, 1)
+    after = workspace.append_statistics
+    assert (after.appends - before.appends, after.rows - before.rows) == (1, 1)
 
 
 def test_others_get_their_turn_while_many_edits_by_hand_are_recorded(
@@ -21,11 +21,11 @@ def test_others_get_their_turn_while_many_edits_by_hand_are_recorded(
 ) -> None:
     for n in range(120):
         (root / "agents/alice" / f"{n}.md").write_text(str(n))
-    before = workspace.lock_use
+    before = workspace.append_statistics
     assert len(workspace.scan()) == 120
-    after = workspace.lock_use
+    after = workspace.append_statistics
     assert after.most_rows <= 50
-    assert after.holds - before.holds >= 3
+    assert after.appends - before.appends >= 3
 
 
 def test_verifying_what_is_whole_holds_nobody_off(workspace: Workspace, alice: Toolbox) -> None:
@@ -33,6 +33,6 @@ def test_verifying_what_is_whole_holds_nobody_off(workspace: Workspace, alice: T
         ok(alice, "collab_write", filepath=f"{n}.md", content=str(n), message="m")
         ok(alice, "handoff_file", to_agent="bob", filename=f"{n}.md", content=str(n), message="m")
     workspace.flush()
-    before = workspace.lock_use
+    before = workspace.append_statistics
     assert workspace.verify() == []
-    assert workspace.lock_use.holds == before.holds
+    assert workspace.append_statistics.appends == before.appends

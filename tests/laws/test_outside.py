@@ -175,6 +175,7 @@ def test_an_edit_of_a_delivery_does_not_reach_its_receiver(
 def test_views_that_were_meddled_with_are_laid_out_again(
     workspace: Workspace, root: Path, plan: Path, data: Path
 ) -> None:
+    workspace.flush()
     versions = root / "collaborative/.versions/plan.md"
     good = {file: file.read_bytes() for file in (*versions.iterdir(), data.with_name("data.csv.meta.json"))}
     for file in good:

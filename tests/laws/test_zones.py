@@ -338,6 +338,7 @@ class ZonesMachine(RuleBasedStateMachine):
 
     @invariant()
     def files_are_as_the_model_has_them(self) -> None:
+        self.workspace.flush()
         expected = {
             **{f"agents/{agent}/{name}": file.disk for (agent, name), file in self.private.items()},
             **{f"collaborative/current/{path}": file.disk for path, file in self.shared.items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from runtime.weather import Model, call, calling, offered
 from runtime.working import SAYS, asked_in, results
 from watchroom import Agent, Json, Toolbox, Workspace
 from watchroom.errors import ApprovalOutdated
-from watchroom.model import UNCHECKED, Write
+from watchroom.journal import SqliteJournal
+from watchroom.model import UNCHECKED, Appended, Draft, Write
 from watchroom.projections import RequestView
 from watchroom.rules.requests import PendingCall, Request, parse_arguments
 from watchroom.runtime import AgentTool, CallOrigin, ChatAgent, Policies, Session
@@ -129,7 +130,9 @@ async def test_what_a_person_changed_is_made_where_nothing_else_has_changed(
     assert text_of(workspace) == "by dana\n"
 
 
-async def test_nothing_slips_in_between_the_check_and_the_write(workspace: Workspace, alice: Toolbox) -> None:
+def test_nothing_slips_in_between_the_check_and_the_write(
+    workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments: dict[str, Json] = {
         "filepath": "plan.md",
         "content": "mine\n",
@@ -137,17 +140,21 @@ async def test_nothing_slips_in_between_the_check_and_the_write(workspace: Works
         "expected_version": UNCHECKED,
     }
     shown = alice.approval_checksum("collab_write", arguments)
-    committer = workspace._committer
+    append, theirs = SqliteJournal.append, [Write("bob", "collab_write", "collab", "plan.md", "theirs\n")]
 
-    def writes() -> dict[str, Json]:
-        return alice.dispatch_tool_call("collab_write", arguments, approved=shown)
+    def append_after_theirs(journal: SqliteJournal, drafts: Sequence[Draft]) -> list[Appended]:
+        if theirs:
+            append(journal, [theirs.pop()])
+        return append(journal, drafts)
 
-    with committer.exclusively() as commit:
-        writing = asyncio.create_task(asyncio.to_thread(writes))
-        await until(lambda: bool(committer._waiting))
-        commit(Write("bob", "collab_write", "collab", "plan.md", "theirs\n"))
-    assert (await writing)["error"] == "approval_outdated"
+    monkeypatch.setattr(SqliteJournal, "append", append_after_theirs)
+    made = alice.dispatch_tool_call("collab_write", arguments, approved=shown)
+    assert made["error"] == "approval_outdated"
     assert text_of(workspace) == "theirs\n"
+    refused = workspace.journal.refused("collab", "plan.md")
+    assert [(row.actor, row.error, workspace.journal.content(row.seq)) for row in refused] == [
+        ("alice", "approval_outdated", "mine\n")
+    ]
 
 
 @pytest.mark.parametrize("number", [2, 2.0, "2"])

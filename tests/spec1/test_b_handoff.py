@@ -10,9 +10,10 @@ from calls import ok, refused
 from watchroom import Toolbox, Workspace
 
 
-def test_B_1_hand_a_file_over(root: Path, alice: Toolbox) -> None:
+def test_B_1_hand_a_file_over(root: Path, workspace: Workspace, alice: Toolbox) -> None:
     ok(alice, "handoff_file", to_agent="bob", filename="data.csv", content="1,2,3", message="请分析这份数据")
     assert (root / "handoff/alice_to_bob/data.csv").read_text() == "1,2,3"
+    workspace.flush()
     meta = json.loads((root / "handoff/alice_to_bob/data.csv.meta.json").read_text(encoding="utf-8"))
     assert (meta["from"], meta["to"], meta["message"]) == ("alice", "bob", "请分析这份数据")
     assert datetime.fromisoformat(meta["timestamp"]).tzinfo is not None
@@ -47,6 +48,7 @@ def test_B_5_a_later_delivery_replaces_the_earlier(
     ok(alice, "handoff_file", to_agent="bob", filename="data.csv", content="旧数据", message="先看")
     ok(alice, "handoff_file", to_agent="bob", filename="data.csv", content="新数据", message="更新了")
     assert ok(bob, "read_handoff", from_agent="alice", filename="data.csv")["content"] == "新数据"
+    workspace.flush()
     meta = json.loads((root / "handoff/alice_to_bob/data.csv.meta.json").read_text(encoding="utf-8"))
     assert meta["message"] == "更新了"
     rows = workspace.journal.history("handoff", "alice_to_bob/data.csv")
@@ -73,7 +75,10 @@ def test_handing_over_to_nobody_is_refused_at_once(alice: Toolbox) -> None:
     assert "bob" in result["suggestion"]
 
 
-def test_metadata_of_another_handoff_cannot_be_forged(root: Path, alice: Toolbox) -> None:
+def test_metadata_of_another_handoff_cannot_be_forged(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
     ok(alice, "handoff_file", to_agent="bob", filename="x", content="x", message="honest")
     refused(alice, "handoff_file", to_agent="bob", filename="x.meta.json", content="{}", message="x")
+    workspace.flush()
     assert json.loads((root / "handoff/alice_to_bob/x.meta.json").read_text())["message"] == "honest"

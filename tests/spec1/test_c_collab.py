@@ -118,7 +118,7 @@ def three_versions(alice: Toolbox, bob: Toolbox, plan: str) -> str:
     return plan
 
 
-def test_C_5_history(root: Path, charlie: Toolbox, three_versions: str) -> None:
+def test_C_5_history(root: Path, workspace: Workspace, charlie: Toolbox, three_versions: str) -> None:
     history = ok(charlie, "collab_history", filepath=three_versions)["history"]
     assert [(entry["version"], entry["author"], entry["message"]) for entry in history] == [
         (1, "alice", "创建文档"),
@@ -127,6 +127,7 @@ def test_C_5_history(root: Path, charlie: Toolbox, three_versions: str) -> None:
     ]
     assert history[0]["checksum"] == hashlib.sha256("初稿".encode()).hexdigest()
     assert sorted(entry["timestamp"] for entry in history) == [entry["timestamp"] for entry in history]
+    workspace.flush()
     folder = root / "collaborative/.versions/plan.md"
     kept = json.loads((folder / "history.json").read_text(encoding="utf-8"))
     assert [entry["version"] for entry in kept] == [1, 2, 3]

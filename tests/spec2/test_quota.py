@@ -33,11 +33,11 @@ def set_quota(workspace: Workspace, setting: str) -> None:
 
 
 def test_many_files_are_recorded_in_batches_between_which_others_can_write(sandboxed: Team) -> None:
-    before = sandboxed.workspace.lock_use
+    before = sandboxed.workspace.append_statistics
     result = ok(sandboxed.one, "run_command", command=small_files(1_000))
-    after = sandboxed.workspace.lock_use
+    after = sandboxed.workspace.append_statistics
     assert len(heads(sandboxed.workspace, sandboxed.folder)) == 1_000
-    assert after.holds - before.holds >= 1_000 / BATCH_ROWS
+    assert after.appends - before.appends >= 1_000 / BATCH_ROWS
     # The notes that wait ride along.
     assert after.most_rows <= BATCH_ROWS + 10
     assert (len(result["changed"]), result["moreChanged"]) == (100, 900)

@@ -151,6 +151,7 @@ def test_what_is_no_text_is_noticed_and_left_where_it_is(workspace: Workspace, f
 def test_verify_tells_of_every_file_that_differs_and_repair_mends_it(
     root: Path, workspace: Workspace, tools_of: ToolsOf, file: Path
 ) -> None:
+    workspace.flush()
     history = root / "whiteboard-history"
     (history / "global-whiteboard-v1.md").unlink()
     (history / "global-whiteboard-v2.md").write_text("torn", encoding="utf-8")

@@ -26,11 +26,14 @@ def test_a_board_that_nobody_wrote_is_read_as_its_template(root: Path, ceo: Tool
     assert not (root / "global-whiteboard.md").exists()
 
 
-def test_a_first_write_makes_the_file_and_its_first_version(root: Path, ceo: Toolbox) -> None:
+def test_a_first_write_makes_the_file_and_its_first_version(
+    root: Path, workspace: Workspace, ceo: Toolbox
+) -> None:
     ok(ceo, "whiteboard_read", board=GLOBAL)
     written = ok(ceo, "whiteboard_write", board=GLOBAL, content="# Ours\n", message="begin")
     assert written["version"] == 1
     assert text_of(root) == "# Ours\n"
+    workspace.flush()
     assert (root / "whiteboard-history/global-whiteboard-v1.md").read_text(encoding="utf-8") == "# Ours\n"
 
 
@@ -173,6 +176,7 @@ def test_the_ten_newest_versions_lie_in_the_history_and_all_in_the_journal(
 ) -> None:
     for number in range(1, 14):
         write(ceo, f"# {number}\n")
+    workspace.flush()
     files = {path.name for path in (root / "whiteboard-history").iterdir()}
     assert files == {f"global-whiteboard-v{number}.md" for number in range(4, 14)}
     history = ok(ceo, "whiteboard_history", board=GLOBAL)["history"]

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.committer import Committer
-from watchroom.journal import RowFilter
+from watchroom.journal import RowFilter, SqliteJournal
 from watchroom.model import Row
 from watchroom.zones import CollabZone
 from watchroom_whiteboards.whiteboards import Whiteboards
@@ -24,14 +23,14 @@ Between = Callable[[Callable[[], object]], None]
 def between(monkeypatch: pytest.MonkeyPatch) -> Between:
     """Has something done, once, just before a call takes its turn to make rows."""
     waiting: list[Callable[[], object]] = []
-    original = Committer.exclusively
+    original = SqliteJournal.exclusive
 
-    def exclusively(committer: Committer) -> AbstractContextManager[object]:
+    def exclusive(journal: SqliteJournal, key: str) -> AbstractContextManager[None]:
         while waiting:
             waiting.pop()()
-        return original(committer)
+        return original(journal, key)
 
-    monkeypatch.setattr(Committer, "exclusively", exclusively)
+    monkeypatch.setattr(SqliteJournal, "exclusive", exclusive)
     return waiting.append
 
 

@@ -34,7 +34,7 @@ class Refusals:
         none can be made, the result says why."""
         if not error.has_row:
             try:
-                self._store.committer.commit(self._row(tool_name, arguments, error))
+                self._store.commits.commit(self._row(tool_name, arguments, error))
             except JournalError as cause:
                 error = cause
             except OSError as cause:

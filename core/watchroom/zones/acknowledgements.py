@@ -28,4 +28,4 @@ class Acknowledgements:
             base=row.version,
             detail={"need": need, "row": number, "actor": row.actor},
         )
-        return self._store.committer.commit(note).row
+        return self._store.commits.commit(note).row

@@ -66,7 +66,7 @@ class BoardZone:
     def last_seen(self, actor: str, board: str) -> int:
         """The version that the actor last read, or wrote whole, 0 if it never did: whoever adds an entry or
         rewrites a section has not seen what else there is."""
-        self._store.committer.flush()
+        self._store.commits.flush()
         head = self._store.journal.head("board", board)
         if head is not None and head.tool in PARTIAL:
             note = self._store.journal.last_note("board", board, actor, READ_TOOL)
@@ -75,7 +75,7 @@ class BoardZone:
 
     def flush_readings(self) -> None:
         """Bring all readings into the journal."""
-        self._store.committer.flush()
+        self._store.commits.flush()
 
     def last_seen_section(self, actor: str, board: str, section: str) -> int:
         """The version in which the actor last read that section by itself, or rewrote it, 0 if it never did.
@@ -91,7 +91,7 @@ class BoardZone:
         """Commit what ``make`` makes of the current version, once nobody else holds the board. Raises
         `BoardLeased`; `VersionConflict` if the draft expects another version; what ``make`` raises."""
         validation.check_board_name(board)
-        self._store.committer.flush()
+        self._store.commits.flush()
 
         def draft() -> Write:
             write = make(self.current(board))

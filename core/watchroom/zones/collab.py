@@ -88,7 +88,7 @@ class CollabZone:
 
     def last_seen(self, actor: str, path: str) -> int:
         """The version that the actor last read or wrote, 0 if it never did."""
-        self._store.committer.flush()
+        self._store.commits.flush()
         return self._store.last_seen(actor, "collab", path, READ_TOOL)
 
     def _version(self, path: str, version: int | None) -> tuple[Row, Row]:

@@ -274,7 +274,7 @@ class CommandZone:
     def _end(self, started: _StartedCommand, content: Mapping[str, Json], detail: Mapping[str, Json]) -> Row:
         """Write the last row of a command."""
         # What it printed comes before how it ended.
-        self._store.committer.flush()
+        self._store.commits.flush()
         text = json.dumps(content, ensure_ascii=False)
         draft = Write(started.actor, END, ZONE, started.path, text, started.message, 1, detail)
         return self._store.write(draft).row
@@ -334,7 +334,7 @@ class CommandZone:
         path = f"{started.path.partition('/')[0]}/{paths[0]}"
         outcome, code = RepositoryRefused.outcome, RepositoryRefused.code
         note = Note(author.actor, RUN, "file", path, outcome, code, author.message, detail=detail)
-        self._store.committer.commit(note)
+        self._store.commits.commit(note)
         return paths
 
     def _describe_changes(self, recorded: RecordedChanges, quarantined: Sequence[str]) -> CommandChanges:
@@ -359,7 +359,7 @@ class CommandZone:
     def _note_output(self, started: _StartedCommand, stream: Stream, text: str) -> None:
         detail = {"stream": stream}
         note = Note(started.actor, PRINTED, ZONE, started.path, content=text, detail=detail, durable=False)
-        self._store.committer.note(note)
+        self._store.commits.note(note)
 
 
 def _check_keywords(command: str) -> None:

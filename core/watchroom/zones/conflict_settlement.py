@@ -69,7 +69,7 @@ class ConflictSettlement:
             raise OutsideConflict(conflict=number, path=conflict.path)
         if self._is_settled(conflict):
             raise ConflictSettled(conflict=number)
-        return self._store.committer.commit(self._note(actor, DISMISS, conflict, message)).row
+        return self._store.commits.commit(self._note(actor, DISMISS, conflict, message)).row
 
     def revert(self, actor: str, path: str, number: int | None, message: str) -> Row:
         """Lay out the journal's version again in place of the newest edit made by hand, which must be
@@ -90,7 +90,7 @@ class ConflictSettlement:
         journal = self._store.journal
         if not journal.settled(zone, path, limit=1):
             return []
-        self._store.committer.flush()
+        self._store.commits.flush()
         read = 0
         for tool in _READ_TOOLS[zone]:
             note = journal.last_note(zone, path, actor, tool)

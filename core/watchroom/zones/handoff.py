@@ -48,7 +48,7 @@ class HandoffZone:
         """Confirm a delivery; a later one of the same file is unconfirmed again. Raises `NotFound`."""
         row = self._delivery(actor, sender, filename)
         note = Note(actor, ACKNOWLEDGE_TOOL, "handoff", row.path, message=message, base=row.version)
-        return self._store.committer.commit(note).row
+        return self._store.commits.commit(note).row
 
     def _delivery(self, actor: str, sender: str, filename: str) -> Row:
         path = handoff_path(validation.check_agent_id(sender), actor, validation.check_handoff_name(filename))

@@ -12,13 +12,13 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Final, NamedTuple, Self
 
 from watchroom import validation
 from watchroom.checkout.layout import place
 from watchroom.errors import BoardLeased, JournalError
-from watchroom.model import SYSTEM, UNCHECKED, Appended, Draft, Json, Row, Write
+from watchroom.model import SYSTEM, UNCHECKED, Appended, Json, Row, Write
 from watchroom.zones.store import Store
 
 SECONDS: Final = 5.0
@@ -107,16 +107,16 @@ class Leases:
         validation.check_board_name(board)
         if not 0 <= seconds <= LONGEST:
             raise ValueError(f"a lease lasts at most {LONGEST:.0f} s, not {seconds}")
-        with self._turn(actor, board, wait) as (commit, own):
-            return self._take(commit, actor, board, own, seconds, ends_with_write)
+        with self._turn(actor, board, wait) as own:
+            return self._take(actor, board, own, seconds, ends_with_write)
 
     def release(self, lease: Lease) -> bool:
         """End a lease; False if it had ended already, or somebody else holds the board by now."""
-        with self._store.committer.exclusively() as commit:
+        with self._exclusive(lease.board):
             known = self._told(lease.board)
             if known is None or known.id != lease.id:
                 return False
-            commit(Write(lease.holder, RELEASE, "lease", lease.board, None))
+            self._store.commits.commit(Write(lease.holder, RELEASE, "lease", lease.board, None))
             return True
 
     @contextmanager
@@ -137,31 +137,35 @@ class Leases:
     ) -> tuple[Write, Appended]:
         """Commit what ``make`` says once nobody else holds the board: between ``make`` and the commit nothing
         changes. Gives the draft too. Raises `BoardLeased`, and what ``make`` raises."""
-        with self._turn(actor, board, wait) as (commit, own):
+        with self._turn(actor, board, wait) as own:
             draft = make()
             if own is not None and not own.ends_with_write:
-                self._take(commit, actor, board, own, SECONDS, False)
-            appended = commit(draft)
+                self._take(actor, board, own, SECONDS, False)
+            appended = self._store.write(draft)
             if own is not None and own.ends_with_write and appended.row.outcome == "ok":
-                commit(Write(actor, RELEASE, "lease", board, None))
+                self._store.commits.commit(Write(actor, RELEASE, "lease", board, None))
             return draft, appended
 
     @contextmanager
-    def _turn(
-        self, actor: str, board: str, wait: float
-    ) -> Iterator[tuple[Callable[[Draft], Appended], Lease | None]]:
-        """Hold everyone off once the board is free for the actor; yields a way to commit, and its lease."""
+    def _turn(self, actor: str, board: str, wait: float) -> Iterator[Lease | None]:
+        """Hold off others who write the board, once it is free for the actor; yields its own lease."""
         deadline = time.monotonic() + max(0.0, wait)
         while True:
-            with self._store.committer.exclusively() as commit:
+            with self._exclusive(board):
                 found = self._told(board)
                 if found is not None and not found.is_valid_at(self._clock()):
-                    commit(Write(SYSTEM, EXPIRED, "lease", board, None, message=found.holder))
+                    self._store.commits.commit(
+                        Write(SYSTEM, EXPIRED, "lease", board, None, message=found.holder)
+                    )
                     found = None
                 if found is None or found.holder == actor:
-                    yield commit, found
+                    yield found
                     return
             self._wait(found, deadline)
+
+    def _exclusive(self, board: str) -> AbstractContextManager[None]:
+        """Hold off everyone else who takes, ends or needs the lease of a board. Raises `WorkspaceLocked`."""
+        return self._store.journal.exclusive(f"lease/{board}")
 
     def _wait(self, lease: Lease, deadline: float) -> None:
         """Until the lease may have ended. Raises `BoardLeased` at the deadline."""
@@ -175,7 +179,6 @@ class Leases:
 
     def _take(
         self,
-        commit: Callable[[Draft], Appended],
         actor: str,
         board: str,
         own: Lease | None,
@@ -198,7 +201,7 @@ class Leases:
             "until": lease.until,
             "ends_with_write": lease.ends_with_write,
         }
-        row = commit(
+        row = self._store.commits.commit(
             Write(actor, HOLD, "lease", board, lease.to_json(), expected=UNCHECKED, detail=detail)
         ).row
         return lease._replace(token=row.version or 0)

@@ -253,7 +253,7 @@ class Members:
         check: Callable[[Iterable[Member]], Member | None],
     ) -> Member:
         """A new agent, or the one that ``check`` finds in its place. Raises `InvalidRole`."""
-        with self._store.committer.exclusively() as commit:
+        with self._store.journal.exclusive("members"):
             known = check(self.of_task(agent.task))
             if known is not None:
                 return known
@@ -266,7 +266,7 @@ class Members:
                 "layer": agent.layer,
             }
             said = validation.extract_first_line(instructions, _LONGEST_LINE)
-            commit(Write(actor, SPAWN, ZONE, path, instructions, said, 0, detail))
+            self._store.commits.commit(Write(actor, SPAWN, ZONE, path, instructions, said, 0, detail))
         return next(each for each in self.of_task(agent.task) if each.id == path)
 
     def _free(self, wanted: str, agent: Agent) -> str:
@@ -293,7 +293,7 @@ class Members:
     def _tell(self, actor: str, to: str, text: str, detail: dict[str, Json]) -> Row:
         said = validation.extract_first_line(text, _LONGEST_LINE)
         note = Note(actor, MESSAGE, ZONE, to, message=said, content=text, detail=detail)
-        return self._store.committer.commit(note).row
+        return self._store.commits.commit(note).row
 
     def _spawn_row(self, agent: str, head: Row | None) -> Row | None:
         """The row that made an agent whose newest row is ``head``; None where none did, or it is damaged:

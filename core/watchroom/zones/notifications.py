@@ -34,10 +34,10 @@ class Notifications:
             if not found and len(rows) < _MOST_LOOKED_THROUGH:
                 return []
             note = Note(agent, TELL, "workspace", agent, base=last, detail={"rows": len(found)})
-            with self._store.committer.exclusively() as commit:
+            with self._store.journal.exclusive(f"notifications/{agent}"):
                 # Clients ask for several tools at once; who was first has told it.
                 if self._told(agent) == told:
-                    commit(note)
+                    self._store.commits.commit(note)
                     return found
 
     def _told(self, agent: str) -> Row | None:

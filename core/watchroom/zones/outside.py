@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from watchroom import validation
+from watchroom.call_context import with_call_context
 from watchroom.checkout.layout import CONFIG_PATH, ROOTS, path_at, place
-from watchroom.checkout.tree import Overwritten
-from watchroom.committer import LAY_OUT_TOOL
+from watchroom.checkout.materializer import OverwrittenEdit, overwritten_note, was_not_laid_out
 from watchroom.disk import Parts
 from watchroom.errors import DiskFailed, EditedAgain, InvalidPath, NoOutsideEdit, NotText, WatchroomError
 from watchroom.files import NotAFile
 from watchroom.journal.edits import edits, last_revert
-from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Appended, Draft, Note, Row, Write, Zone
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Draft, Note, Row, Write, Zone
 from watchroom.rules.config import parse_config
 from watchroom.zones.store import Store
 
@@ -52,20 +52,20 @@ class OutsideEdits:
     def _record_all(self, suspects: list[tuple[Zone, str]], *, after_restart: bool = False) -> list[Row]:
         found: list[Row] = []
         for at in range(0, len(suspects), _MOST_AT_ONCE):
-            with self._store.committer.exclusively() as commit:
+            with self._store.checkout.settled() as seq:
                 for zone, path in suspects[at : at + _MOST_AT_ONCE]:
                     if after_restart and self._was_never_synced(zone, path):
-                        self._store.tree.lay_again(zone, path)
+                        self._store.checkout.rematerialize(zone, path)
                     else:
-                        found.extend(self._record(zone, path, commit))
+                        found.extend(self._record(zone, path, seq))
         return found
 
     def check(self, zone: Zone, path: str) -> Row | None:
         """Compare one path; returns the row of an edit, if there is a new one."""
         if not self._differs_now(zone, path):
             return None
-        with self._store.committer.exclusively() as commit:
-            return next(iter(self._record(zone, path, commit)), None)
+        with self._store.checkout.settled() as seq:
+            return next(iter(self._record(zone, path, seq)), None)
 
     def pending(self, zone: Zone, path: str) -> Row | None:
         """The edit that stands on disk in place of the journal's version, recorded if it was not yet; None
@@ -96,8 +96,8 @@ class OutsideEdits:
         ``number``, or than the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`,
         `TooLarge`.
         """
-        with self._store.committer.exclusively() as commit:
-            new = list(self._record(zone, path, commit))
+        with self._store.checkout.settled() as seq:
+            new = list(self._record(zone, path, seq))
             if new:
                 raise EditedAgain(path=path, conflict=new[-1].seq)
             recorded = edits(self._store.journal, zone, path)
@@ -111,8 +111,8 @@ class OutsideEdits:
             if data is not None and self._differs(edit, data):
                 # What is no text cannot be kept in the journal, so it stays where it is.
                 validation.decode_text(data)
-            self._store.tree.lay_again(zone, path)
-            return commit(draft).row
+            self._store.checkout.rematerialize(zone, path)
+            return self._append(draft)
 
     def differing(self) -> list[tuple[Zone, str]]:
         """The paths whose file is not what the journal says, without recording anything."""
@@ -120,22 +120,22 @@ class OutsideEdits:
         if not suspects:
             return []
         # A version that was committed a moment ago may be on its way to its file: look again at those.
-        with self._store.committer.exclusively():
-            return [(zone, path) for zone, path in suspects if self._differs_now(zone, path)]
+        with self._store.checkout.settled() as seq:
+            return [(zone, path) for zone, path in suspects if self._differs_now(zone, path, seq)]
 
-    def _differs_now(self, zone: Zone, path: str) -> bool:
+    def _differs_now(self, zone: Zone, path: str, seq: int | None = None) -> bool:
         if not validation.is_unicode(path):
             return True
         try:
-            data = self._store.tree.current(zone, path)
+            data = self._store.checkout.current(zone, path)
         except NotAFile:
-            if not self._store.tree.folder.is_folder(place(zone, path)):
+            if not self._store.checkout.folder.is_folder(place(zone, path)):
                 return True
             # A folder, such as that of an agent's handoffs, which is made with the first, is no edit.
             data = None
         except OSError:
             return True
-        return self._differs(self._store.journal.head(zone, path), data)
+        return self._differs(self._store.journal.head(zone, path, as_of=seq), data)
 
     def _suspects(self) -> Iterator[tuple[Zone, str]]:
         for zone in SCANNED:
@@ -147,7 +147,7 @@ class OutsideEdits:
         """What is gone comes first: where a folder took a file's place, the file has to go before."""
         heads = {head.path: head for head in self._store.journal.heads(zone)}
         strange = []
-        for entry in self._store.tree.folder.walk(ROOTS[zone]):
+        for entry in self._store.checkout.folder.walk(ROOTS[zone]):
             found = path_at(entry.parts)
             if found is None:
                 continue
@@ -168,7 +168,7 @@ class OutsideEdits:
 
     def _checksum(self, parts: Parts) -> str | None:
         try:
-            data = self._store.tree.folder.read(parts)
+            data = self._store.checkout.folder.read(parts)
         except OSError:
             return None
         return None if data is None else validation.sha256(data)
@@ -183,7 +183,7 @@ class OutsideEdits:
         if head is None or head.deleted:
             return False
         try:
-            data = self._store.tree.current(zone, path)
+            data = self._store.checkout.current(zone, path)
         except OSError:
             return False
         if not data or not data.strip(b"\0"):
@@ -191,33 +191,32 @@ class OutsideEdits:
         before = self._store.journal.version(zone, path, (head.version or 0) - 1)
         return before is not None and before.sha256 == validation.sha256(data)
 
-    def _record(self, zone: Zone, path: str, commit: Callable[[Draft], Appended]) -> Iterator[Row]:
-        """Look again, now that nobody else writes, and journal what is found."""
-        head = self._store.journal.head(zone, path) if validation.is_unicode(path) else None
-        if head is not None and self._was_not_laid_out(head):
-            yield from self._lay_again(head, commit)
+    def _append(self, draft: Draft) -> Row:
+        """Make a row while nobody else lays out files: what it tells of is on disk."""
+        return self._store.commits.append([with_call_context(draft)])[0].row
+
+    def _record(self, zone: Zone, path: str, seq: int) -> Iterator[Row]:
+        """Look again, now that the files are as row ``seq`` left them, and journal what is found."""
+        head = self._store.journal.head(zone, path, as_of=seq) if validation.is_unicode(path) else None
+        if head is not None and was_not_laid_out(self._store.journal, head):
+            yield from self._lay_again(head)
             return
         draft = self._draft(zone, path, head)
         if draft is not None and not self._is_known(draft):
-            yield commit(draft).row
+            yield self._append(draft)
 
-    def _was_not_laid_out(self, head: Row) -> bool:
-        """Whether the file is old because we could not replace it, not because someone changed it."""
-        lately = self._store.journal.refused(head.zone, head.path, limit=20)
-        return any(row.tool == LAY_OUT_TOOL and row.detail.get("row") == head.seq for row in lately)
-
-    def _lay_again(self, head: Row, commit: Callable[[Draft], Appended]) -> Iterator[Row]:
-        journal, tree = self._store.journal, self._store.tree
+    def _lay_again(self, head: Row) -> Iterator[Row]:
+        journal = self._store.journal
         try:
-            data = tree.current(head.zone, head.path)
+            data = self._store.checkout.current(head.zone, head.path)
             checksum = None if data is None else validation.sha256(data)
             ours = checksum is None or any(
                 row.sha256 == checksum for row in journal.history(head.zone, head.path)
             )
             if data is not None and not ours:
-                found = Overwritten(head.zone, head.path, data, head.version or 0)
-                yield commit(self._store.committer.overwritten_note(found)).row
-            tree.lay_again(head.zone, head.path)
+                found = OverwrittenEdit(head.zone, head.path, data, head.version or 0)
+                yield self._append(overwritten_note(found))
+            self._store.checkout.rematerialize(head.zone, head.path)
         except OSError as error:
             # It still cannot be replaced; its row says so already, and `verify` names it.
             _log.warning("%s %s could not be laid out again: %s", head.zone, head.path, error)
@@ -259,9 +258,9 @@ class OutsideEdits:
     def _read(self, zone: Zone, path: str) -> bytes | None:
         """The file, None if it is gone: also if a folder took its place."""
         try:
-            return self._store.tree.folder.read(place(zone, path), MAX_TEXT_BYTES)
+            return self._store.checkout.folder.read(place(zone, path), MAX_TEXT_BYTES)
         except NotAFile:
-            if self._store.tree.folder.is_folder(place(zone, path)):
+            if self._store.checkout.folder.is_folder(place(zone, path)):
                 return None
             raise
 

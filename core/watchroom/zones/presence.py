@@ -12,7 +12,7 @@ def record_lost_processes(store: Store) -> None:
     for each in store.journal.presences():
         if not each.is_alive:
             detail: dict[str, Json] = {"process": each.process, "machine": each.machine, "since": each.since}
-            store.committer.commit(
+            store.commits.commit(
                 Note(
                     *(SYSTEM, LOST, "workspace", each.id, "failed", "not_seen_alive"),
                     message=each.resume,

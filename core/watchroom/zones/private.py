@@ -76,7 +76,7 @@ class PrivateZone:
         root = (*ROOTS["private"], owner)
         found = sorted(
             "/".join(entry.parts[len(root) :])
-            for entry in self._store.tree.folder.walk(root)
+            for entry in self._store.checkout.folder.walk(root)
             if entry.kind == "file"
         )
         self._store.note_reading(actor, tool, "private", f"{owner}/", None)
@@ -90,6 +90,6 @@ class PrivateZone:
 
     def _bytes(self, path: str) -> bytes | None:
         try:
-            return self._store.tree.folder.read(place("private", path), MAX_TEXT_BYTES)
+            return self._store.checkout.folder.read(place("private", path), MAX_TEXT_BYTES)
         except NotAFile as error:
             raise NotText(rule="not_a_file") from error

@@ -124,7 +124,7 @@ class RequestZone:
             dump_answer(answer),
             detail={"request": asked.seq, TERMINAL: _has_terminal()},
         )
-        self._store.committer.commit(refused)
+        self._store.commits.commit(refused)
         return error
 
     def expire(self, path: str) -> RequestOutcome:

@@ -61,7 +61,7 @@ class SessionZone:
     def record_stream(self, path: str, text: str) -> None:
         """Note a piece of a model's answer, soon: the whole answer comes with the step."""
         agent, _ = split_session(path)
-        self._store.committer.note(
+        self._store.commits.note(
             Note(agent, STREAM, ZONE, path, message=_line(text), content=text, durable=False)
         )
 
@@ -71,7 +71,7 @@ class SessionZone:
         of several processes one alone may go on to run it."""
         agent, _ = split_session(path)
         detail = {"key": key, "tool": validation.escape_unstorable(tool, 100)}
-        row = self._store.committer.commit(Note(agent, TOOL_BEGINS, ZONE, path, detail=detail)).row
+        row = self._store.commits.commit(Note(agent, TOOL_BEGINS, ZONE, path, detail=detail)).row
         head = self._store.journal.head(ZONE, path)
         if head is None or head.version != version or key in self._begun(path, head.seq, row.seq):
             raise SessionTaken(session=path)
@@ -120,7 +120,7 @@ class SessionZone:
         if of_agent is None or (session is not None and self._store.journal.head(ZONE, path) is None):
             raise SessionNotFound(session=path)
         note = Note(actor, tool, ZONE, path, message=text[:200], content=text or None)
-        return self._store.committer.commit(note).row
+        return self._store.commits.commit(note).row
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:
         """What people said to the session after row ``after``, oldest first."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 
 from watchroom.call_context import conditions_of
-from watchroom.checkout.tree import Tree
-from watchroom.committer import Committer
-from watchroom.errors import ApprovalOutdated, NotFound, PathBlocked
+from watchroom.checkout.layout import is_edited
+from watchroom.checkout.materializer import Materializer
+from watchroom.commit import GroupCommit
+from watchroom.errors import ApprovalOutdated, InvalidPath, NotFound, NotText, PathBlocked
+from watchroom.files import NotAFile
 from watchroom.journal import Journal
 from watchroom.locks import KeyedLock
 from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
@@ -19,16 +22,20 @@ class Store:
     """The journal, the way into it, the files laid out from it, and who is registered."""
 
     journal: Journal
-    committer: Committer
-    tree: Tree
+    commits: GroupCommit
+    checkout: Materializer
     registry: Registry
     calls: KeyedLock = field(default_factory=KeyedLock)
     """Held by each approved call, so that the same one made twice at once finds what it has done."""
 
     def write(self, draft: Write) -> Appended:
-        """Commit a write. Raises `PathBlocked`, and `ApprovalOutdated` where a condition of the approval of
-        the call no longer holds; a conflict is the caller's to tell."""
-        appended = self.committer.commit(draft)
+        """Commit ``draft``; returns what became of it: a conflict is the caller's to tell.
+
+        Raises `PathBlocked`, `ApprovalOutdated` where a condition of the call's approval no longer holds;
+        without a row, where the disk has no place for its file, `InvalidPath` and `NotText`.
+        """
+        self.check_place(draft)
+        appended = self.commits.commit(draft)
         if appended.row.error == ApprovalOutdated.code:
             raise ApprovalOutdated(tool=draft.tool, has_row=True)
         if appended.row.error == "path_blocked":
@@ -43,6 +50,30 @@ class Store:
             if (head.seq if head else 0) != each.seq:
                 raise ApprovalOutdated(tool=draft.tool)
 
+    def check_place(self, draft: Write) -> None:
+        """Raises `InvalidPath` where the file of ``draft`` would be another path's on this disk, which takes
+        upper and lower case for one; `NotText` where something that is no file stands in the way of a private
+        file, which is read from disk: the others are mere views. OSError where it cannot be read."""
+        zone, path = draft.zone, draft.path
+        is_shown = draft.content is not None and (is_edited(zone) or zone == "realtime")
+        if is_shown and self.checkout.other_spelling(zone, path) is not None:
+            raise InvalidPath(given=path, rule="other_case")
+        if zone != "private":
+            return
+        try:
+            is_blocked = self.checkout.is_blocked(zone, path) and draft.content is not None
+        except NotAFile:
+            is_blocked = True
+        # Where another file of ours stands in the way, the journal will say which.
+        if is_blocked and not self._is_blocked_by_ours(draft):
+            raise NotText(rule="not_a_file")
+
+    def _is_blocked_by_ours(self, draft: Write) -> bool:
+        parts = draft.path.split("/")
+        above = (self.journal.head(draft.zone, "/".join(parts[:depth])) for depth in range(1, len(parts)))
+        below = self.journal.heads(draft.zone, draft.path + "/")
+        return any(head is not None and not head.deleted for head in chain(above, below))
+
     def live_head(self, zone: Zone, path: str) -> Row:
         """The current version of a path. Raises `NotFound` where there is none or it was deleted."""
         head = self.journal.head(zone, path)
@@ -54,7 +85,7 @@ class Store:
         return self.journal.content(row.seq) or ""
 
     def note_reading(self, actor: str, tool: str, zone: Zone, path: str, version: int | None) -> None:
-        self.committer.note(Note(actor, tool, zone, path, base=version, durable=False))
+        self.commits.note(Note(actor, tool, zone, path, base=version, durable=False))
 
     def written_over(self, row: Row) -> Row | None:
         """The version that ``row`` replaced unchecked, if it did."""
@@ -64,7 +95,7 @@ class Store:
 
     def last_seen(self, actor: str, zone: Zone, path: str, read_tool: str) -> int:
         """The version of a path that the actor last read with ``read_tool`` or wrote, 0 if it never did.
-        Readings that wait to be rows do not count: see `Committer.flush`."""
+        Readings that wait to be rows do not count: see `GroupCommit.flush`."""
         note = self.journal.last_note(zone, path, actor, read_tool)
         read = (note.base or 0) if note else 0
         head = self.journal.head(zone, path)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
-from watchroom.model import OUTSIDE, Draft, Json, Note, Row, Write, timestamp
+from watchroom.model import OUTSIDE, Json, Note, Row, Write, timestamp
 from watchroom.sandbox.errors import FilesSkipped, FolderDenied
 from watchroom.sandbox.task_folder import DiskUsage, FolderScan, TaskFolder
 from watchroom.zones.outside import EDIT_TOOL
@@ -157,7 +157,7 @@ class TaskRecorder:
         if _is_current(suspect.head, content):
             return suspect.head
         draft = _draft(_Change(suspect, content, self._author_of(suspect, author)))
-        return self._store.committer.commit(draft).row
+        return self._store.commits.commit(draft).row
 
     def differing(self, most: int) -> list[str]:
         """The paths (``TASK/PATH``) of files that are not as their newest rows say."""
@@ -239,14 +239,9 @@ class TaskRecorder:
 
     def _commit(self, batch: Sequence[_Change]) -> list[Row]:
         """Make rows of the changes that still are as they were found."""
-        current: list[_Change] = []
-
-        def prepare() -> list[Draft]:
-            current.extend(each for each in batch if self._is_as_found(each))
-            return [_draft(each) for each in current]
-
         with self._store.journal.exclusive(self.lock_key):
-            rows = [each.row for each in self._store.committer.commit_all(prepare)]
+            current = [each for each in batch if self._is_as_found(each)]
+            rows = [each.row for each in self._store.commits.commit_all([_draft(each) for each in current])]
         for change, row in zip(current, rows, strict=True):
             if change.content is None:
                 self._known.pop(change.suspect.parts, None)
@@ -286,7 +281,7 @@ class TaskRecorder:
             last = self._store.journal.refused(ZONE, path, limit=1)
             if not last or last[0].error != FilesSkipped.code:
                 notes.append(_note(author, FilesSkipped.code, path, {"count": len(beyond)}))
-        return [each.row for each in self._store.committer.commit_all(lambda: notes)] if notes else []
+        return [each.row for each in self._store.commits.commit_all(notes)]
 
 
 class _Budget:

@@ -70,7 +70,7 @@ class Tasks:
         validation.encode_text(text)
         folder = "" if workspace_path is None else checked_folder(workspace_path, self._root)
         task = uuid.uuid4().hex[:12]
-        with self._store.committer.exclusively() as commit:
+        with self._store.journal.exclusive("tasks"):
             if folder:
                 self._check_shared_by_none(folder)
                 _make(folder)
@@ -83,7 +83,8 @@ class Tasks:
             }
             detail = {"folder": folder} if folder else None
             title = validation.extract_first_line(text, _LONGEST_TITLE)
-            row = commit(Write(actor, SUBMIT, ZONE, task, _rendered(content), title, 0, detail)).row
+            draft = Write(actor, SUBMIT, ZONE, task, _rendered(content), title, 0, detail)
+            row = self._store.commits.commit(draft).row
         return Task(task, text, folder, actor, row.time, "open", limits, model)
 
     def is_open(self, task: str) -> bool:

@@ -186,7 +186,7 @@ class BufferStore:
                 detail=answer,
                 durable=not is_reading,
             )
-            self._store.committer.commit(draft)
+            self._store.commits.commit(draft)
             return
         after = record._replace(
             base=base.version,
@@ -222,11 +222,11 @@ class BufferStore:
 
     def commit(self, newest: Row, draft: Write) -> Row:
         """Make the buffer's next version. Raises `StaleBufferError` if it has another newest one by now."""
-        with self._store.committer.exclusively() as commit:
+        with self._store.journal.exclusive(f"buffer/{draft.actor}"):
             head = self._store.journal.head(ZONE, draft.path)
             if head is None or head.seq != newest.seq:
                 raise StaleBufferError
-            return commit(draft._replace(expected=head.version or 0)).row
+            return self._store.commits.commit(draft._replace(expected=head.version or 0)).row
 
     def forget(self, path: str) -> None:
         """What stands in memory may be no row."""

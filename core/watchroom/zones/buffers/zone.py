@@ -103,11 +103,13 @@ class BufferZone:
                 shown = Note(
                     actor, tool, ZONE, found.path, message=bound.place, base=found.version, durable=False
                 )
-                return self._store.committer.commit(shown).row
+                return self._store.commits.commit(shown).row
             base = bound.source.read()
-            with suppress(StaleBufferError), self._store.committer.exclusively() as commit:
+            with suppress(StaleBufferError), self._store.journal.exclusive(f"buffer/{actor}"):
                 if self._that_has(actor, bound, name) is None:
-                    return commit(self._begin(actor, bound, base, name, tool, reserved)).row
+                    return self._store.commits.commit(
+                        self._begin(actor, bound, base, name, tool, reserved)
+                    ).row
 
     def find(self, actor: str, name: str, *, language: Language = "en") -> BufferView:
         """An open buffer as it stands to its source now. Raises `BufferNotFound`, and what the source

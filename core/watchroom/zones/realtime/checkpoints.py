@@ -11,7 +11,7 @@ from typing import Final
 from watchroom import validation
 from watchroom.checkout.document_replica import ZONE
 from watchroom.checkout.layout import checkpoint_place
-from watchroom.committer import Committer
+from watchroom.commit import GroupCommit
 from watchroom.crdt.checkpoint import (
     HEADER_BYTES,
     Checkpoint,
@@ -39,10 +39,10 @@ _log = logging.getLogger("watchroom")
 class Checkpoints:
     """Keeps the files current. May be used from any thread."""
 
-    def __init__(self, folder: Folder, journal: Journal, committer: Committer, control: str) -> None:
+    def __init__(self, folder: Folder, journal: Journal, commits: GroupCommit, control: str) -> None:
         self._root, self._scratch, self._control = folder.root, folder.scratch, control
         self._journal = journal
-        self._committer = committer
+        self._commits = commits
         self._turn = Lock()
         self._opened: tuple[Folder, ProcessLock] | None = None
         self._changed = Condition()
@@ -208,6 +208,6 @@ class Checkpoints:
             detail={"rule": rule},
         )
         try:
-            self._committer.commit(note)
+            self._commits.commit(note)
         except WatchroomError:
             _log.exception("the edited checkpoint of %r could not be kept", document)

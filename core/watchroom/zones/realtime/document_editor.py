@@ -72,7 +72,7 @@ class DocumentEditor:
         length = len(mine)
         row = None
         if done.delta is None:
-            self._store.committer.commit(
+            self._store.commits.commit(
                 Note(self._view.actor, self._tool, ZONE, f"{self._live.name}/{field}", detail={"op": op})
             )
         else:

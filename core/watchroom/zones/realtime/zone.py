@@ -39,7 +39,7 @@ class RealtimeZone:
 
     def __init__(self, store: Store, control: str) -> None:
         self._store = store
-        self._checkpoints = Checkpoints(store.tree.folder, store.journal, store.committer, control)
+        self._checkpoints = Checkpoints(store.checkout.folder, store.journal, store.commits, control)
         self._lock = Lock()
         self._documents: dict[str, LiveReplica] = {}
 
@@ -47,9 +47,9 @@ class RealtimeZone:
         """Create a document. Raises `InvalidPath`, `InvalidSchema`, `DocumentExists`."""
         validation.check_document_id(name)
         text = json.dumps({"schema": check_schema(schema)}, ensure_ascii=False)
-        with self._store.committer.exclusively() as commit:
+        with self._store.journal.exclusive(f"realtime/{name}"):
             first = self._store.journal.version(ZONE, name, 1)
-            row = first or commit(Write(actor, CREATE, ZONE, name, text, message, 0)).row
+            row = first or self._store.write(Write(actor, CREATE, ZONE, name, text, message, 0)).row
         if first is not None:
             fields = ", ".join(
                 f"{field} ({kind})" for field, kind in self._live(name).document.schema.items()

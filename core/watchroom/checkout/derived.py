@@ -1,0 +1,160 @@
+"""Version files, histories and metadata of handoffs: derived from rows, written behind the commits."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from watchroom.checkout.cursor import Cursor
+from watchroom.checkout.layout import (
+    CONTROL,
+    HISTORY_END,
+    HISTORY_START,
+    history_line,
+    history_place,
+    history_text,
+    meta_place,
+    meta_text,
+    oldest_kept,
+    place,
+    version_place,
+)
+from watchroom.checkout.rendering import files_of, verified_content
+from watchroom.disk import Folder
+from watchroom.journal import Journal
+from watchroom.model import SHARED, Row, Zone
+
+_CHUNK: Final = 1000
+"""Rows that are read at a time."""
+_BEHIND: Final = "behind"
+"""The folder in which earlier releases noted which histories were still to be written."""
+_log = logging.getLogger("watchroom")
+
+
+def has_derived(row: Row) -> bool:
+    """Whether files are derived from ``row``."""
+    return row.version is not None and (row.zone in SHARED or row.zone == "handoff")
+
+
+class DerivedFiles:
+    """Follows ``journal`` with a cursor of its own, in the folder ``control``: ``root`` is the workspace's.
+
+    A process that dies leaves the cursor where it was, so that the next one goes on from there. ``refused``
+    is called with rows whose files could not be written, and why. May be used from any thread.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        journal: Journal,
+        control: str,
+        refused: Callable[[Sequence[tuple[Row, OSError]]], None],
+    ) -> None:
+        self._folder = Folder(root, os.path.join(control, "tmp"))
+        self._journal = journal
+        self._cursor = Cursor(os.path.join(control, "behind.lock"))
+        self._refused = refused
+
+    def begin(self, seq: int) -> None:
+        """Say that all derived files up to row ``seq`` are there, where nobody has said anything yet."""
+        with self._cursor.hold():
+            self._finish_histories()
+            if self._cursor.seq is None:
+                self._cursor.move(seq)
+
+    def catch_up(self) -> None:
+        """Write the files of all rows so far. Raises `WorkspaceLocked`, `JournalError`."""
+        with self.settled():
+            pass
+
+    @contextmanager
+    def settled(self) -> Iterator[int]:
+        """Keep everyone else from writing these files, once those of all rows so far are there; yields the
+        number of the last of these rows. Raises `WorkspaceLocked`, `JournalError`."""
+        with self._cursor.hold():
+            done = self._cursor.seq or 0
+            while rows := self._journal.rows(done, limit=_CHUNK):
+                self._write(rows)
+                done = rows[-1].seq
+                self._cursor.move(done)
+            yield done
+
+    def rewrite(self, zone: Zone, path: str, head: Row) -> None:
+        """Write all derived files of a path anew, where they are not as the journal says; ``head`` is its
+        current version. Raises OSError, `WorkspaceLocked`."""
+        with self._cursor.hold():
+            for parts, data in files_of(self._journal, head):
+                if parts != place(zone, path):
+                    self._folder.replace_if_other(parts, data)
+            if zone == "collab":
+                rows = self._journal.history(zone, path)
+                self._folder.write(history_place(path), history_text([history_line(row) for row in rows]))
+
+    def close(self) -> None:
+        self._folder.close()
+        self._cursor.close()
+
+    def _write(self, rows: list[Row]) -> None:
+        """Write the files of rows that follow on each other; of several of one path, the history once."""
+        newest: dict[tuple[Zone, str], Row] = {}
+        failed: dict[tuple[Zone, str], tuple[Row, OSError]] = {}
+        for row in filter(has_derived, rows):
+            newest[row.zone, row.path] = row
+            if row.zone in SHARED:
+                with self._noting(row, failed):
+                    self._write_version(row)
+        for row in newest.values():
+            with self._noting(row, failed):
+                if row.zone == "handoff":
+                    self._folder.write(meta_place(row.path), meta_text(row))
+                elif row.zone == "collab":
+                    self._extend_history(row.path)
+        if failed:
+            self._refused([*failed.values()])
+
+    @contextmanager
+    def _noting(self, row: Row, failed: dict[tuple[Zone, str], tuple[Row, OSError]]) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            failed[row.zone, row.path] = row, error
+
+    def _write_version(self, row: Row) -> None:
+        data = b"" if row.deleted else verified_content(self._journal, row)
+        if data is not None:
+            self._folder.write(version_place(row), data, new=True)
+        if (oldest := oldest_kept(row)) > 1:
+            self._folder.remove(version_place(row._replace(version=oldest - 1)))
+
+    def _extend_history(self, path: str) -> None:
+        """Add the versions that ``history.json`` lacks, keeping the bytes that it has."""
+        data = self._folder.read(history_place(path)) or b""
+        kept, last = _kept(data)
+        new = self._journal.history("collab", path, after_version=last)
+        if new or not data:
+            added = ",\n".join(history_line(row) for row in new).encode()
+            joint = b",\n" if last and new else b""
+            self._folder.write(history_place(path), kept + joint + added + HISTORY_END)
+
+    def _finish_histories(self) -> None:
+        """Write the histories that a process of an earlier release left behind."""
+        for entry in list(self._folder.walk((CONTROL, _BEHIND))):
+            path = self._folder.read(entry.parts)
+            if path is not None:
+                self._extend_history(path.decode())
+            self._folder.remove(entry.parts)
+
+
+def _kept(data: bytes) -> tuple[bytes, int]:
+    """The bytes of an existing history that can stay, without their end, and the last version in them."""
+    body = data.removesuffix(HISTORY_END)
+    if body == data or not data.startswith(HISTORY_START):
+        return HISTORY_START, 0
+    try:
+        return body, int(json.loads(body[body.rindex(b"\n") + 1 :])["version"])
+    except (ValueError, KeyError, TypeError):
+        return HISTORY_START, 0

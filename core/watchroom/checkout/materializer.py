@@ -1,0 +1,349 @@
+"""Lays rows out as files: a cursor over the journal, moved by whoever comes first.
+
+``.watchroom/lock`` is the checkout's lock, and carries the cursor. Who holds it lays out every row from the
+cursor on, in the order of rows, those of other processes too: so no older version ever replaces a newer one,
+and what a process that died had not laid out is laid out by the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, takewhile
+from threading import Lock
+from typing import Final, NamedTuple
+
+from watchroom import validation
+from watchroom.checkout.cursor import Cursor
+from watchroom.checkout.derived import DerivedFiles, has_derived
+from watchroom.checkout.layout import (
+    CONTROL,
+    REALTIME,
+    ROOTS,
+    VERSIONS,
+    checkpoint_place,
+    has_files,
+    is_edited,
+    place,
+)
+from watchroom.checkout.rendering import verified_content
+from watchroom.disk import Folder
+from watchroom.errors import NotText, TooLarge
+from watchroom.follower import Follower
+from watchroom.journal import Journal
+from watchroom.journal.edits import edits, last_revert
+from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Zone
+
+LAY_OUT_TOOL: Final = "lay_out"
+_CHUNK: Final = 1000
+"""Rows that are read at a time."""
+_log = logging.getLogger("watchroom")
+
+
+class OverwrittenEdit(NamedTuple):
+    """A file that was no version of its path when a newer version replaced it: version ``base`` should have
+    stood there."""
+
+    zone: Zone
+    path: str
+    data: bytes
+    base: int
+
+
+class _Committed(NamedTuple):
+    """A row of this process whose files are not laid out yet, its content, and the head that it followed."""
+
+    row: Row
+    content: str | None
+    head: Row | None
+
+
+class _Change(NamedTuple):
+    """A path that rows changed: its newest row, and the checksums that its file may rightly have had since.
+    ``base``: the version that stood there before."""
+
+    row: Row
+    checksums: set[str | None]
+    base: int
+
+
+class _Known(NamedTuple):
+    """The rows first ≤ seq ≤ last were all made by this process."""
+
+    first: int
+    last: int
+
+
+class Materializer:
+    """The files of the workspace at ``root``, laid out from ``journal``. May be used from any thread.
+
+    ``append`` makes rows of what was found and could not be done; ``follower`` writes behind what no commit
+    waits for: see `DerivedFiles`.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        journal: Journal,
+        append: Callable[[Sequence[Draft]], list[Appended]],
+        follower: Follower,
+    ) -> None:
+        control = os.path.join(root, CONTROL)
+        self.folder = Folder(root, os.path.join(control, "tmp"))
+        self.derived = DerivedFiles(root, journal, control, self._note_failures)
+        self._journal = journal
+        self._append = append
+        self._follower = follower
+        self._cursor = Cursor(os.path.join(control, "lock"))
+        self._noting = Lock()
+        self._known = _Known(0, -1)
+        self._pending: dict[int, _Committed] = {}
+
+    def make_folders(self, agents: Iterable[str]) -> None:
+        """Make the folders of all zones, and one for each of ``agents``. Raises OSError."""
+        for parts in (*ROOTS.values(), VERSIONS, REALTIME):
+            self.folder.make(parts)
+        for agent in agents:
+            self.folder.make((*ROOTS["private"], agent))
+
+    def current(self, zone: Zone, path: str) -> bytes | None:
+        """The file of ``path`` in ``zone`` as it is on disk, None where there is none. Raises `NotAFile`,
+        OSError."""
+        return self.folder.read(place(zone, path))
+
+    def is_blocked(self, zone: Zone, path: str) -> bool:
+        """Whether something other than a folder stands above the file of ``path`` in ``zone``. Raises
+        `NotAFile` where something other than a file stands in its place, OSError."""
+        return self.folder.is_blocked(place(zone, path))
+
+    def other_spelling(self, zone: Zone, path: str) -> str | None:
+        """The file that ``path`` in ``zone`` would be on a disk which takes upper and lower case for one,
+        where it has another name there; else None."""
+        parts = checkpoint_place(path) if zone == "realtime" else place(zone, path)
+        other = self.folder.other_spelling(parts)
+        return None if other is None else "/".join(other)
+
+    def begin(self) -> bool:
+        """Bring all files up to the journal, at the opening of a workspace; returns whether the machine went
+        down since they were last laid out, so that they may lack what was not synced. Raises
+        `WorkspaceLocked`, `JournalError`."""
+        self.folder.clear_scratch(older_than=3600.0)
+        with self._cursor.hold():
+            has_restarted = self._cursor.is_of_earlier_boot
+            self.derived.begin(self._cursor.seq or 0)
+            self._catch_up(self._journal.last_seq())
+        self.derived.catch_up()
+        return has_restarted
+
+    def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
+        """Take note of rows that this process made of ``drafts``, so that they need not be read again."""
+        is_derived = False
+        for draft, (row, head) in zip(drafts, appended, strict=True):
+            if row.version is not None and has_files(row.zone):
+                self._pending[row.seq] = _Committed(row, draft.content, head)
+                is_derived = is_derived or has_derived(row)
+        numbers = sorted({each.row.seq for each in appended})
+        last = first = numbers[-1]
+        # Rows that were made before, by the same keys, are not among the new ones.
+        while len(numbers) > 1 and numbers[-2] == first - 1:
+            first = numbers.pop() - 1
+        with self._noting:
+            if first == self._known.last + 1:
+                first = self._known.first
+            self._known = _Known(first, last)
+        if is_derived:
+            self._follower.schedule("derived files", self.derived.catch_up)
+
+    def lay_out(self, until: int) -> None:
+        """Have the file of each row up to ``until`` in place. Raises nothing: the rows stand, and who comes
+        next goes on."""
+        try:
+            with self._cursor.hold():
+                self._catch_up(until)
+        except Exception:  # noqa: BLE001  # the cursor has not moved past what is missing
+            _log.exception("files could not be laid out")
+
+    @contextmanager
+    def settled(self) -> Iterator[int]:
+        """Keep everyone else from laying out files, once those of all rows so far are in place; yields the
+        number of the last of these rows. Not re-entrant. Raises `WorkspaceLocked`, `JournalError`."""
+        with self._cursor.hold():
+            last = self._journal.last_seq()
+            self._catch_up(last)
+            yield max(last, self._cursor.seq or 0)
+
+    def rematerialize(self, zone: Zone, path: str, *, current: bool = True) -> None:
+        """Put the current version of ``path`` in ``zone`` back as the journal has it, with all that belongs
+        to it, within `settled`.
+
+        A content that is broken in the journal replaces no file. ``current`` False leaves the file itself as
+        it is, and lays out only what belongs to it. Raises OSError, `WorkspaceLocked`.
+        """
+        head = self._journal.head(zone, path)
+        if current:
+            data = None if head is None or head.deleted else verified_content(self._journal, head)
+            if head is None or head.deleted:
+                self.folder.remove(place(zone, path))
+            elif data is not None:
+                self.folder.replace_if_other(place(zone, path), data)
+        if head is not None and has_derived(head):
+            self.derived.rewrite(zone, path, head)
+
+    def close(self) -> None:
+        """Let go of the files; what is behind is done by the follower before."""
+        self.derived.close()
+        self.folder.close()
+        self._cursor.close()
+
+    def _catch_up(self, until: int) -> None:
+        """Lay out the rows from the cursor on, at least up to ``until``. The cursor is held."""
+        done = self._cursor.seq or 0
+        if done >= until:
+            return
+        known = self._known
+        if known.first <= done + 1 and known.last >= until:
+            rows = [self._pending[seq].row for seq in sorted([*self._pending]) if done < seq <= known.last]
+            self._lay_out(rows)
+            done = known.last
+            self._cursor.move(done)
+        else:
+            # Rows of others are among them.
+            while rows := self._journal.rows(done, limit=_CHUNK):
+                self._lay_out([row for row in rows if row.version is not None and has_files(row.zone)])
+                done = rows[-1].seq
+                self._cursor.move(done)
+        for seq in [seq for seq in [*self._pending] if seq <= done]:
+            del self._pending[seq]
+
+    def _lay_out(self, rows: Sequence[Row]) -> None:
+        """Put the newest version of each path that ``rows`` changed in its place. What somebody wrote there
+        by hand is a row before."""
+        changes = [each for each in self._changes(rows) if not _is_on_disk(each.row)]
+        if not changes:
+            return
+        found = [self._old(change) for change in changes]
+        notes = [overwritten_note(edit) for edit in map(self._edit, changes, found) if edit]
+        if notes:
+            # What someone wrote must not depend on this process living on.
+            self._append(notes)
+        late: list[OverwrittenEdit] = []
+        failed: list[tuple[Row, OSError]] = []
+        for change, old in zip(changes, found, strict=True):
+            try:
+                replaced = self._replace(change.row, old)
+            except OSError as error:
+                failed.append((change.row, error))
+                continue
+            # Someone may have written in the instant between our look and the replacement.
+            if replaced is not None and replaced != old and (edit := self._edit(change, replaced)):
+                late.append(edit)
+        if late:
+            self._append([*map(overwritten_note, late)])
+        if failed:
+            self._note_failures(failed)
+
+    def _changes(self, rows: Sequence[Row]) -> Iterable[_Change]:
+        changes: dict[tuple[Zone, str], _Change] = {}
+        for row in rows:
+            known = changes.get((row.zone, row.path))
+            if known is None:
+                head = self._head_before(row)
+                known = _Change(row, {head.sha256 if head else None}, (head.version or 0) if head else 0)
+            known.checksums.add(row.sha256)
+            changes[row.zone, row.path] = known._replace(row=row)
+        return changes.values()
+
+    def _head_before(self, row: Row) -> Row | None:
+        committed = self._pending.get(row.seq)
+        if committed is not None:
+            return committed.head
+        return self._journal.version(row.zone, row.path, (row.version or 0) - 1)
+
+    def _old(self, change: _Change) -> bytes | None:
+        try:
+            return self.current(change.row.zone, change.row.path)
+        except OSError:
+            # Something that is no file: to put ours there fails, and says so.
+            return None
+
+    def _edit(self, change: _Change, data: bytes | None) -> OverwrittenEdit | None:
+        """What someone wrote at the path and the journal does not have yet, if ``data`` is that."""
+        row = change.row
+        if data is None or not is_edited(row.zone) or validation.sha256(data) in change.checksums:
+            return None
+        edit = OverwrittenEdit(row.zone, row.path, data, change.base)
+        return None if self._is_kept(edit) else edit
+
+    def _is_kept(self, edit: OverwrittenEdit) -> bool:
+        """Whether the journal has this very text already, as an edit or as a version (one that was old on
+        disk because a later one could not be laid out)."""
+        checksum = validation.sha256(edit.data)
+        reverted = last_revert(self._journal, edit.zone, edit.path)
+        kept = takewhile(lambda row: row.seq > reverted, edits(self._journal, edit.zone, edit.path))
+        versions = self._journal.history(edit.zone, edit.path)
+        return any(row.sha256 == checksum for row in chain(kept, versions))
+
+    def _replace(self, row: Row, old: bytes | None) -> bytes | None:
+        """Put the row's content in its place; returns what was there. Raises OSError."""
+        parts = place(row.zone, row.path)
+        if row.deleted:
+            replaced = self.folder.read(parts)
+            self.folder.remove(parts)
+            return replaced
+        committed = self._pending.get(row.seq)
+        if committed is not None and committed.content is not None:
+            data: bytes | None = committed.content.encode()
+        else:
+            data = verified_content(self._journal, row)
+        if data is None or data == old:
+            return old
+        return self.folder.write(parts, data)
+
+    def _note_failures(self, failed: Sequence[tuple[Row, OSError]]) -> None:
+        """Make a row of each row whose files could not be written, once."""
+        notes = []
+        for row, error in failed:
+            _log.error("row %d could not be laid out: %s", row.seq, error)
+            if was_not_laid_out(self._journal, row):
+                continue
+            detail: dict[str, Json] = {"row": row.seq, "reason": str(error.strerror or error)}
+            notes.append(
+                Note(SYSTEM, LAY_OUT_TOOL, row.zone, row.path, "failed", "not_laid_out", detail=detail)
+            )
+        if notes:
+            self._append(notes)
+
+
+def was_not_laid_out(journal: Journal, row: Row) -> bool:
+    """Whether ``journal`` says that files of ``row`` are old because we could not replace them."""
+    lately = journal.refused(row.zone, row.path, limit=20)
+    return any(each.tool == LAY_OUT_TOOL and each.detail.get("row") == row.seq for each in lately)
+
+
+def overwritten_note(found: OverwrittenEdit) -> Note:
+    """The row that keeps what someone had written behind the journal's back."""
+    content: str | None = None
+    error = "outside_edit"
+    try:
+        content = validation.decode_text(found.data)
+    except (NotText, TooLarge) as refusal:
+        error = refusal.code
+    return Note(
+        actor=OUTSIDE,
+        tool="overwritten_edit",
+        zone=found.zone,
+        path=found.path,
+        outcome="conflict",
+        error=error,
+        content=content,
+        base=found.base,
+        sha256=validation.sha256(found.data),
+        size=len(found.data),
+    )
+
+
+def _is_on_disk(row: Row) -> bool:
+    """Whether the row tells of what somebody put on disk: then the file is never behind the row."""
+    return row.actor == OUTSIDE

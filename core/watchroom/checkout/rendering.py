@@ -1,0 +1,47 @@
+"""Which bytes stand in the files of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from watchroom import validation
+from watchroom.checkout.layout import (
+    meta_place,
+    meta_text,
+    oldest_kept,
+    place,
+    version_place,
+)
+from watchroom.disk import Parts
+from watchroom.errors import JournalError
+from watchroom.journal import Journal
+from watchroom.model import SHARED, Row
+
+
+def verified_content(journal: Journal, row: Row) -> bytes | None:
+    """The content of ``row`` from ``journal`` in UTF-8; None where the journal has lost it, or it is not what
+    its checksum says."""
+    try:
+        content = journal.content(row.seq)
+    except JournalError:
+        return None
+    data = None if content is None else content.encode()
+    return data if data is not None and validation.sha256(data) == row.sha256 else None
+
+
+def files_of(journal: Journal, head: Row) -> Iterator[tuple[Parts, bytes]]:
+    """Every file that belongs to the path of ``head``, its current version, but its history; those whose
+    content is broken in ``journal`` are left out."""
+    current = None if head.deleted else verified_content(journal, head)
+    if current is not None:
+        yield place(head.zone, head.path), current
+    if head.zone == "handoff" and not head.deleted:
+        yield meta_place(head.path), meta_text(head)
+    if head.zone in SHARED:
+        gone = oldest_kept(head) - 1
+        for row in journal.history(
+            head.zone, head.path, after_version=gone, limit=(head.version or 0) - gone
+        ):
+            data = b"" if row.deleted else verified_content(journal, row)
+            if data is not None:
+                yield version_place(row), data

@@ -1,0 +1,237 @@
+"""One atomic, durable commit for all who wait for it. Knows no files.
+
+Threads that commit at the same moment share one append: one of them leads, and commits for everyone who
+waits. Between processes the journal lets one at a time append.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Final, NamedTuple, Protocol
+
+from watchroom.call_context import with_call_context
+from watchroom.errors import JournalError, WorkspaceLocked
+from watchroom.follower import Follower
+from watchroom.journal import Journal
+from watchroom.model import Appended, Draft, Note
+
+_MOST_AT_ONCE: Final = 512
+
+
+class AppendStatistics(NamedTuple):
+    """How often this process appended to the journal, how many rows it made, and how many at most at once."""
+
+    appends: int
+    rows: int
+    most_rows: int
+
+
+class RowConsumer(Protocol):
+    """What commits wait for, once their rows are durable."""
+
+    def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
+        """Take note of what became of ``drafts``, quickly."""
+        ...
+
+    def lay_out(self, until: int) -> None:
+        """Do what has to be done before a commit returns, for each row up to ``until``. Raises nothing."""
+        ...
+
+
+class _Ticket:
+    """A draft on its way, and what became of it. A thread that is not the first one sleeps on ``wake`` until
+    it is done, or asked to lead."""
+
+    __slots__ = ("appended", "draft", "error", "wake")
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.appended: Appended | None = None
+        self.error: BaseException | None = None
+        self.wake: Lock | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return self.appended is not None or self.error is not None
+
+    def rouse(self) -> None:
+        if self.wake is not None and self.wake.locked():
+            self.wake.release()
+
+    def result(self) -> Appended:
+        if self.error is not None:
+            raise self.error
+        if self.appended is None:
+            raise RuntimeError("a ticket was read before its turn")
+        return self.appended
+
+
+class GroupCommit:
+    """Commits drafts to ``journal``; ``follower`` commits the notes that nobody waits for. May be used from
+    any thread."""
+
+    def __init__(self, journal: Journal, follower: Follower) -> None:
+        self._journal = journal
+        self._follower = follower
+        self._consumer: RowConsumer | None = None
+        self._queue = Lock()
+        self._waiting: deque[_Ticket] = deque()
+        self._notes: deque[_Ticket] = deque()
+        self._flushing = Lock()
+        self._has_leader = False
+        self._listeners: list[Callable[[], None]] = []
+        self._statistics = AppendStatistics(0, 0, 0)
+
+    @property
+    def statistics(self) -> AppendStatistics:
+        """What this process appended since it opened the workspace."""
+        return self._statistics
+
+    def follow(self, consumer: RowConsumer) -> None:
+        """Have every commit from now on wait for ``consumer``."""
+        self._consumer = consumer
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have ``listener`` called after each append of this process, on the appending thread. Returns the
+        call that ends it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def commit(self, draft: Draft) -> Appended:
+        """Make ``draft`` a row; returns what became of it when that is on disk and its file in place.
+
+        Raises `JournalError`, `WorkspaceLocked`: then there is no row.
+        """
+        ticket = _Ticket(with_call_context(draft))
+        wake: Lock | None = None
+        with self._queue:
+            if self._has_leader:
+                ticket.wake = wake = Lock()
+                wake.acquire()
+                self._waiting.append(ticket)
+            self._has_leader = True
+        if wake is None:
+            self._lead(ticket)
+        else:
+            self._wait(ticket, wake)
+        return ticket.result()
+
+    def commit_all(self, drafts: Sequence[Draft]) -> list[Appended]:
+        """Make rows of ``drafts`` in one transaction; returns what became of each, in their order. Raises
+        `JournalError`, `WorkspaceLocked`: then there is no row."""
+        if not drafts:
+            return []
+        appended = self.append([with_call_context(draft) for draft in drafts])
+        self._lay_out(appended)
+        return appended
+
+    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+        """Make rows of ``drafts`` without waiting for their files. For who lays out files; everybody else
+        calls `commit`. Raises `JournalError`, `WorkspaceLocked`."""
+        appended = self._journal.append(drafts)
+        if self._consumer is not None:
+            self._consumer.add(drafts, appended)
+        appends, rows, most = self._statistics
+        self._statistics = AppendStatistics(appends + 1, rows + len(drafts), max(most, len(drafts)))
+        for listener in tuple(self._listeners):
+            listener()
+        return appended
+
+    def note(self, draft: Note) -> None:
+        """Make ``draft`` a row soon: with the next commit, or within some 20 ms."""
+        self._notes.append(_Ticket(with_call_context(draft)))
+        self._follower.schedule("notes", self.flush)
+
+    def flush(self) -> None:
+        """Commit the notes that wait, and wait for those that others commit. Raises `JournalError`,
+        `WorkspaceLocked`."""
+        with self._flushing:
+            while self._notes:
+                notes = self._taken(self._notes)
+                self._append_tickets(notes)
+                for note in notes:
+                    if isinstance(note.error, WorkspaceLocked):
+                        raise note.error
+
+    def _lay_out(self, appended: Sequence[Appended]) -> None:
+        if self._consumer is not None and appended:
+            self._consumer.lay_out(max(each.row.seq for each in appended))
+
+    def _wait(self, ticket: _Ticket, wake: Lock) -> None:
+        """Sleep until others have committed the ticket, or lead."""
+        try:
+            wake.acquire()
+            if not ticket.is_done:
+                self._lead(ticket)
+        except BaseException:
+            self._abandon(ticket)
+            raise
+
+    def _lead(self, mine: _Ticket) -> None:
+        """Commit for everyone who waits, let the next one lead, then see to the files."""
+        batch = self._taken(self._waiting)
+        if mine not in batch:
+            batch.insert(0, mine)
+        try:
+            self._append_batch(batch)
+        finally:
+            self._hand_over()
+            try:
+                self._lay_out([ticket.appended for ticket in batch if ticket.appended])
+            finally:
+                for ticket in batch:
+                    if not ticket.is_done:
+                        ticket.error = JournalError(reason="the thread that led was interrupted")
+                    if ticket is not mine:
+                        ticket.rouse()
+
+    def _append_batch(self, batch: list[_Ticket]) -> None:
+        """Make rows of the batch, and of the notes that wait. Nothing is raised."""
+        if self._notes:
+            with self._flushing:
+                self._append_tickets([*self._taken(self._notes), *batch])
+        else:
+            self._append_tickets(batch)
+
+    def _append_tickets(self, batch: list[_Ticket]) -> None:
+        if not batch:
+            return
+        try:
+            appended = self.append([ticket.draft for ticket in batch])
+        except WorkspaceLocked as error:
+            # All have waited; none need wait as long again, one after the other.
+            for ticket in batch:
+                ticket.error = error
+        except Exception as error:  # noqa: BLE001  # it is raised where the ticket is read
+            if len(batch) == 1:
+                batch[0].error = error
+                return
+            # One bad draft must not take the others with it.
+            for ticket in batch:
+                self._append_tickets([ticket])
+        else:
+            for ticket, result in zip(batch, appended, strict=True):
+                ticket.appended = result
+
+    def _hand_over(self) -> None:
+        with self._queue:
+            if self._waiting:
+                self._waiting[0].rouse()
+            else:
+                self._has_leader = False
+
+    def _abandon(self, ticket: _Ticket) -> None:
+        """The ticket's thread was interrupted: nobody may wait for it to lead."""
+        with self._queue:
+            if ticket not in self._waiting:
+                return
+            was_next = self._waiting[0] is ticket
+            self._waiting.remove(ticket)
+        if was_next:
+            self._hand_over()
+
+    def _taken(self, queue: deque[_Ticket]) -> list[_Ticket]:
+        with self._queue:
+            return [queue.popleft() for _ in range(min(_MOST_AT_ONCE, len(queue)))]

@@ -1,0 +1,82 @@
+"""Work that follows behind what callers wait for: soon, on one thread, each kind once however often asked."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Condition, Event, Lock, Thread
+from typing import Final
+
+DELAY_SECONDS: Final = 0.02
+"""How long work waits, so that what is asked for meanwhile is done together."""
+_SHARE: Final = 4
+"""So many times as long as work took it waits before it is done again: it must not slow those who ask."""
+_log = logging.getLogger("watchroom")
+
+
+class Follower:
+    """Runs scheduled work on one thread of its own. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._work: dict[str, tuple[float, Callable[[], None]]] = {}
+        """By key: when it is due (by `time.monotonic`), and what to do."""
+        self._rested: dict[str, float] = {}
+        """By key: before when it is not done again."""
+        self._running = Lock()
+        self._closing = Event()
+        self._thread: Thread | None = None
+
+    def schedule(self, key: str, work: Callable[[], None]) -> None:
+        """Have ``work`` done within some 20 ms, later where it took long the last time. Of several with one
+        ``key`` the first that still waits is done. What it raises is logged."""
+        if key in self._work:
+            return
+        due = max(time.monotonic() + DELAY_SECONDS, self._rested.get(key, 0.0))
+        with self._changed:
+            self._work.setdefault(key, (due, work))
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="watchroom-follower", daemon=True)
+                self._thread.start()
+            if len(self._work) == 1:
+                self._changed.notify()
+
+    def flush(self) -> None:
+        """Do at once what is scheduled, and wait for what is being done."""
+        self._do(time.monotonic() + 3600)
+
+    def close(self) -> None:
+        """Do what is scheduled, and end the thread."""
+        with self._changed:
+            self._closing.set()
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+        self.flush()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._work or self._closing.is_set())
+                if self._closing.is_set():
+                    return
+                due = min(due for due, _ in self._work.values())
+                self._changed.wait_for(self._closing.is_set, timeout=max(0.0, due - time.monotonic()))
+                if self._closing.is_set():
+                    return
+            self._do(time.monotonic())
+
+    def _do(self, until: float) -> None:
+        with self._running:
+            with self._changed:
+                # Out of the way before it is done: what is asked for from now on is not in it.
+                due = [(key, self._work.pop(key)[1]) for key in [*self._work] if self._work[key][0] <= until]
+            for key, work in due:
+                began = time.monotonic()
+                try:
+                    work()
+                except Exception:  # noqa: BLE001  # what follows has no caller to tell; the next time tries again
+                    _log.exception("%s could not be done", key)
+                ended = time.monotonic()
+                self._rested[key] = ended + _SHARE * (ended - began)
