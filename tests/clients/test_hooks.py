@@ -10,14 +10,14 @@ import pytest
 from calls import ok, refused
 from cli.running import spawned
 from watchroom import Agent, Json, Toolbox, Workspace
-from watchroom.clients.hooks import AFTER, BEFORE, answer
+from watchroom.clients.hooks import AFTER, BEFORE, handle_hook
 from watchroom.model import Row
 
 
 def before(workspace: Workspace, tool: str, agent: str = "alice", cwd: str = "", **given: Json) -> str:
     """Why a call of a client's own tool is denied, empty if it is not."""
     event: dict[str, Json] = {"hook_event_name": BEFORE, "tool_name": tool, "tool_input": given}
-    said = answer(workspace, agent, {**event, "cwd": cwd or workspace.root}, "en")
+    said = handle_hook(workspace, agent, {**event, "cwd": cwd or workspace.root}, "en")
     if said is None:
         return ""
     decision = said["hookSpecificOutput"]
@@ -28,7 +28,9 @@ def before(workspace: Workspace, tool: str, agent: str = "alice", cwd: str = "",
 
 def after(workspace: Workspace, agent: str) -> str:
     """What the agent is told after a tool, empty if nothing."""
-    said = answer(workspace, agent, {"hook_event_name": AFTER, "tool_name": "Bash", "tool_input": {}}, "en")
+    said = handle_hook(
+        workspace, agent, {"hook_event_name": AFTER, "tool_name": "Bash", "tool_input": {}}, "en"
+    )
     if said is None:
         return ""
     told = said["hookSpecificOutput"]

@@ -11,7 +11,7 @@ import pytest
 from watchroom import Workspace
 from watchroom.rules.config import parse_config
 from watchroom.rules.members import Member
-from watchroom.society import ROLES, system_prompt
+from watchroom.society import ROLES, build_system_prompt
 from watchroom.texts import LANGUAGES, Language
 from watchroom.toolbox.tool_registry import all_tools
 from watchroom.zones import TaskLimits
@@ -49,7 +49,7 @@ def test_the_limits_are_those_of_a_task() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("role", [*ROLES, "tester"])
 def test_each_role_is_told_who_it_is(role: str, language: Language) -> None:
-    prompt = system_prompt(Member("ada", role, "mid", "", "t1", 0, None, None), language)
+    prompt = build_system_prompt(Member("ada", role, "mid", "", "t1", 0, None, None), language)
     assert "`ada`" in prompt
     assert "`user`" in prompt
     assert "$" not in prompt

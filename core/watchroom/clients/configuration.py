@@ -1,4 +1,4 @@
-"""How a client is set up so that its agent works in a workspace: what to put into its files. Pure."""
+"""The configuration by which a client's agent works in a workspace: what to put into its files. Pure."""
 
 from __future__ import annotations
 
@@ -13,47 +13,51 @@ Client: TypeAlias = Literal["claude", "codex"]
 CLIENTS: Final[tuple[Client, ...]] = get_args(Client)
 SERVER: Final = "watchroom"
 SERVERS: Final = "mcp_servers"
-"""The table of Codex's servers."""
+"""The name of Codex's table of servers."""
 AGENT_VARIABLE: Final = "WATCHROOM_AGENT"
-"""In the environment of a client's commands: whose client it is."""
+"""The environment variable of a client's commands that names its agent."""
 _OURS: Final = re.compile(r"(?:.*/)?watchroom'? hook .+ --agent [a-z0-9_-]+", re.DOTALL)
-"""A command of a hook as `configuration` writes it, whosever it is."""
-_WRITING: Final[Mapping[Client, str]] = {
+"""The command of a hook as `build_configuration` writes it, for any agent."""
+_WRITING_TOOLS: Final[Mapping[Client, str]] = {
     "claude": "Write|Edit|MultiEdit|NotebookEdit",
     "codex": "apply_patch|Edit|Write",
 }
 
 
-class Configuration(NamedTuple):
-    """Files of a client, by their paths from its project's folder: JSON objects, or TOML tables."""
+class ClientConfiguration(NamedTuple):
+    """The contents of a client's files, by their paths from its project's folder: JSON objects, TOML
+    tables."""
 
     json: Mapping[str, Mapping[str, Json]]
     toml: Mapping[str, Mapping[str, Json]]
 
 
-def configuration(client: Client, command: str, root: str, agent: str) -> Configuration:
-    """What ``client`` needs: our server, and our hooks. ``command`` is how ours is called."""
+def build_configuration(client: Client, command: str, root: str, agent: str) -> ClientConfiguration:
+    """What ``client`` needs so that ``agent`` works in the workspace at ``root``: the server, and the hooks.
+    ``command`` is how the program ``watchroom`` is called."""
     server: dict[str, Json] = {"command": command, "args": ["mcp", root, "--agent", agent]}
     hook = shlex.join([command, "hook", root, "--agent", agent])
-    own = {"PreToolUse": [_hook(hook, _WRITING[client])], "PostToolUse": [_hook(hook)]}
+    own = {"PreToolUse": [_hook(hook, _WRITING_TOOLS[client])], "PostToolUse": [_hook(hook)]}
     hooks: dict[str, Json] = {"hooks": own}
     mark: dict[str, Json] = {AGENT_VARIABLE: agent}
     if client == "claude":
         servers: dict[str, Json] = {"mcpServers": {SERVER: server}}
-        return Configuration({".mcp.json": servers, ".claude/settings.json": {"env": mark, **hooks}}, {})
+        return ClientConfiguration(
+            {".mcp.json": servers, ".claude/settings.json": {"env": mark, **hooks}}, {}
+        )
     tables: dict[str, Json] = {SERVERS: {SERVER: server}, "shell_environment_policy": {"set": mark}}
-    return Configuration({".codex/hooks.json": hooks}, {".codex/config.toml": tables})
+    return ClientConfiguration({".codex/hooks.json": hooks}, {".codex/config.toml": tables})
 
 
-def merged(there: Mapping[str, Json], ours: Mapping[str, Json]) -> dict[str, Json]:
-    """What is there with ours put in: objects by key, lists with what they lack of ours, all else as ours
-    is. Doing it again changes nothing. Raises ValueError where something else stands in place of an object
-    or a list."""
-    result = dict(there)
+def merge_configuration(existing: Mapping[str, Json], ours: Mapping[str, Json]) -> dict[str, Json]:
+    """``existing`` with ``ours`` merged in: objects by key, lists with what they lack of ours, all else as
+    ours is. Doing it again changes nothing. Raises ValueError where there is something else in place of an
+    object or a list."""
+    result = dict(existing)
     for key, value in ours.items():
         known = result.get(key)
         if isinstance(known, Mapping) and isinstance(value, Mapping):
-            result[key] = merged(known, value)
+            result[key] = merge_configuration(known, value)
         elif isinstance(known, list) and isinstance(value, list) and key != "args":
             result[key] = [*known, *(each for each in value if each not in known)]
         elif known is not None and isinstance(value, Mapping | list) and key != "args":
@@ -63,19 +67,19 @@ def merged(there: Mapping[str, Json], ours: Mapping[str, Json]) -> dict[str, Jso
     return result
 
 
-def without_hooks(there: Json) -> dict[str, Json]:
-    """What is there without hooks of ours: those of an agent that worked here before would tell the new one
-    what has come for the other. Raises ValueError where something is not what a client reads."""
-    if not isinstance(there, Mapping):
+def remove_hooks(existing: Json) -> dict[str, Json]:
+    """``existing`` without hooks of Watchroom: those of an agent that worked here before would give the new
+    one what has come for the other. Raises ValueError where it is not what a client reads."""
+    if not isinstance(existing, Mapping):
         raise ValueError("no object")
-    hooks = there.get("hooks")
+    hooks = existing.get("hooks")
     if not isinstance(hooks, Mapping):
-        return dict(there)
-    return {**there, "hooks": {event: _others(groups) for event, groups in hooks.items()}}
+        return dict(existing)
+    return {**existing, "hooks": {event: _without_ours(groups) for event, groups in hooks.items()}}
 
 
-def _others(groups: Json) -> Json:
-    """An event's groups of hooks without ours, and without groups that had nothing else."""
+def _without_ours(groups: Json) -> Json:
+    """An event's groups of hooks without ours, and without groups that have nothing else."""
     if not isinstance(groups, list):
         return groups
     kept: list[Json] = []

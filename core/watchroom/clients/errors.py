@@ -1,4 +1,4 @@
-"""What a client's commands can be refused for, beside what tools refuse."""
+"""Why a client's commands are refused, besides the errors of tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from watchroom.model import Outcome
 
 
 class AgentCannotAnswer(WatchroomError):
-    """A person's answer was given beneath the client of an agent. Values: agent."""
+    """A person's answer was given by a process beneath the client of an agent. Values: agent."""
 
     code = "agent_cannot_answer"
     outcome: ClassVar[Outcome] = "denied"

@@ -1,7 +1,7 @@
-"""Whether this process runs beneath the client of an attached agent, as the commands of its shell do.
+"""Finds the attached agent beneath whose client this process runs, as the commands of its shell do.
 
-A hint and not a wall: what runs as the same user can take the mark out of its environment, and begin a
-process that has other ancestors.
+This is a hint and no protection: what runs as the same user can remove the variable from its environment, or
+start a process that has other ancestors.
 """
 
 from __future__ import annotations
@@ -26,50 +26,52 @@ class _Process(NamedTuple):
     parent: int
     arguments: tuple[str, ...]
     folder: str
-    """Where it runs; empty where that cannot be found out."""
+    """Its working directory; empty where that is not known."""
 
 
-def agent_above(root: str, environment: Mapping[str, str]) -> str | None:
-    """The id of the agent beneath whose client this process runs: as ``environment`` says, which `attach`
-    has its client set, or because a process above this one also began a server of the agent's for the
-    workspace at ``root``. None where neither is found."""
-    marked = environment.get(AGENT_VARIABLE)
-    return marked or _agent_of_a_parent(os.path.realpath(root), _processes(), os.getpid())
+def find_parent_agent(root: str, environment: Mapping[str, str]) -> str | None:
+    """The id of the agent beneath whose client this process runs, None where there is none.
+
+    Either a variable of ``environment`` names it, which the client sets, or an ancestor of this process has
+    also started a server of that agent for the workspace at ``root``.
+    """
+    named = environment.get(AGENT_VARIABLE)
+    return named or _agent_of_ancestor(os.path.realpath(root), _processes(), os.getpid())
 
 
-def _agent_of_a_parent(root: str, processes: Mapping[int, _Process], process: int) -> str | None:
-    above = set()
-    while process in processes and process not in above:
-        above.add(process)
+def _agent_of_ancestor(root: str, processes: Mapping[int, _Process], process: int) -> str | None:
+    ancestors = set()
+    while process in processes and process not in ancestors:
+        ancestors.add(process)
         process = processes[process].parent
-    # The first of all began everything, clients too.
-    servers = (each for each in processes.values() if each.parent in above and each.parent > 1)
+    # The first process of all has started everything, clients too.
+    servers = (each for each in processes.values() if each.parent in ancestors and each.parent > 1)
     return next((agent for each in servers if (agent := _served_agent(each, root))), None)
 
 
 def _served_agent(process: _Process, root: str) -> str | None:
-    """The agent whom a process serves at ``root``; None if it is no such server."""
+    """The agent that a process serves for the workspace at ``root``; None if it is no such server."""
     arguments = process.arguments
     starts = [
-        place + 1
-        for place, each in enumerate(arguments[:-1])
-        if os.path.basename(each) in _PROGRAMS and arguments[place + 1] == _SERVE
+        position + 1
+        for position, each in enumerate(arguments[:-1])
+        if os.path.basename(each) in _PROGRAMS and arguments[position + 1] == _SERVE
     ]
     if not starts or _AGENT not in arguments[:-1]:
         return None
-    places = (os.path.join(process.folder, each) for each in arguments[starts[0] + 1 :])
-    is_here = any(os.path.realpath(each) == root for each in places)
+    paths = (os.path.join(process.folder, each) for each in arguments[starts[0] + 1 :])
+    is_here = any(os.path.realpath(each) == root for each in paths)
     return arguments[arguments.index(_AGENT) + 1] if is_here else None
 
 
 def _processes() -> dict[int, _Process]:
-    """All processes that this one may look at, by their numbers; none where the system does not tell."""
+    """All processes that this one may see, by number; none where the system does not list them."""
     return dict(_from_kernel() if sys.platform.startswith("linux") else _from_ps())
 
 
 def _from_kernel() -> Iterator[tuple[int, _Process]]:
     for name in os.listdir("/proc"):
-        # One may end while it is looked at.
+        # A process may end while it is read.
         with suppress(OSError, ValueError):
             number = int(name)
             with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:

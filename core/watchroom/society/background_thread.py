@@ -1,4 +1,4 @@
-"""Societies at work beside something else that has the main thread, such as a dashboard."""
+"""Runs the agents of tasks on a thread, beside something that has the main thread, such as a dashboard."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from watchroom.society.society import Society
 from watchroom.zones import Task
 
 Models = Callable[[Member], ModelRuntime]
+"""Returns the model of an agent."""
 
 
-class Background:
-    """Lets the agents of these tasks work, on a thread of its own, until the tasks have ended or `stop`.
+class SocietyThread:
+    """Runs the agents of the tasks with the ids ``tasks``, on a thread of its own, until these have ended or
+    `stop` is called. Use it as a context manager.
 
-    ``models`` is opened on that thread, and gives the model of each agent. Without ``stay`` agents that all
-    wait for people end it, too. Use it as a context manager.
+    ``models`` is entered on that thread, and yields what returns the model of each agent; ``society`` makes
+    the society with it. Without ``stay`` it also ends when all agents wait for people.
     """
 
     def __init__(
@@ -38,32 +40,33 @@ class Background:
         self._stay = stay
         self._thread = Thread(target=self._run, name="watchroom-society", daemon=True)
         self._lock = Lock()
-        self._stopping: Callable[[], object] | None = None
+        self._cancel: Callable[[], object] | None = None
         self._is_stopped = False
-        self._over = Event()
-        self._ended: tuple[Task, ...] = ()
+        self._finished = Event()
+        self._tasks_at_end: tuple[Task, ...] = ()
         self._failure: BaseException | None = None
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Until it is over; False if it is not after so many seconds."""
-        return self._over.wait(seconds)
+        """Wait until it has ended; returns False if it has not after so many ``seconds`` (None: no limit)."""
+        return self._finished.wait(seconds)
 
     def stop(self) -> None:
-        """Let go of the agents where they are; they can be taken up again."""
+        """Stop the agents where they are, and wait for that; their sessions can be resumed."""
         with self._lock:
-            if self._stopping is not None and not self._is_stopped:
-                self._stopping()
+            if self._cancel is not None and not self._is_stopped:
+                self._cancel()
             self._is_stopped = True
         self._thread.join()
 
     def result(self) -> tuple[Task, ...]:
-        """The tasks as they stood at the end; none where it was stopped. Raises what ended it otherwise."""
+        """The tasks as they were at the end; none where it was stopped. Raises what else ended it."""
         if self._failure is not None:
             raise self._failure
-        return self._ended
+        return self._tasks_at_end
 
     def __enter__(self) -> Self:
         self.start()
@@ -76,11 +79,11 @@ class Background:
 
     def _run(self) -> None:
         try:
-            self._ended = asyncio.run(self._work())
+            self._tasks_at_end = asyncio.run(self._work())
         except Exception as error:  # noqa: BLE001 - it is raised where somebody asks for the result
             self._failure = error
         finally:
-            self._over.set()
+            self._finished.set()
 
     async def _work(self) -> tuple[Task, ...]:
         loop = asyncio.get_running_loop()
@@ -89,7 +92,7 @@ class Background:
             running = (society.run(task, stay=self._stay) for task in self._tasks)
             work = asyncio.gather(*running, return_exceptions=True)
             with self._lock:
-                self._stopping = lambda: loop.call_soon_threadsafe(work.cancel)
+                self._cancel = lambda: loop.call_soon_threadsafe(work.cancel)
                 if self._is_stopped:
                     work.cancel()
             try:
@@ -102,4 +105,4 @@ class Background:
                 return ()
             finally:
                 with self._lock:
-                    self._stopping = None
+                    self._cancel = None

@@ -1,4 +1,4 @@
-"""What an agent is told about itself before all else: the files under ``prompts``, by language and role."""
+"""The system prompts of a task's agents: the files under ``prompts``, by language and role."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ ROLES: Final = ("root", "architect", "programmer")
 """The roles that have a prompt of their own; any other agent has its instructions alone."""
 
 
-def system_prompt(member: Member, language: Language) -> str:
-    """The prompt of an agent: what holds for all, then what its role is for."""
-    about = {
+def build_system_prompt(member: Member, language: Language) -> str:
+    """The system prompt of ``member`` in ``language``: what holds for all agents, then what its role is
+    for."""
+    values = {
         "agent": member.id,
         "role": member.role,
         "task": member.task,
         "parent": member.parent or USER,
     }
-    common = Template(_read("common", language)).substitute(about)
+    common = Template(_read("common", language)).substitute(values)
     has_own = member.role in ROLES and (member.role != "root" or not member.parent)
     return f"{common}\n{_read(member.role, language)}" if has_own else common
 

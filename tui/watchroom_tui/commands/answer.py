@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from watchroom.clients.errors import AgentCannotAnswer
-from watchroom.clients.parent_agent import agent_above
+from watchroom.clients.parent_agent import find_parent_agent
 from watchroom.model import ANSWER, Json
 from watchroom.projections import RequestView
 from watchroom.rules.requests import Request
@@ -45,7 +45,7 @@ def run_answer(given: Namespace, texts: Catalogue) -> int:
             return 0
         tools = workspace.tools_for_human(given.person or name_of_this_person())
         arguments = {"request": given.request, **_answer(given, request, texts)}
-        if agent := agent_above(workspace.root, os.environ):
+        if agent := find_parent_agent(workspace.root, os.environ):
             # People shall see that it was tried.
             result = tools.refuse(ANSWER, arguments, AgentCannotAnswer(agent=agent))
         else:

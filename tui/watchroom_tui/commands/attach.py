@@ -17,12 +17,12 @@ import tomli_w
 from watchroom.clients.configuration import (
     CLIENTS,
     SERVERS,
-    Configuration,
-    configuration,
-    merged,
-    without_hooks,
+    ClientConfiguration,
+    build_configuration,
+    merge_configuration,
+    remove_hooks,
 )
-from watchroom.clients.hooks import answer
+from watchroom.clients.hooks import handle_hook
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -44,7 +44,7 @@ def run_hook(given: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.hook.not_json"))
     with Workspace.open(given.dir, create=False, scan=False) as workspace:
         agent = workspace.registry.agent(given.agent).id
-        said = answer(workspace, agent, event, workspace.config.language)
+        said = handle_hook(workspace, agent, event, workspace.config.language)
     if said is not None:
         print_json(said)
     return 0
@@ -63,7 +63,7 @@ def run_attach(given: Namespace, texts: Catalogue) -> int:
         agent = workspace.registry.agent(given.agent).id
         root = workspace.root
     command = shutil.which("watchroom") or "watchroom"
-    wanted = configuration(given.client, command, root, agent)
+    wanted = build_configuration(given.client, command, root, agent)
     project = Path(given.project)
     files = _merged_files(project, wanted, texts) if given.write else _new_files(wanted)
     for name, text in files.items():
@@ -77,12 +77,12 @@ def run_attach(given: Namespace, texts: Catalogue) -> int:
     return 0
 
 
-def _new_files(wanted: Configuration) -> dict[str, str]:
+def _new_files(wanted: ClientConfiguration) -> dict[str, str]:
     jsons = {name: _as_json(table) for name, table in wanted.json.items()}
     return {**jsons, **{name: _as_toml(table) for name, table in wanted.toml.items()}}
 
 
-def _merged_files(project: Path, wanted: Configuration, texts: Catalogue) -> dict[str, str]:
+def _merged_files(project: Path, wanted: ClientConfiguration, texts: Catalogue) -> dict[str, str]:
     """The files as they are to be. Nothing is written before all of them are known. Raises `WrongUsage` for
     one that cannot be read."""
     files: dict[str, str] = {}
@@ -91,7 +91,7 @@ def _merged_files(project: Path, wanted: Configuration, texts: Catalogue) -> dic
         try:
             there = _read(project / name)
             known = json.loads(there) if there.strip() else {}
-            files[name] = _as_json(merged(without_hooks(known), table))
+            files[name] = _as_json(merge_configuration(remove_hooks(known), table))
         except (ValueError, RecursionError) as error:
             raise unreadable from error
     for name, table in wanted.toml.items():
@@ -119,7 +119,7 @@ def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
     """The text with one more table; None where something else stands in its place. Raises ValueError for a
     text that is no TOML."""
     known = tomllib.loads(text)
-    wanted = merged(known, table)
+    wanted = merge_configuration(known, table)
     if wanted == known:
         return text
     longer = text.rstrip("\n") + "\n\n" * bool(text.strip()) + _as_toml(table)

@@ -23,7 +23,7 @@ from watchroom_tui.sanitize import sanitize
 from watchroom_tui.terminal import require_terminal
 
 if TYPE_CHECKING:
-    from watchroom.society import Background, Society
+    from watchroom.society import Society, SocietyThread
     from watchroom.society.background_thread import Models
     from watchroom.workspace import Workspace
     from watchroom.zones import Task
@@ -60,7 +60,7 @@ def run_task(given: Namespace, texts: Catalogue) -> int:
     if not given.headless:
         require_terminal(texts, "watchroom task --headless")
     # Slow to load: what is refused is refused at once.
-    from watchroom.society import Background, Society
+    from watchroom.society import Society, SocietyThread
     from watchroom.workspace import Workspace
     from watchroom.zones import TaskLimits
 
@@ -83,7 +83,7 @@ def run_task(given: Namespace, texts: Catalogue) -> int:
         print(texts("cli.task.where", root=root), file=sys.stderr)
         speed = 0.0 if given.headless else given.speed
         models = _models(given, language, speed, texts)
-        background = Background(society, models, [each.id for each in tasks], stay=not given.headless)
+        background = SocietyThread(society, models, [each.id for each in tasks], stay=not given.headless)
         if not given.headless:
             with background:
                 status = run_dashboard(
@@ -170,7 +170,7 @@ def _models(
     return opened
 
 
-def _headless(workspace: Workspace, background: Background, root: str, texts: Catalogue) -> int:
+def _headless(workspace: Workspace, background: SocietyThread, root: str, texts: Catalogue) -> int:
     """Tells on standard error how it goes, and at the end a summary; 0 if every task was done."""
     news = Event()
     forget = workspace.subscribe(news.set)
