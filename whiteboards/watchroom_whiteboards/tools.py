@@ -50,6 +50,8 @@ class BoardReadResult(ResultModel):
 
 @tool("whiteboard_read", path=("board",), reads_only=True)
 def whiteboard_read(context: ToolContext, params: BoardReadParams) -> BoardReadResult:
+    """Return a whiteboard, or a section of it, as ``params`` say, to the actor of ``context``. Raises
+    `BoardNotFound`, `BoardDenied`, `VersionNotFound`, `SectionNotFound`."""
     notice = settlement_notices(context, "board", params.board)
     found = _boards(context).read(
         context.actor, params.board, version=params.version, section=params.section, hold=bool(params.hold)
@@ -90,7 +92,8 @@ class BoardWriteResult(ResultModel):
 
 @tool("whiteboard_write", path=("board",), destroys=True, may_conflict=True)
 def whiteboard_write(context: ToolContext, params: BoardWriteParams) -> BoardWriteResult:
-    """Without an expected version, the one that the caller last saw is expected."""
+    """Write a whiteboard as ``params`` say; without an expected version, the one that the actor of
+    ``context`` last saw is expected. Raises `Conflict`, `BoardNotFound`, `BoardDenied`, `BoardLeased`."""
     boards = _boards(context)
     expected = params.expected_version
     if expected is None:
@@ -128,6 +131,8 @@ class BoardAppendParams(ParamsModel):
 
 @tool("whiteboard_append", path=("board",))
 def whiteboard_append(context: ToolContext, params: BoardAppendParams) -> BoardWriteResult:
+    """Append the entry in ``params`` to a whiteboard, for the actor of ``context``. Raises `SectionNotFound`,
+    `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
     row = _boards(context).append(
         context.actor,
         params.board,
@@ -155,6 +160,8 @@ class BoardUpdateSectionParams(ParamsModel):
 
 @tool("whiteboard_update_section", path=("board",), destroys=True, may_conflict=True)
 def whiteboard_update_section(context: ToolContext, params: BoardUpdateSectionParams) -> BoardWriteResult:
+    """Replace the section in ``params`` of a whiteboard, for the actor of ``context``. Raises `Conflict`,
+    `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
     row = _boards(context).update_section(
         context.actor,
         params.board,
@@ -192,6 +199,8 @@ class BoardHistoryResult(ResultModel):
 
 @tool("whiteboard_history", path=("board",), reads_only=True)
 def whiteboard_history(context: ToolContext, params: BoardHistoryParams) -> BoardHistoryResult:
+    """Return the versions of the whiteboard in ``params``, and a diff of two where asked for, to the actor of
+    ``context``. Raises `BoardNotFound`, `BoardDenied`, `VersionNotFound`."""
     boards = _boards(context)
     rows = boards.history(context.actor, params.board, limit=params.limit)
     entries = [HistoryEntry.of(row) for row in rows]
@@ -221,6 +230,8 @@ class BoardRestoreResult(ResultModel):
 
 @tool("whiteboard_restore", path=("board",), may_conflict=True)
 def whiteboard_restore(context: ToolContext, params: BoardRestoreParams) -> BoardRestoreResult:
+    """Write an earlier version of a whiteboard once more, as ``params`` say, for the actor of ``context``.
+    Raises `Conflict`, `VersionNotFound`, `BoardLeased`."""
     texts = catalogue(context.language, TEXTS)
     row = _boards(context).restore(
         context.actor,

@@ -13,8 +13,9 @@ from watchroom.toolbox import Toolbox
 
 
 def tool_results(toolbox: Toolbox, content: Iterable[object]) -> list[dict[str, Json]]:
-    """Run the calls among the blocks of an answer, in order; the content of the next user message, empty if
-    nothing was called. A refused call is a result with ``is_error``: nothing that a model sends raises."""
+    """Run the calls among the blocks ``content`` of an answer by ``toolbox``, in order; returns the content
+    of the next user message, empty if nothing was called. A refused call is a result with ``is_error``:
+    nothing that a model sends raises."""
     results: list[dict[str, Json]] = []
     for block in content:
         if getattr(block, "type", None) != "tool_use":

@@ -13,8 +13,8 @@ from watchroom.toolbox import Toolbox
 
 
 def langchain_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> list[BaseTool]:
-    """The tools of ``toolbox``, or of some of its toolsets. They give JSON; a refusal is a result that the
-    model reads, never an exception."""
+    """Return the tools of ``toolbox``, or of some of its ``toolsets``. They return JSON; a refusal is a
+    result that the model reads, never an exception."""
     return [
         StructuredTool(
             name=str(each["name"]),

@@ -34,8 +34,8 @@ class FunctionCall(Protocol):
 
 
 def tool_messages(toolbox: Toolbox, calls: Iterable[FunctionCall] | None) -> list[dict[str, Json]]:
-    """Run the ``tool_calls`` of an answer, in order; the messages that tell the model what came of them. A
-    refused call is told as well: nothing that a model sends raises."""
+    """Run the tool ``calls`` of an answer by ``toolbox``, in order; returns the messages with their results.
+    A refused call is a result as well: nothing that a model sends raises."""
     return [
         {
             "role": "tool",

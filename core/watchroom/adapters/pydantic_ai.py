@@ -13,8 +13,8 @@ from watchroom.toolbox.toolbox import ToolResult
 
 
 def pydantic_ai_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> list[Tool[Any]]:
-    """The tools of ``toolbox``, or of some of its toolsets. A refusal is a result that the model reads, never
-    an exception."""
+    """Return the tools of ``toolbox``, or of some of its ``toolsets``. A refusal is a result that the model
+    reads, never an exception."""
     return [
         Tool.from_schema(
             _caller(toolbox, str(each["name"])),

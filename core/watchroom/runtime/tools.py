@@ -46,7 +46,7 @@ def tool(
     repeatable: bool = False,
     checksum: Callable[[Mapping[str, Json]], str] | None = None,
 ) -> AgentTool | Callable[[Function], AgentTool]:
-    """Make a tool of a function with types: a decorator, with or without arguments.
+    """Return a tool made of ``function``, which has types: a decorator, with or without arguments.
 
     The docstring is what models read of the tool, the types of the parameters are its schema, and a call
     whose arguments do not fit them is refused before the function is called. A parameter that is
@@ -69,7 +69,7 @@ def tool(
 
 
 def checked_tools(tools: Iterable[AgentTool] | Mapping[str, Tool]) -> dict[str, AgentTool]:
-    """The tools by name. Raises `InvalidTool` for one that a model would never be offered."""
+    """Return ``tools`` by name. Raises `InvalidTool` for one that a model would never be offered."""
     named = list(tools.items()) if isinstance(tools, Mapping) else [(_name_of(each), each) for each in tools]
     found: dict[str, AgentTool] = {}
     for name, each in named:

@@ -10,7 +10,8 @@ from watchroom.editing import parse_tool_name
 from watchroom.errors import ApprovalOutdated
 from watchroom.model import Json, Zone
 from watchroom.runtime.agent import AgentTool, CallOrigin
-from watchroom.toolbox.schemas import definition
+from watchroom.toolbox.schemas import build_definition
+from watchroom.toolbox.tool import AnyTool
 from watchroom.toolbox.toolbox import Toolbox
 
 _WRITERS: Final[Mapping[Zone, str]] = {
@@ -22,31 +23,36 @@ _WRITERS: Final[Mapping[Zone, str]] = {
 
 
 def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> list[AgentTool]:
-    """The tools of ``toolbox``, or of some of its toolsets, in their order. A call that the end of its
-    process cut off finds out what it had done, so that nothing is done twice."""
-    return [
-        AgentTool(
-            tool.name,
-            partial(call_of, toolbox, tool.name),
-            definition(tool, "openai", toolbox.language),
-            repeatable=tool.annotations.reads_only,
-            recovers=True,
-            writes_as=writes_as(toolbox, tool.name),
-            checksum=partial(toolbox.approval_checksum, tool.name),
-        )
-        for tool in toolbox.registry.available(toolsets)
-    ]
+    """Return the tools that the agent of ``toolbox`` has now, or those of ``toolsets``, as those of an agent
+    that the runtime runs, in their order. A call that the end of its process cut off finds out what it had
+    done, so that nothing is done twice."""
+    return [agent_tool(toolbox, tool) for tool in toolbox.registry.available(toolsets)]
+
+
+def agent_tool(toolbox: Toolbox, tool: AnyTool) -> AgentTool:
+    """Return ``tool`` of ``toolbox`` as `agent_tools` does."""
+    return AgentTool(
+        tool.name,
+        partial(run_call, toolbox, tool.name),
+        build_definition(tool, "openai", toolbox.language),
+        repeatable=tool.annotations.reads_only,
+        recovers=True,
+        writes_as=writes_as(toolbox, tool.name),
+        checksum=partial(toolbox.approval_checksum, tool.name),
+    )
 
 
 def writes_as(toolbox: Toolbox, name: str) -> str:
-    """The tool that writes where a flush of that name would; empty of any other tool."""
+    """Return the name of the tool that writes where the flush ``name`` of a buffer of ``toolbox`` would;
+    empty of any other tool."""
     buffer, which = parse_tool_name(name) or ("", "")
     source = toolbox.source_of_buffer(buffer) if which == "flush" else None
     return _WRITERS.get(source, "") if source else ""
 
 
-def call_of(toolbox: Toolbox, name: str, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
-    """Run a call for an agent that the runtime runs. Raises `ApprovalOutdated`."""
+def run_call(toolbox: Toolbox, name: str, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+    """Run a call of the tool ``name`` of ``toolbox`` with ``arguments``, for an agent that the runtime runs;
+    ``origin`` says which call it is. Returns its result. Raises `ApprovalOutdated`."""
     result = toolbox.dispatch_tool_call(
         name, arguments, call=origin.key, again=origin.may_have_run, approved=origin.approved
     )

@@ -37,6 +37,9 @@ class SendMessageResult(ResultModel):
 
 @tool("send_message", path=("to",))
 def send_message(context: ToolContext, params: SendMessageParams) -> SendMessageResult:
+    """Send the message in ``params`` from the actor of ``context`` to an agent or the user of its task; from
+    a person, to a session of an agent. Raises `NotInTask`, `AgentEnded`, `UnknownAgent`, `NotText`,
+    `SessionNotFound`."""
     if not context.actor.startswith(HUMAN_PREFIX):
         return _send_result(
             context, params, context.zones.members.send(context.actor, params.to, params.payload.text)
@@ -67,6 +70,8 @@ class SpawnAgentResult(ResultModel):
 
 @tool("spawn_agent", path=("name",), audience="agents")
 def spawn_agent(context: ToolContext, params: SpawnAgentParams) -> SpawnAgentResult:
+    """Make the agent that ``params`` describe, in the task of the actor of ``context``. Raises `NotInTask`,
+    `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, `SocietyLimit`."""
     member = context.zones.members.spawn(context.actor, params.role, params.instructions, params.name or "")
     return _spawn_result(member)
 
@@ -92,6 +97,8 @@ class TerminateAgentResult(ResultModel):
 
 @tool("terminate_agent", path=("agent_id",), destroys=True)
 def terminate_agent(context: ToolContext, params: TerminateAgentParams) -> TerminateAgentResult:
+    """End the agent in ``params`` and those that it made, for the actor of ``context``. Raises `NotInTask`,
+    `AgentEnded`, `UnknownAgent`, `NotYours`."""
     ended = context.zones.members.terminate(context.actor, params.agent_id, params.reason or "")
     return TerminateAgentResult(ended=[each.id for each in ended])
 
@@ -114,6 +121,8 @@ class ListAgentsResult(ResultModel):
 
 @tool("list_agents", reads_only=True, audience="agents")
 def list_agents(context: ToolContext, params: NoParams) -> ListAgentsResult:
+    """Return the agents of the task of the actor of ``context``; ``params`` are empty. Raises `NotInTask`,
+    `AgentEnded`."""
     task = context.zones.members.find_active(context.actor).task
     return ListAgentsResult(
         agents=[
@@ -141,6 +150,8 @@ class EndTaskResult(ResultModel):
 
 @tool("end_task", path=("task_id",), destroys=True, zone="task")
 def end_task(context: ToolContext, params: EndTaskParams) -> EndTaskResult:
+    """End the task of the actor of ``context``, or the one in ``params``. Raises `NotInTask`, `AgentEnded`,
+    `NotYourTask`, `NotYours`, `TaskNotFound`."""
     task = context.zones.members.end_task(context.actor, params.status, params.report, params.task_id or "")
     return EndTaskResult(task_id=task.id, status=task.status)
 

@@ -27,9 +27,9 @@ def approval_scope(
     journal: Journal, actor: str, tool: str, arguments: Mapping[str, Json], approved: str, repeated: str = ""
 ) -> AbstractContextManager[None]:
     """Return the context in which to run a call of ``tool`` by ``actor`` with ``arguments`` that was approved
-    with the checksum ``approved``: within it, the call can write only what was approved, in place of what it
-    was to replace. ``repeated`` is its key where it may have been made before. Raises `ApprovalOutdated` if
-    it would write something else by now, and `JournalError`."""
+    with the checksum ``approved``: within it, the call can write only what was approved, in place of what
+    stood in ``journal`` then. ``repeated`` is its key where it may have been made before. Raises
+    `ApprovalOutdated` if it would write something else by now, and `JournalError`."""
     change = _proposal(journal, actor, tool, arguments)
     holds = _checksum(tool, arguments, change) == approved
     if change is None:

@@ -56,6 +56,8 @@ class OpenBufferResult(ResultModel):
 
 @tool("open_buffer", path=("path",))
 def open_buffer(context: ToolContext, params: OpenBufferParams) -> OpenBufferResult:
+    """Open a buffer on the source in ``params``, for the agent of ``context``. Raises `BufferTaken`,
+    `TooManyBuffers`, `InvalidBuffer`, and what the source raises."""
     row = context.zones.buffers.open(
         context.actor,
         params.source,
@@ -90,6 +92,8 @@ class CloseBufferResult(ResultModel):
 
 @tool("close_buffer", path=("buffer",), destroys=True)
 def close_buffer(context: ToolContext, params: CloseBufferParams) -> CloseBufferResult:
+    """Close the buffer in ``params``, for the agent of ``context``. Raises `BufferNotFound`,
+    `BufferUnflushed`."""
     row = context.zones.buffers.close(context.actor, params.buffer, tool=CLOSE, discard=bool(params.discard))
     return _close_result(context, params, row)
 
@@ -175,7 +179,7 @@ _EDITING_TOOLS: Final[Mapping[BufferTool, _EditingTool]] = {
 
 
 def buffer_tool(actor: str, buffer: str, kind: BufferTool) -> AnyTool:
-    """Return the tool ``kind`` of the buffer of that name of ``actor``."""
+    """Return the tool ``kind`` of the open buffer ``buffer`` of ``actor``."""
     name, editing = build_tool_name(buffer, kind), _EDITING_TOOLS[kind]
 
     def run(context: ToolContext, params: ParamsModel) -> BufferEditResult:

@@ -40,7 +40,8 @@ class CollabWriteResult(ResultModel):
 
 @tool("collab_write", path=("filepath",), destroys=True, may_conflict=True)
 def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWriteResult:
-    """Without an expected version, the one that the caller last saw is expected."""
+    """Write a shared file as ``params`` say; without an expected version, the one that the actor of
+    ``context`` last saw is expected. Raises `Conflict`, `PathBlocked`."""
     expected = params.expected_version
     if expected is None:
         expected = context.last_seen("collab", params.filepath)
@@ -82,6 +83,8 @@ class CollabReadResult(ResultModel):
 
 @tool("collab_read", path=("filepath",), reads_only=True)
 def collab_read(context: ToolContext, params: CollabReadParams) -> CollabReadResult:
+    """Return the version of a shared file that ``params`` name, by default the current one, to the actor of
+    ``context``. Raises `NotFound`, `VersionNotFound`."""
     notice = settlement_notices(context, "collab", params.filepath)
     found = context.zones.collab.read(context.actor, params.filepath, params.version)
     version = found.row.version or 0
@@ -115,6 +118,7 @@ class CollabListResult(ResultModel):
 
 @tool("collab_list", reads_only=True)
 def collab_list(context: ToolContext, params: NoParams) -> CollabListResult:
+    """Return the shared files, to the actor of ``context``; ``params`` are empty."""
     files = [
         CollabFile(
             filepath=row.path,
@@ -162,6 +166,8 @@ class CollabHistoryResult(ResultModel):
 
 @tool("collab_history", path=("filepath",), reads_only=True)
 def collab_history(context: ToolContext, params: CollabHistoryParams) -> CollabHistoryResult:
+    """Return the versions of the shared file in ``params``, to the actor of ``context``. Raises
+    `NotFound`."""
     rows = context.zones.collab.history(
         context.actor, params.filepath, tool="collab_history", limit=params.limit
     )
@@ -184,6 +190,8 @@ class CollabRollbackResult(ResultModel):
 
 @tool("collab_rollback", path=("filepath",), may_conflict=True)
 def collab_rollback(context: ToolContext, params: CollabRollbackParams) -> CollabRollbackResult:
+    """Write an earlier version of a shared file once more, as ``params`` say, for the actor of ``context``.
+    Raises `Conflict`, `NotFound`, `VersionNotFound`."""
     message = params.message or context.texts("rollback.message", version=params.to_version)
     row = context.zones.collab.rollback(
         context.actor,

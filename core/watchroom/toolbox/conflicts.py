@@ -30,6 +30,8 @@ class ResolveConflictResult(ResultModel):
 
 @tool("resolve_conflict", path=("filepath",), destroys=True, may_conflict=True)
 def resolve_conflict(context: ToolContext, params: ResolveConflictParams) -> ResolveConflictResult:
+    """Write the text in ``params`` and settle the conflicts that it resolves, for the person of ``context``.
+    Raises `NotAConflict`, `Conflict`, `BoardLeased`."""
     row = context.zones.conflicts.resolve(
         context.actor,
         params.filepath,
@@ -56,6 +58,8 @@ class DismissConflictResult(ResultModel):
 
 @tool("dismiss_conflict")
 def dismiss_conflict(context: ToolContext, params: DismissConflictParams) -> DismissConflictResult:
+    """Settle the conflict in ``params`` without a new version, for the person of ``context``. Raises
+    `NotAConflict`, `OutsideConflict`, `ConflictSettled`."""
     row = context.zones.conflicts.dismiss(context.actor, params.conflict, params.message or "")
     return DismissConflictResult(filepath=row.path, conflict=params.conflict)
 
@@ -74,6 +78,8 @@ class RevertOutsideEditResult(ResultModel):
 
 @tool("revert_outside_edit", path=("filepath",), destroys=True)
 def revert_outside_edit(context: ToolContext, params: RevertOutsideEditParams) -> RevertOutsideEditResult:
+    """Put the current version of the file in ``params`` in place of an edit made by hand, for the person of
+    ``context``. Raises `EditedAgain`, `NoOutsideEdit`, `ConflictSettled`, `NotAConflict`."""
     row = context.zones.conflicts.revert(
         context.actor, params.filepath, params.conflict, params.message or ""
     )
@@ -92,5 +98,6 @@ class MarkAsSeenResult(ResultModel):
 
 @tool("mark_as_seen", idempotent=True)
 def mark_as_seen(context: ToolContext, params: MarkAsSeenParams) -> MarkAsSeenResult:
+    """Record that the person of ``context`` has seen the row in ``params``. Raises `NothingWaits`."""
     row = context.zones.acknowledgements.acknowledge(context.actor, params.row, params.message or "")
     return MarkAsSeenResult(row=params.row, path=row.path)

@@ -32,6 +32,8 @@ class HandoffDeliverResult(ResultModel):
 
 @tool("handoff_file", path=("to_agent", "filename"))
 def handoff_file(context: ToolContext, params: HandoffDeliverParams) -> HandoffDeliverResult:
+    """Deliver the file in ``params`` from the actor of ``context`` to another agent. Raises
+    `UnknownAgent`."""
     row = context.zones.handoff.deliver(
         context.actor,
         params.to_agent,
@@ -70,6 +72,8 @@ class HandoffInboxResult(ResultModel):
 
 @tool("check_my_handoffs", reads_only=True)
 def check_my_handoffs(context: ToolContext, params: HandoffInboxParams) -> HandoffInboxResult:
+    """Return what was delivered to the actor of ``context``; ``params`` say whether also what it
+    acknowledged."""
     found = context.zones.handoff.inbox(
         context.actor, tool="check_my_handoffs", acknowledged=params.include_acknowledged or False
     )
@@ -105,6 +109,8 @@ class HandoffReadResult(ResultModel):
 
 @tool("read_handoff", path=("from_agent", "filename"), reads_only=True)
 def read_handoff(context: ToolContext, params: HandoffReadParams) -> HandoffReadResult:
+    """Return the delivery in ``params`` to the actor of ``context``, and mark it as read. Raises
+    `NotFound`."""
     content, row = context.zones.handoff.read(context.actor, params.from_agent, params.filename)
     return HandoffReadResult(
         sender=params.from_agent,
@@ -130,6 +136,7 @@ class HandoffAcknowledgeResult(ResultModel):
 
 @tool("acknowledge_handoff", path=("from_agent", "filename"), idempotent=True)
 def acknowledge_handoff(context: ToolContext, params: HandoffAcknowledgeParams) -> HandoffAcknowledgeResult:
+    """Acknowledge the delivery in ``params`` for the actor of ``context``. Raises `NotFound`."""
     row = context.zones.handoff.acknowledge(
         context.actor, params.from_agent, params.filename, params.message or ""
     )

@@ -27,6 +27,7 @@ class PrivateSaveResult(ResultModel):
 
 @tool("save_to_my_workspace", path=("filename",), destroys=True, idempotent=True, audience="agents")
 def save_to_my_workspace(context: ToolContext, params: PrivateSaveParams) -> PrivateSaveResult:
+    """Save a file of the actor of ``context``, as ``params`` say. Raises `InvalidPath`, `TooLarge`."""
     row = context.zones.private.write(
         context.actor,
         context.actor,
@@ -57,6 +58,8 @@ class PrivateReadResult(ResultModel):
 
 @tool("read_from_workspace", path=("agent_id", "filename"), reads_only=True)
 def read_from_workspace(context: ToolContext, params: PrivateReadParams) -> PrivateReadResult:
+    """Return the file of any agent that ``params`` name, to the actor of ``context``. Raises `UnknownAgent`,
+    `NotFound`, `NotText`."""
     content, row = context.zones.private.read(
         context.actor, params.agent_id, params.filename, tool="read_from_workspace"
     )
@@ -77,6 +80,8 @@ class PrivateListResult(ResultModel):
 
 @tool("list_workspace_files", path=("agent_id",), reads_only=True)
 def list_workspace_files(context: ToolContext, params: PrivateListParams) -> PrivateListResult:
+    """Return the names of the files of the agent in ``params``, to the actor of ``context``. Raises
+    `UnknownAgent`."""
     files = context.zones.private.files(context.actor, params.agent_id, tool="list_workspace_files")
     return PrivateListResult(agent_id=params.agent_id, files=files, count=len(files))
 
@@ -91,6 +96,7 @@ class PrivateDeleteResult(ResultModel):
 
 @tool("delete_from_my_workspace", path=("filename",), destroys=True, idempotent=True, audience="agents")
 def delete_from_my_workspace(context: ToolContext, params: PrivateDeleteParams) -> PrivateDeleteResult:
+    """Delete the file in ``params`` of the actor of ``context``. Raises `NotFound`."""
     row = context.zones.private.delete(
         context.actor, context.actor, params.filename, tool="delete_from_my_workspace"
     )

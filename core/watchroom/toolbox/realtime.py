@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeVar, cast
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from pydantic import Field, JsonValue
 
@@ -15,14 +15,22 @@ from watchroom.toolbox.tool import Toolset
 
 _NS_PER_MS: Final = 1_000_000
 _FIELD: Final = ("doc_id", "field_name")
+_EDITED_FIELDS: Final = {"doc_id", "field_name", "operation"}
 T = TypeVar("T")
 
 TOOLS: Final = Toolset("realtime")
 tool = TOOLS.tool
 
 
-class CreateDocumentParams(ParamsModel):
+class DocumentParams(ParamsModel):
     doc_id: Name
+
+
+class FieldParams(DocumentParams):
+    field_name: Name
+
+
+class CreateDocumentParams(DocumentParams):
     fields: dict[str, Literal["lww_register", "rga", "or_set", "lww_map", "pn_counter"]] = Field(
         alias="schema"
     )
@@ -36,6 +44,8 @@ class CreateDocumentResult(ResultModel):
 
 @tool("realtime_create_document", path=("doc_id",))
 def realtime_create_document(context: ToolContext, params: CreateDocumentParams) -> CreateDocumentResult:
+    """Create the document in ``params``, for the actor of ``context``. Raises `InvalidPath`, `InvalidSchema`,
+    `DocumentExists`."""
     schema: dict[str, Json] = {**params.fields}
     return _create_document_result(
         context, params, context.zones.realtime.create(context.actor, params.doc_id, schema)
@@ -49,10 +59,6 @@ def _create_document_result(
     return CreateDocumentResult(doc_id=params.doc_id, version=row.version or 0, field_types={**params.fields})
 
 
-class DocumentSnapshotParams(ParamsModel):
-    doc_id: Name
-
-
 class DocumentSnapshotResult(ResultModel):
     doc_id: str
     version: int
@@ -61,9 +67,9 @@ class DocumentSnapshotResult(ResultModel):
 
 
 @tool("realtime_get_document_snapshot", path=("doc_id",), reads_only=True)
-def realtime_get_document_snapshot(
-    context: ToolContext, params: DocumentSnapshotParams
-) -> DocumentSnapshotResult:
+def realtime_get_document_snapshot(context: ToolContext, params: DocumentParams) -> DocumentSnapshotResult:
+    """Return all values of the document in ``params``, to the actor of ``context``. Raises
+    `DocumentNotFound`."""
     with context.zones.realtime.reading(
         context.view, params.doc_id, "", "realtime_get_document_snapshot"
     ) as editor:
@@ -73,11 +79,6 @@ def realtime_get_document_snapshot(
             snapshot=cast("dict[str, JsonValue]", editor.document.values()),
             field_types={**editor.document.schema},
         )
-
-
-class GetFieldParams(ParamsModel):
-    doc_id: Name
-    field_name: Name
 
 
 class GetFieldResult(ResultModel):
@@ -98,7 +99,9 @@ class GetFieldResult(ResultModel):
 
 
 @tool("realtime_get_field", path=_FIELD, reads_only=True)
-def realtime_get_field(context: ToolContext, params: GetFieldParams) -> GetFieldResult:
+def realtime_get_field(context: ToolContext, params: FieldParams) -> GetFieldResult:
+    """Return the value of the field in ``params``, to the actor of ``context``. Raises `DocumentNotFound`,
+    `FieldNotFound`."""
     with context.zones.realtime.reading(
         context.view, params.doc_id, params.field_name, "realtime_get_field"
     ) as editor:
@@ -117,11 +120,9 @@ def realtime_get_field(context: ToolContext, params: GetFieldParams) -> GetField
         )
 
 
-class SetFieldParams(ParamsModel):
+class SetFieldParams(FieldParams):
     """A register takes a value; a map one under a key, or a whole object; ``remove`` takes a key away."""
 
-    doc_id: Name
-    field_name: Name
     value: JsonValue = None
     key: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
     remove: bool | None = None
@@ -135,7 +136,9 @@ class SetFieldResult(ResultModel):
 
 @tool("realtime_set_field", path=_FIELD, destroys=True, idempotent=True)
 def realtime_set_field(context: ToolContext, params: SetFieldParams) -> SetFieldResult:
-    """With a key one entry of a map is written or removed; without, a register is, or the whole map."""
+    """Write a field for the actor of ``context``: with a key in ``params`` one entry of a map is written or
+    removed; without, a register is, or the whole map. Raises `InvalidArguments`, `DocumentNotFound`,
+    `FieldNotFound`."""
     if params.remove and params.key is None:
         raise _missing(context, "realtime_set_field", "key")
     if not params.remove and "value" not in params.model_fields_set:
@@ -165,9 +168,7 @@ class TextRange(ParamsModel):
     text: str | None = None
 
 
-class EditTextParams(ParamsModel):
-    doc_id: Name
-    field_name: Name
+class EditTextParams(FieldParams):
     operation: Literal["insert", "delete", "replace"]
     args: TextRange
 
@@ -185,7 +186,8 @@ class EditTextResult(SetFieldResult):
 
 @tool("realtime_edit_text", path=_FIELD)
 def realtime_edit_text(context: ToolContext, params: EditTextParams) -> EditTextResult:
-    """Positions count in the text as the caller last saw it, and are clamped to it."""
+    """Edit a text as ``params`` say: positions count in it as the actor of ``context`` last saw it, and are
+    clamped to it. Raises `InvalidArguments`, `DocumentNotFound`, `FieldNotFound`."""
     where = params.args
     if params.operation == "insert":
         start = stop = _required(context, where.position, "args.position")
@@ -219,19 +221,14 @@ def realtime_edit_text(context: ToolContext, params: EditTextParams) -> EditText
 def _edit_text_result(context: ToolContext, params: EditTextParams, row: Row) -> EditTextResult:
     at, added, removed = (row.detail.get(key) for key in ("at", "added", "removed"))
     return EditTextResult(
-        doc_id=params.doc_id,
-        field_name=params.field_name,
-        operation=params.operation,
-        version=row.version or 0,
+        **_edited(params, row),
         position=at if isinstance(at, int) else 0,
         inserted_count=added if isinstance(added, int) else 0,
         deleted_count=removed if isinstance(removed, int) else 0,
     )
 
 
-class EditSetParams(ParamsModel):
-    doc_id: Name
-    field_name: Name
+class EditSetParams(FieldParams):
     operation: Literal["add", "remove", "list", "contains"]
     element: Annotated[str, Field(min_length=1, max_length=10_000)] | None = None
 
@@ -247,6 +244,8 @@ class EditSetResult(SetFieldResult):
 
 @tool("realtime_edit_set", path=_FIELD, idempotent=True)
 def realtime_edit_set(context: ToolContext, params: EditSetParams) -> EditSetResult:
+    """Change or ask a set as ``params`` say, for the actor of ``context``. Raises `InvalidArguments`,
+    `DocumentNotFound`, `FieldNotFound`."""
     name = "realtime_edit_set"
     element = params.element
     if params.operation == "list":
@@ -269,18 +268,10 @@ def realtime_edit_set(context: ToolContext, params: EditSetParams) -> EditSetRes
 
 @realtime_edit_set.replay
 def _edit_set_result(context: ToolContext, params: EditSetParams, row: Row) -> EditSetResult:
-    return EditSetResult(
-        doc_id=params.doc_id,
-        field_name=params.field_name,
-        operation=params.operation,
-        version=row.version or 0,
-        element=params.element,
-    )
+    return EditSetResult(**_edited(params, row), element=params.element)
 
 
-class EditCounterParams(ParamsModel):
-    doc_id: Name
-    field_name: Name
+class EditCounterParams(FieldParams):
     operation: Literal["increment", "decrement", "value"]
     amount: Annotated[Integer, Field(ge=0, le=2**53 - 1)] | None = None
 
@@ -292,6 +283,8 @@ class EditCounterResult(SetFieldResult):
 
 @tool("realtime_edit_counter", path=_FIELD)
 def realtime_edit_counter(context: ToolContext, params: EditCounterParams) -> EditCounterResult:
+    """Change or ask a counter as ``params`` say, for the actor of ``context``. Raises `DocumentNotFound`,
+    `FieldNotFound`."""
     name = "realtime_edit_counter"
     if params.operation == "value":
         with context.zones.realtime.reading(context.view, params.doc_id, params.field_name, name) as editor:
@@ -310,8 +303,7 @@ def _edit_counter_result(context: ToolContext, params: EditCounterParams, row: R
         return _counter_state(params, editor.document, row)
 
 
-class MergeStateParams(ParamsModel):
-    doc_id: Name
+class MergeStateParams(DocumentParams):
     state: dict[str, JsonValue]
 
 
@@ -323,6 +315,8 @@ class MergeStateResult(ResultModel):
 
 @tool("realtime_merge_state", path=("doc_id",), idempotent=True)
 def realtime_merge_state(context: ToolContext, params: MergeStateParams) -> MergeStateResult:
+    """Merge the state in ``params`` into a document, for the actor of ``context``. Raises `DocumentNotFound`,
+    `InvalidState`."""
     state: dict[str, Json] = {**params.state}
     return _merge_state_result(
         context, params, context.zones.realtime.merge(context.actor, params.doc_id, state)
@@ -346,10 +340,7 @@ def _set_state(
 ) -> EditSetResult:
     found = document.set(params.field_name)
     return EditSetResult(
-        doc_id=params.doc_id,
-        field_name=params.field_name,
-        operation=params.operation,
-        version=row.version or 0,
+        **_edited(params, row),
         element=params.element,
         exists=None if params.element is None else params.element in found,
         elements=elements,
@@ -359,13 +350,11 @@ def _set_state(
 
 
 def _counter_state(params: EditCounterParams, document: Document, row: Row) -> EditCounterResult:
-    return EditCounterResult(
-        doc_id=params.doc_id,
-        field_name=params.field_name,
-        operation=params.operation,
-        version=row.version or 0,
-        value=document.counter(params.field_name).value,
-    )
+    return EditCounterResult(**_edited(params, row), value=document.counter(params.field_name).value)
+
+
+def _edited(params: EditTextParams | EditSetParams | EditCounterParams, row: Row) -> dict[str, Any]:
+    return {**params.model_dump(include=_EDITED_FIELDS), "version": row.version or 0}
 
 
 def _required(context: ToolContext, value: T | None, name: str) -> T:

@@ -40,6 +40,8 @@ class AnswerRequestResult(ResultModel):
 
 @tool("answer_request")
 def answer_request(context: ToolContext, params: AnswerRequestParams) -> AnswerRequestResult:
+    """Answer the request in ``params`` for the person of ``context``. Raises `RequestNotFound`,
+    `InvalidAnswer`, `NotText`, `RequestExpired`, `RequestClosed`."""
     request = context.zones.requests.find(params.request)
     row = context.zones.requests.answer(
         context.actor, params.request, _answer(request, params), params.reason or ""

@@ -1,7 +1,7 @@
 """Tool definitions in the dialects of those who call them.
 
 All start from the JSON Schema that pydantic makes of a tool's arguments, with the titles taken out and the
-descriptions put in from the catalogue. They differ in how an optional argument is said.
+descriptions put in from the catalogue. They differ in how an optional argument is expressed.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ Definition: TypeAlias = dict[str, Json]
 _LIMITS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems")
 
 
-def definition(tool: AnyTool, style: Format, language: Language) -> Definition:
-    """One tool in the dialect ``style``: ``plain`` (name, description, parameters: spec 1 J-4), ``openai``
-    (strict function), ``anthropic`` (input_schema), ``mcp`` (with annotations and outputSchema)."""
+def build_definition(tool: AnyTool, style: Format, language: Language) -> Definition:
+    """Return the definition of ``tool`` in ``language``, in the dialect ``style``: ``plain`` (name,
+    description, parameters: spec 1 J-4), ``openai`` (strict function), ``anthropic`` (input_schema), ``mcp``
+    (with annotations and outputSchema)."""
     texts = catalogue(language, tool.texts)
     description = texts(f"{tool.text_key}.description", **tool.text_values)
-    parameters = _parameters(tool, texts)
+    parameters = _build_parameters(tool, texts)
     if style == "openai":
         function: Definition = {
             "name": tool.name,
             "description": description,
             "strict": _is_closed(parameters),
-            "parameters": _strict(parameters) if _is_closed(parameters) else parameters,
+            "parameters": _to_strict(parameters) if _is_closed(parameters) else parameters,
         }
         return {"type": "function", "function": function}
     if style == "anthropic":
@@ -45,7 +46,7 @@ def definition(tool: AnyTool, style: Format, language: Language) -> Definition:
             "title": texts(f"{tool.text_key}.title", **tool.text_values),
             "description": description,
             "inputSchema": parameters,
-            "outputSchema": _output(tool),
+            "outputSchema": _build_output(tool),
             "annotations": {
                 "readOnlyHint": tool.annotations.reads_only,
                 "destructiveHint": tool.annotations.destroys,
@@ -56,16 +57,16 @@ def definition(tool: AnyTool, style: Format, language: Language) -> Definition:
     return {"name": tool.name, "description": description, "parameters": parameters}
 
 
-def _parameters(tool: AnyTool, texts: Catalogue) -> dict[str, Json]:
+def _build_parameters(tool: AnyTool, texts: Catalogue) -> dict[str, Json]:
     schema = _plain_schema(cast("type[BaseModel]", tool.params))
     properties = {
-        name: {**shape, "description": _argument_text(tool, name, texts)}
+        name: {**shape, "description": _describe_argument(tool, name, texts)}
         for name, shape in cast("Mapping[str, Mapping[str, Json]]", schema["properties"]).items()
     }
     return {**schema, "properties": properties}
 
 
-def _argument_text(tool: AnyTool, name: str, texts: Catalogue) -> str:
+def _describe_argument(tool: AnyTool, name: str, texts: Catalogue) -> str:
     own = f"{tool.text_key}.{name}"
     return texts(own if own in texts else f"argument.{name}")
 
@@ -73,12 +74,12 @@ def _argument_text(tool: AnyTool, name: str, texts: Catalogue) -> str:
 @cache
 def _plain_schema(params: type[BaseModel]) -> dict[str, Json]:
     raw = params.model_json_schema()
-    return _object(raw, raw.get("$defs", {}))
+    return _object_schema(raw, raw.get("$defs", {}))
 
 
-def _object(raw: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Json]:
+def _object_schema(raw: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Json]:
     """The schema of an object, with what it refers to put in its place."""
-    properties = {name: _without_null(shape, shared) for name, shape in raw.get("properties", {}).items()}
+    properties = {name: _simplify(shape, shared) for name, shape in raw.get("properties", {}).items()}
     return {
         "type": "object",
         "properties": properties,
@@ -87,15 +88,15 @@ def _object(raw: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[s
     }
 
 
-def _without_null(shape: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Json]:
+def _simplify(shape: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Json]:
     """An optional argument is one that may be left out: simpler for a model than a union with null."""
     kinds = [kind for kind in shape.get("anyOf", [shape]) if kind.get("type") != "null"]
     if "$ref" in kinds[0]:
-        meant = shared[kinds[0]["$ref"].rpartition("/")[2]]
-        return _object(meant, shared) if "properties" in meant else meant
+        target = shared[kinds[0]["$ref"].rpartition("/")[2]]
+        return _object_schema(target, shared) if "properties" in target else target
     kept = {key: value for key, value in kinds[0].items() if key not in ("title", "default")}
     if "$ref" in kept.get("items", {}):
-        kept["items"] = _without_null(kept["items"], shared)
+        kept["items"] = _simplify(kept["items"], shared)
     # What refers to any JSON says no more than that anything may stand there.
     return {**kept, "additionalProperties": True} if "$ref" in kept.get("additionalProperties", {}) else kept
 
@@ -108,12 +109,12 @@ def _is_closed(parameters: Mapping[str, Json]) -> bool:
     return parameters.get("additionalProperties") is False and all(map(_is_closed, properties.values()))
 
 
-def _strict(parameters: Mapping[str, Json]) -> dict[str, Json]:
+def _to_strict(parameters: Mapping[str, Json]) -> dict[str, Json]:
     """OpenAI's strict mode: every argument is required, optional ones may be null, no limits."""
     required = cast("list[str]", parameters["required"])
     properties: dict[str, Json] = {}
     for name, shape in cast("Mapping[str, Mapping[str, Json]]", parameters["properties"]).items():
-        closed = _strict(shape) if "properties" in shape else shape
+        closed = _to_strict(shape) if "properties" in shape else shape
         kept = {key: value for key, value in closed.items() if key not in _LIMITS}
         if name not in required:
             kept["type"] = [cast("str", kept["type"]), "null"]
@@ -121,7 +122,7 @@ def _strict(parameters: Mapping[str, Json]) -> dict[str, Json]:
     return {**parameters, "properties": properties, "required": list(properties)}
 
 
-def _output(tool: AnyTool) -> dict[str, Json]:
+def _build_output(tool: AnyTool) -> dict[str, Json]:
     """One object for success and failure: only ``success`` is always there."""
     properties: dict[str, Json] = {"success": {"type": "boolean"}}
     definitions: dict[str, Json] = {}
@@ -130,14 +131,14 @@ def _output(tool: AnyTool) -> dict[str, Json]:
         ConflictFailure if tool.annotations.may_conflict else Failure,
     )
     for shape in shapes:
-        schema = _untitled(shape.model_json_schema(by_alias=True, mode="serialization"))
+        schema = _strip_titles(shape.model_json_schema(by_alias=True, mode="serialization"))
         definitions.update(schema.pop("$defs", {}))
         properties.update({name: each for name, each in schema["properties"].items() if name != "success"})
     output: dict[str, Json] = {"type": "object", "properties": properties, "required": ["success"]}
     return {**output, "$defs": definitions} if definitions else output
 
 
-def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
+def _strip_titles(schema: dict[str, Any]) -> dict[str, Any]:
     def clean(node: Any) -> Any:
         if isinstance(node, dict):
             return {

@@ -26,11 +26,15 @@ class SessionResult(ResultModel):
 
 @tool("pause_agent", path=("agent_id",))
 def pause_agent(context: ToolContext, params: SessionParams) -> SessionResult:
+    """Pause the agent or the session in ``params``, for the person of ``context``. Raises `InvalidAgentId`,
+    `UnknownAgent`, `InvalidSession`, `SessionNotFound`."""
     return _steer(context, PAUSE, params.agent_id, params.session_id, "")
 
 
 @tool("resume_agent", path=("agent_id",))
 def resume_agent(context: ToolContext, params: SessionParams) -> SessionResult:
+    """Resume the agent or the session in ``params``, for the person of ``context``. Raises as
+    `pause_agent`."""
     return _steer(context, RESUME, params.agent_id, params.session_id, "")
 
 
@@ -40,6 +44,8 @@ class CancelAgentParams(SessionParams):
 
 @tool("cancel_agent", path=("agent_id",))
 def cancel_agent(context: ToolContext, params: CancelAgentParams) -> SessionResult:
+    """Cancel the agent or the session in ``params``, for the person of ``context``. Raises as
+    `pause_agent`."""
     return _steer(context, CANCEL, params.agent_id, params.session_id, params.reason or "")
 
 

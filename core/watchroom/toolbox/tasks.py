@@ -42,6 +42,8 @@ class ReadFileResult(ResultModel):
 
 @tool("read_file", path=("path",), reads_only=True)
 def read_file(context: ToolContext, params: ReadFileParams) -> ReadFileResult:
+    """Return the file in ``params`` of the task of the actor of ``context``. Raises `WorkspaceNotBound`,
+    `PathTraversalBlocked`, `InvalidPath`, `NotFound`, `NotText`, `FolderDenied`."""
     content, row = context.zones.files.read(context.actor, params.path, tool="read_file")
     return ReadFileResult(content=content, path=params.path, version=row.version or 0)
 
@@ -60,6 +62,8 @@ class WriteFileResult(ResultModel):
 
 @tool("write_file", path=("path",), destroys=True, idempotent=True)
 def write_file(context: ToolContext, params: WriteFileParams) -> WriteFileResult:
+    """Write the file in ``params`` to the folder of the task of the actor of ``context``. Raises what
+    `read_file` raises but `NotFound`, and `TooLarge`, `TaskQuotaExceeded`."""
     row = context.zones.files.write(context.actor, params.path, params.content, tool="write_file")
     return _write_result(context, params, row)
 
@@ -86,6 +90,8 @@ class ListFilesResult(ResultModel):
 
 @tool("list_files", path=("path",), reads_only=True)
 def list_files(context: ToolContext, params: ListFilesParams) -> ListFilesResult:
+    """Return what is in the folder in ``params`` of the task of the actor of ``context``. Raises as
+    `read_file`."""
     found = context.zones.files.entries(context.actor, params.path or ".", tool="list_files")
     return ListFilesResult(
         files=[
@@ -128,6 +134,9 @@ class RunCommandResult(ResultModel):
 
 @tool("run_command", zone="command")
 def run_command(context: ToolContext, params: RunCommandParams) -> RunCommandResult:
+    """Run the command in ``params`` in the sandbox of the task of the actor of ``context``. Raises
+    `CommandFailed`, `CommandTimeout`, `CommandStopped`, `RepositoryRefused`, `TaskQuotaExceeded`,
+    `WorkspaceNotBound`, `CommandBlocked`, `NoSandbox`, and what keeps it from starting."""
     limits = ResourceLimits(seconds=params.timeout_ms / 1000)
     return _command_result(
         context.zones.commands().run(context.actor, params.command, limits), params, context.texts
@@ -152,6 +161,8 @@ class GetWorkspaceInfoResult(ResultModel):
 
 @tool("get_workspace_info", reads_only=True)
 def get_workspace_info(context: ToolContext, params: NoParams) -> GetWorkspaceInfoResult:
+    """Return what the folder of the task of the actor of ``context`` holds; ``params`` are empty. Raises
+    `WorkspaceNotBound`, `FolderDenied`."""
     found = context.zones.files.summary(context.actor, tool="get_workspace_info")
     return GetWorkspaceInfoResult(
         file_count=found.files,

@@ -54,8 +54,8 @@ def all_tools() -> Mapping[str, AnyTool]:
 def prompt_parts(
     tools: Iterable[AnyTool], part: Literal["place", "section"], language: Language
 ) -> list[str]:
-    """Return what a system prompt in ``language`` says of the toolsets of ``tools``, in their order: a
-    package that brings tools says it in its catalogue under ``prompt.PART.TOOLSET``, if at all."""
+    """Return what a system prompt in ``language`` says in ``part`` of the toolsets of ``tools``, in their
+    order: a package that brings tools says it in its catalogue under ``prompt.PART.TOOLSET``, if at all."""
     wanted = dict.fromkeys((f"prompt.{part}.{tool.toolset}", tool.texts) for tool in tools)
     catalogues = ((key, catalogue(language, package)) for key, package in wanted)
     return [texts(key) for key, texts in catalogues if key in texts]
@@ -106,8 +106,8 @@ class ToolRegistry:
         return tool
 
     def require(self, name: str, *, repeated: bool = False) -> AnyTool:
-        """Return the tool ``name`` as `find` does. Raises `UnknownTool`, `BufferNotFound`, and
-        `PermissionDenied` or `PeopleOnly` for one that the caller does not have."""
+        """Return the tool ``name`` as `find` does, with ``repeated``. Raises `UnknownTool`, `BufferNotFound`,
+        and `PermissionDenied` or `PeopleOnly` for one that the caller does not have."""
         tool = self.find(name, repeated=repeated)
         if tool is None and not self._is_human and (of_buffer := parse_tool_name(name)):
             names = self._context.zones.buffers.open_names(self._context.actor)

@@ -19,7 +19,7 @@ from watchroom.toolbox.approval import approval_checksum, approval_scope
 from watchroom.toolbox.context import ToolContext, Zones
 from watchroom.toolbox.models import ParamsModel, ResultModel
 from watchroom.toolbox.refusals import Refusals, ToolResult, disk_error
-from watchroom.toolbox.schemas import Definition, Format, definition
+from watchroom.toolbox.schemas import Definition, Format, build_definition
 from watchroom.toolbox.tool import AnyTool
 from watchroom.toolbox.tool_registry import ToolRegistry, all_tools, prompt_parts
 from watchroom.zones import Store
@@ -79,7 +79,7 @@ class Toolbox:
     ) -> list[Definition]:
         """Return the definitions of the tools that this actor has now, or those of ``toolsets``, in a fixed
         order, in the dialect ``format`` (spec 1 FR-5.1). Raises `JournalError`."""
-        return [definition(tool, format, self.language) for tool in self.registry.available(toolsets)]
+        return [build_definition(tool, format, self.language) for tool in self.registry.available(toolsets)]
 
     def system_prompt(self, *, toolsets: Iterable[str] | None = None) -> str:
         """Return what to tell a model about the workspace and how to choose among its tools, or those of

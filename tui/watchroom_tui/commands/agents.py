@@ -67,7 +67,7 @@ def declare_tools(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_tools(given: Namespace, texts: Catalogue) -> int:
-    from watchroom.toolbox.schemas import definition
+    from watchroom.toolbox.schemas import build_definition
     from watchroom.toolbox.tool_registry import all_tools
 
     tools = [tool for tool in all_tools().values() if tool.is_for(human=False)]
@@ -76,8 +76,8 @@ def run_tools(given: Namespace, texts: Catalogue) -> int:
     if unknown := wanted - known:
         text = texts("cli.tools.unknown", given=", ".join(sorted(unknown)), known=", ".join(sorted(known)))
         raise WrongUsage(text)
-    definitions = [definition(tool, given.format, given.language) for tool in tools if tool.toolset in wanted]
-    print_json(definitions, indent=2)
+    chosen = [tool for tool in tools if tool.toolset in wanted]
+    print_json([build_definition(tool, given.format, given.language) for tool in chosen], indent=2)
     return 0
 
 
