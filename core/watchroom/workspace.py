@@ -20,7 +20,7 @@ from watchroom.journal import Journal, SqliteJournal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Registry
 from watchroom.row_dispatcher import RowDispatcher
-from watchroom.rules.addresses import address
+from watchroom.rules.addresses import row_address
 from watchroom.rules.config import Agent, Config, add_agents, render_config
 from watchroom.texts import Language
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
@@ -89,7 +89,7 @@ class Workspace:
         self._commands_lock = Lock()
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
-        self.dispatcher = RowDispatcher(self.journal, address, self.record_lost_processes)
+        self.dispatcher = RowDispatcher(self.journal, row_address, self.record_lost_processes)
         self._realtime: RealtimeZone | None = None
         self._realtime_lock = Lock()
         self._buffers: BufferZone | None = None

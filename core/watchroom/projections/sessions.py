@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
-from watchroom.model import ANSWER, STREAM, Json, Row, SessionStatus
-from watchroom.rules.requests import RequestKind
+from watchroom.model import STREAM, Json, Row, SessionStatus
+from watchroom.rules.requests import RequestKind, has_expired, request_state
 
 _KEPT: Final = 100
 """So many requests are remembered when they have ended."""
@@ -90,12 +90,11 @@ class RequestView(NamedTuple):
 
     @property
     def is_answered(self) -> bool:
-        return self.ended is not None and self.ended.tool == ANSWER
+        return request_state(self.ended) == "answered"
 
     def has_expired(self, now: int) -> bool:
         """Whether an answer at ``now`` (nanoseconds since the epoch) would come too late."""
-        expires = self.expires
-        return expires is not None and now > expires
+        return has_expired(self.expires, now)
 
 
 class SessionProjection:

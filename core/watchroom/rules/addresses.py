@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.model import ANSWER, END_TASK, MESSAGE, SPAWN, TERMINATE, WITHDRAW, Row
+from watchroom.model import END_TASK, MESSAGE, SPAWN, TERMINATE, Row
+from watchroom.rules.requests import ends_request
 
 _TASK: Final = "task "
 
 
-def address(row: Row) -> str | None:
-    """To whom a row is mail: a word to an agent or a session, what ends a request to its session, who comes
-    and goes to its task (`task_address`). What was refused is nobody's."""
+def row_address(row: Row) -> str | None:
+    """To whom ``row`` is delivered: a message to an agent or a session, the end of a request to its session,
+    the spawn and the end of an agent to its task (`task_address`). None of what was refused."""
     if row.outcome != "ok":
         return None
-    if row.zone == "request" and row.tool in (ANSWER, WITHDRAW):
+    if ends_request(row):
         return row.path.rpartition("/")[0]
     if row.zone == "session" and row.version is None and row.kind == "human":
         return row.path
@@ -29,5 +30,5 @@ def address(row: Row) -> str | None:
 
 
 def task_address(task: str) -> str:
-    """No agent's id, and no session's."""
+    """The address of ``task``: no agent's id, and no session's."""
     return _TASK + task

@@ -13,11 +13,15 @@ from typing import Final, Literal, TypeAlias, cast
 
 from watchroom import validation
 from watchroom.errors import InvalidAnswer
-from watchroom.model import Json, frozen_json
+from watchroom.model import ANSWER, WITHDRAW, Json, Row, frozen_json
 
 RequestKind: TypeAlias = Literal["approve", "prompt", "select"]
 Policy: TypeAlias = Literal["always", "never", "ask"]
 """Whether a tool may be called: always, never, or only when a person approves of the call."""
+
+RequestState: TypeAlias = Literal["open", "answered", "expired", "cancelled", "withdrawn"]
+"""How a request stands. ``cancelled``: a person ended the session that asked; ``withdrawn``: nobody needs an
+answer any more."""
 
 MAX_NESTING: Final = 100
 """So many arrays and objects may stand in one another in a call's arguments."""
@@ -123,6 +127,29 @@ def _choice_problem(request: Request, answer: Answer) -> str | None:
     if len(set(answer.values)) != len(answer.values) or (len(answer.values) > 1 and not request.multi):
         return "answer_one"
     return None
+
+
+def request_state(ended: Row | None) -> RequestState:
+    """How a request stands that ``ended`` has closed, the second version of its path; None while it is
+    open."""
+    if ended is None:
+        return "open"
+    if ended.tool == ANSWER:
+        return "answered"
+    if ended.detail.get("outcome") == "expired":
+        return "expired"
+    return "cancelled" if ended.detail.get("by") else "withdrawn"
+
+
+def ends_request(row: Row) -> bool:
+    """Whether ``row`` closes the request of its path."""
+    return row.zone == "request" and row.outcome == "ok" and row.tool in (ANSWER, WITHDRAW)
+
+
+def has_expired(expires: int | None, now: int) -> bool:
+    """Whether an answer at ``now`` comes too late for a request that ``expires`` then (both nanoseconds since
+    the epoch; None: it never does)."""
+    return expires is not None and now > expires
 
 
 def stricter_policy(one: Policy, other: Policy) -> Policy:

@@ -15,7 +15,7 @@ class Acknowledgements:
     def acknowledge(self, actor: str, number: int, message: str) -> Row:
         """Note that ``actor`` has looked at row ``number``: it needs nobody any more. What comes after that
         row does, for it was not seen. Raises `NothingWaits`; of conflicts too, which want to be settled."""
-        row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
+        row = self._store.journal.row(number)
         need = need_opened_by(row) if row is not None else None
         if row is None or need is None or not is_acknowledgeable(need, row.zone):
             raise NothingWaits(row=number)

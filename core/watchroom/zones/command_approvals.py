@@ -6,13 +6,13 @@ import json
 import uuid
 from typing import Final
 
-from watchroom.model import ANSWER, WITHDRAW, Row
+from watchroom.model import Row
 from watchroom.row_dispatcher import RowDispatcher
-from watchroom.rules.requests import Answer, PendingCall, Request, parse_arguments
+from watchroom.rules.requests import Answer, PendingCall, Request, ends_request, parse_arguments
 from watchroom.sandbox.errors import CommandRejected, CommandStopped, CommandUnanswered
 from watchroom.texts import catalogue
 from watchroom.zones.command_executor import StopSignal
-from watchroom.zones.requests import ZONE, RequestZone
+from watchroom.zones.requests import RequestZone
 from watchroom.zones.store import Store
 
 ANSWER_SECONDS: Final = 600.0
@@ -66,8 +66,7 @@ class CommandApprovals:
 
 def _request_path(row: Row) -> str | None:
     """The path of the request that ``row`` ends, None if it ends none."""
-    is_end = row.zone == ZONE and row.outcome == "ok" and row.tool in (ANSWER, WITHDRAW)
-    return row.path if is_end else None
+    return row.path if ends_request(row) else None
 
 
 def _approved_command(command: str, answer: Answer | None) -> str:

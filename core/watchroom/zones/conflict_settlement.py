@@ -121,7 +121,7 @@ class ConflictSettlement:
         )
 
     def _conflict(self, number: int) -> Row:
-        row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
+        row = self._store.journal.row(number)
         if row is None or not is_conflict(row):
             raise NotAConflict(conflict=number)
         return row

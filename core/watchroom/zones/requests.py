@@ -6,7 +6,6 @@ So exactly one answer counts, however many people answer at once: the journal ta
 from __future__ import annotations
 
 import os
-import time
 from typing import Final, NamedTuple
 
 from watchroom import validation
@@ -28,8 +27,10 @@ from watchroom.rules.requests import (
     check_answer,
     dump_answer,
     dump_request,
+    has_expired,
     parse_answer,
     parse_request,
+    request_state,
     summarize_request,
 )
 from watchroom.zones.store import Store
@@ -90,7 +91,7 @@ class RequestZone:
             raise self._refused(
                 actor, asked, answer, message, RequestCancelled(request=number, by=cancelled.actor)
             )
-        if request.expires is not None and time.time_ns() > request.expires:
+        if has_expired(request.expires, self._store.journal.now()):
             raise self._refused(actor, asked, answer, message, RequestExpired(request=number))
         return self._close(actor, ANSWER, asked, answer, message, answer_outcome(request, answer))
 
@@ -154,7 +155,7 @@ class RequestZone:
         return parse_request(self._store.content(asked))
 
     def _row(self, number: int) -> Row:
-        row = next(iter(self._store.journal.rows(number - 1, until=number, limit=1)), None)
+        row = self._store.journal.row(number)
         if row is None or row.zone != ZONE or row.version != 1:
             raise RequestNotFound(request=number)
         return row
@@ -199,9 +200,11 @@ def _has_terminal() -> bool:
 
 def _closed(number: int, ended: Row | None) -> WatchroomError:
     """What to tell who answers the request of that number, which ``ended`` has closed."""
-    if ended is None or ended.tool == ANSWER:
-        return RequestClosed(request=number, by=ended.actor if ended else "-")
-    if ended.detail.get("outcome") == "expired":
+    state = request_state(ended)
+    if state == "expired":
         return RequestExpired(request=number)
-    by = ended.detail.get("by")
-    return RequestCancelled(request=number, by=by) if by else RequestWithdrawn(request=number)
+    if state == "withdrawn":
+        return RequestWithdrawn(request=number)
+    if state == "cancelled" and ended is not None:
+        return RequestCancelled(request=number, by=ended.detail.get("by"))
+    return RequestClosed(request=number, by=ended.actor if ended else "-")

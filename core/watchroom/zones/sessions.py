@@ -133,8 +133,9 @@ class SessionZone:
 
     def records(self, numbers: Iterable[int]) -> list[SessionRecord]:
         """The rows that have these numbers."""
-        found = (self._store.journal.rows(number - 1, until=number, limit=1) for number in numbers)
-        return [self.record(row) for rows in found for row in rows]
+        return [
+            self.record(row) for number in numbers if (row := self._store.journal.row(number)) is not None
+        ]
 
     def record(self, row: Row) -> SessionRecord:
         return SessionRecord(row, self._store.content(row))
