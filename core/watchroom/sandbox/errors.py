@@ -29,17 +29,22 @@ class FilesSkipped(WatchroomError):
     code = "left_out"
 
 
-class TaskQuotaExceeded(WatchroomError):
+class CommandError(WatchroomError):
+    """About a command that may have been run. Values: exit_code and its output, if it was."""
+
+    def more(self, language: Language = "en") -> Mapping[str, Json]:
+        """What the command printed and left; ``language`` does not matter."""
+        code = {"exitCode": cast("Json", self.values["exit_code"])} if "exit_code" in self.values else {}
+        fields = {name: cast("Json", self.values.get(key)) for key, name in _OUTPUT_FIELDS.items()}
+        return code | {name: value for name, value in fields.items() if value is not None}
+
+
+class TaskQuotaExceeded(CommandError):
     """A task's folder holds more than it may. Values: files, most_files, megabytes, most_megabytes; where
     a command was run, exit_code and its output."""
 
     code = "task_quota_exceeded"
     outcome: ClassVar[Outcome] = "denied"
-
-    def more(self, language: Language = "en") -> Mapping[str, Json]:
-        if "exit_code" not in self.values:
-            return {}
-        return {"exitCode": cast("int", self.values["exit_code"]), **_output_fields(self.values)}
 
 
 class WorkspaceNotBound(WatchroomError):
@@ -69,10 +74,11 @@ class CommandBlocked(WatchroomError):
     outcome: ClassVar[Outcome] = "denied"
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
+        """The reason in ``language``."""
         return {"reason": self.message(language)}
 
 
-class CommandTimeout(WatchroomError):
+class CommandTimeout(CommandError):
     """The command was ended because it took too long. Values: seconds, and the output of a command
     that was run."""
 
@@ -80,8 +86,9 @@ class CommandTimeout(WatchroomError):
     has_row = True
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
+        """The time-out, and what the command printed and left; ``language`` does not matter."""
         seconds = cast("float", self.values["seconds"])
-        return {"timedOut": True, "timeoutMs": round(seconds * 1000), **_output_fields(self.values)}
+        return {"timedOut": True, "timeoutMs": round(seconds * 1000), **super().more(language)}
 
 
 class CommandInterrupted(WatchroomError):
@@ -91,27 +98,19 @@ class CommandInterrupted(WatchroomError):
     has_row = True
 
 
-class CommandStopped(WatchroomError):
+class CommandStopped(CommandError):
     """The command was ended because its agent was. Values: the output of a command that was run."""
 
     code = "command_stopped"
     has_row = True
 
-    def more(self, language: Language = "en") -> Mapping[str, Json]:
-        return _output_fields(self.values)
 
-
-class CommandFailed(WatchroomError):
+class CommandFailed(CommandError):
     """The command ended with another exit code than 0. Values: exit_code, and the output of a command that
     was run."""
 
     code = "command_failed"
     has_row = True
-
-    def more(self, language: Language = "en") -> Mapping[str, Json]:
-        if "exit_code" not in self.values:
-            return {}
-        return {"exitCode": cast("int", self.values["exit_code"]), **_output_fields(self.values)}
 
 
 class RepositoryRefused(CommandFailed):
@@ -186,9 +185,3 @@ _OUTPUT_FIELDS: Final = {
     "notice": "notice",
 }
 """The fields of a result about a command that was run, however it ended, by their names in `values`."""
-
-
-def _output_fields(values: Mapping[str, object]) -> Mapping[str, Json]:
-    return {
-        name: cast("Json", values[key]) for key, name in _OUTPUT_FIELDS.items() if values.get(key) is not None
-    }

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from watchroom.sandbox.supervisor import list_children
+
 if sys.platform == "linux":
     import resource
 
@@ -88,17 +90,11 @@ def exceeds_limits(pid: int, limits: ResourceLimits) -> bool:
 def _descendants(pid: int) -> Iterator[int]:
     """All processes beneath ``pid``. None gets away: the orphans of a command become children of its first
     process."""
-    waiting = [pid]
+    waiting = list_children(pid)
     while waiting:
-        parent = waiting.pop()
-        if parent != pid:
-            yield parent
-        try:
-            for task in os.listdir(f"/proc/{parent}/task"):
-                with open(f"/proc/{parent}/task/{task}/children", encoding="ascii") as file:
-                    waiting.extend(map(int, file.read().split()))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
+        each = waiting.pop()
+        yield each
+        waiting.extend(list_children(each))
 
 
 def _count_user_threads() -> int:

@@ -6,7 +6,7 @@ import marshal
 import os
 import sys
 import tempfile
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from watchroom.disk import Parts
 from watchroom.sandbox import supervisor
@@ -18,7 +18,9 @@ from watchroom.sandbox.backend import (
     command_environment,
 )
 from watchroom.sandbox.cgroups import CgroupFactory
-from watchroom.sandbox.supervisor import CallArguments, Job
+
+if TYPE_CHECKING:
+    from watchroom.sandbox.supervisor import CallArguments, Job
 
 _FAILURE: Final = b'"why": "'
 _CRASHED: Final = 1
@@ -84,22 +86,22 @@ class SupervisedBackend(SandboxBackend):
         descriptors = request.descriptors
         status, status_write = descriptors.output_pipe()
         start, start_read = descriptors.input_pipe()
-        job = Job(
-            argv=("/bin/sh", "-c", request.command),
-            environment=command_environment(path, temporary),
-            temporary=temporary,
-            writable=(path, temporary),
-            protected=tuple(os.path.join(path, *parts) for parts in restrictions.protected),
-            notified=restrictions.notified,
-            filter_code=restrictions.filter_code,
-            call_numbers=self._call_numbers,
-            status_fd=status_write,
-            start_fd=start_read,
-            rules=restrictions.rules,
-            folder=folder,
-        )
+        job: Job = {
+            "argv": ("/bin/sh", "-c", request.command),
+            "environment": command_environment(path, temporary),
+            "temporary": temporary,
+            "writable": (path, temporary),
+            "protected": tuple(os.path.join(path, *parts) for parts in restrictions.protected),
+            "notified": restrictions.notified,
+            "filter_code": restrictions.filter_code,
+            "call_numbers": self._call_numbers,
+            "status_fd": status_write,
+            "start_fd": start_read,
+            "rules": restrictions.rules,
+            "folder": folder,
+        }
         job_fd = descriptors.add_inherited(os.memfd_create("watchroom"))
-        os.write(job_fd, marshal.dumps(vars(job)))
+        os.write(job_fd, marshal.dumps(cast("dict[str, Any]", job)))
         os.lseek(job_fd, 0, os.SEEK_SET)
         folder_of_main = os.path.dirname(supervisor.__file__)
         argv = (sys.executable, "-I", "-S", "-c", _MAIN, folder_of_main, str(job_fd))

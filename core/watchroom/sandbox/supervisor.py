@@ -24,7 +24,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final, NoReturn
+    from typing import Final, NoReturn, TypedDict
 
 if sys.platform != "win32":
     import fcntl
@@ -36,44 +36,31 @@ value, and the flags; -1: it has none, `NO_LINKS`: none, and it follows no symli
 NO_LINKS: Final = -2
 
 
-class Job:
-    """What to run, and how: plain values only.
+if TYPE_CHECKING:
 
-    ``argv`` and ``environment`` are the command's. ``temporary`` is its temporary folder, ``writable`` are
-    the paths that it may change, ``protected`` those in them that it may not. ``notified`` are the calls that
-    the filter, ``filter_code``, passes on, by number; ``call_numbers`` are those of seccomp and capset on
-    this machine. The rest are descriptors: ``status_fd`` to report on, ``start_fd`` to be told to start and
-    to end by, ``rules`` of Landlock (-1: the command is not restricted), and ``folder`` to run in.
-    """
+    class Job(TypedDict):
+        """What to run, and how: plain values only.
 
-    def __init__(
-        self,
-        *,
-        argv: tuple[str, ...],
-        environment: dict[str, str],
-        temporary: str,
-        writable: tuple[str, ...],
-        protected: tuple[str, ...],
-        notified: dict[int, CallArguments],
-        filter_code: bytes,
-        call_numbers: tuple[int, int],
-        status_fd: int,
-        start_fd: int,
-        rules: int,
-        folder: int,
-    ) -> None:
-        self.argv = argv
-        self.environment = environment
-        self.temporary = temporary
-        self.writable = writable
-        self.protected = protected
-        self.notified = notified
-        self.filter_code = filter_code
-        self.call_numbers = call_numbers
-        self.status_fd = status_fd
-        self.start_fd = start_fd
-        self.rules = rules
-        self.folder = folder
+        ``argv`` and ``environment`` are the command's. ``temporary`` is its temporary folder, ``writable``
+        are the paths that it may change, ``protected`` those in them that it may not. ``notified`` are the
+        calls that the filter, ``filter_code``, passes on, by number; ``call_numbers`` are those of seccomp
+        and capset on this machine. The rest are descriptors: ``status_fd`` to report on, ``start_fd`` to be
+        told to start and to end by, ``rules`` of Landlock (-1: the command is not restricted), and ``folder``
+        to run in.
+        """
+
+        argv: tuple[str, ...]
+        environment: dict[str, str]
+        temporary: str
+        writable: tuple[str, ...]
+        protected: tuple[str, ...]
+        notified: dict[int, CallArguments]
+        filter_code: bytes
+        call_numbers: tuple[int, int]
+        status_fd: int
+        start_fd: int
+        rules: int
+        folder: int
 
 
 _SET_FILTER: Final = 1
@@ -98,13 +85,13 @@ _NOT_STARTED: Final = 125
 
 def supervise(job: Job) -> int:
     """Start the command of ``job`` when it is told to, and see that all of it ends. Returns the exit code."""
-    for fd in (job.status_fd, job.start_fd, job.rules, job.folder):
+    for fd in (job["status_fd"], job["start_fd"], job["rules"], job["folder"]):
         if fd >= 0:
             os.set_inheritable(fd, False)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     _drop_rights(job)
     if not _wait_for_start(job):
-        _remove_quietly(job.temporary)
+        _remove_quietly(job["temporary"])
         return _NOT_STARTED
     wakeup, wakeup_write = os.pipe()
     for fd in (wakeup, wakeup_write):
@@ -123,21 +110,21 @@ def supervise(job: Job) -> int:
     finally:
         _kill_all()
     if code is None:
-        if not os.read(job.start_fd, 1):
-            _remove_quietly(job.temporary)
+        if not os.read(job["start_fd"], 1):
+            _remove_quietly(job["temporary"])
         return 128 + signal.SIGKILL
     try:
-        os.write(job.status_fd, b'"exit-code": %d ' % code)
+        os.write(job["status_fd"], b'"exit-code": %d ' % code)
     except BrokenPipeError:
-        _remove_quietly(job.temporary)
+        _remove_quietly(job["temporary"])
     return code
 
 
 def _wait_for_start(job: Job) -> bool:
     """Wait to be told to start; False where nobody is there any more."""
     try:
-        os.write(job.status_fd, b'"child-pid": %d ' % os.getpid())
-        return bool(os.read(job.start_fd, 1))
+        os.write(job["status_fd"], b'"child-pid": %d ' % os.getpid())
+        return bool(os.read(job["start_fd"], 1))
     except BrokenPipeError:
         return False
 
@@ -150,7 +137,7 @@ def _drop_rights(job: Job) -> None:
         _libc().prctl(_DROP, capability, 0, 0, 0)
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION, 0), 8)
     none = ctypes.create_string_buffer(24)
-    _check_result(_libc().syscall(job.call_numbers[1], header, none))
+    _check_result(_libc().syscall(job["call_numbers"][1], header, none))
 
 
 def _exec_command(job: Job, theirs: _socket.socket) -> NoReturn:
@@ -160,23 +147,23 @@ def _exec_command(job: Job, theirs: _socket.socket) -> NoReturn:
         for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
-        os.fchdir(job.folder)
-        if job.filter_code:
+        os.fchdir(job["folder"])
+        if job["filter_code"]:
             _restrict(job, theirs)
-        os.execve(job.argv[0], job.argv, job.environment)  # noqa: S606  # a shell, with the command
+        os.execve(job["argv"][0], job["argv"], job["environment"])  # noqa: S606  # a shell, with the command
     except OSError as error:
-        os.write(job.status_fd, b'"why": "%s" ' % os.strerror(error.errno or 0).encode())
+        os.write(job["status_fd"], b'"why": "%s" ' % os.strerror(error.errno or 0).encode())
     finally:
         os._exit(_NOT_STARTED)
 
 
 def _restrict(job: Job, theirs: _socket.socket) -> None:
     """Apply Landlock's rules and the filter, and send the filter's listener."""
-    _check_result(_libc().syscall(_RESTRICT, job.rules, 0))
-    code = ctypes.create_string_buffer(job.filter_code, len(job.filter_code))
-    program = struct.pack("@HP", len(job.filter_code) // 8, ctypes.addressof(code))
+    _check_result(_libc().syscall(_RESTRICT, job["rules"], 0))
+    code = ctypes.create_string_buffer(job["filter_code"], len(job["filter_code"]))
+    program = struct.pack("@HP", len(job["filter_code"]) // 8, ctypes.addressof(code))
     buffer = ctypes.create_string_buffer(program, len(program))
-    listener = _check_result(_libc().syscall(job.call_numbers[0], _SET_FILTER, _WITH_LISTENER, buffer))
+    listener = _check_result(_libc().syscall(job["call_numbers"][0], _SET_FILTER, _WITH_LISTENER, buffer))
     theirs.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("@i", listener))])
 
 
@@ -191,12 +178,12 @@ def _watch(job: Job, child: int, wakeup: int, listener: int) -> int | None:
     """Make the command's changes until it is over; None if it is to be killed, or nobody is there any
     more."""
     poll = select.poll()
-    for fd in (job.start_fd, wakeup, listener):
+    for fd in (job["start_fd"], wakeup, listener):
         if fd >= 0:
             poll.register(fd, select.POLLIN)
     while True:
         for fd, event in poll.poll():
-            if fd == job.start_fd:
+            if fd == job["start_fd"]:
                 return None
             if fd == wakeup:
                 try:
@@ -239,13 +226,14 @@ def _kill_all() -> None:
         waiting = [os.getpid()]
         while waiting:
             above = waiting.pop()
-            for pid in _children(above):
+            for pid in list_children(above):
                 _kill(pid, (above, os.getpid()))
                 waiting.append(pid)
         time.sleep(0.001)
 
 
-def _children(pid: int) -> list[int]:
+def list_children(pid: int) -> list[int]:
+    """The process ids of the children of process ``pid``, none where it is gone."""
     found: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -279,7 +267,7 @@ def _handle_call(job: Job, listener: int) -> None:
         fcntl.ioctl(listener, _RECEIVE, notification)
         number, pid, _, call, _, _, *arguments = _NOTIFICATION.unpack(notification)
         try:
-            _make_change(job, listener, number, pid, job.notified[call], arguments)
+            _make_change(job, listener, number, pid, job["notified"][call], arguments)
             error = 0
         except OSError as refused:
             error = refused.errno or errno.EPERM
@@ -328,7 +316,7 @@ def _open_target(pid: int, call: CallArguments, arguments: list[int]) -> int:
 
 
 def _check_is_writable(job: Job, path: str) -> None:
-    if not _is_within(path, job.writable) or _is_within(path, job.protected):
+    if not _is_within(path, job["writable"]) or _is_within(path, job["protected"]):
         raise PermissionError(errno.EPERM, "")
 
 
@@ -431,5 +419,5 @@ def _is_folder(above: int, name: str) -> bool:
 def main(job_fd: int) -> int:
     """Run the `Job` that is in the open file ``job_fd``. Returns the exit code of its command."""
     with open(job_fd, "rb") as file:
-        job = Job(**marshal.load(file))  # noqa: S302  # what we wrote ourselves
+        job: Job = marshal.load(file)  # noqa: S302  # what we wrote ourselves
     return supervise(job)

@@ -7,7 +7,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from threading import Event
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
@@ -285,8 +285,11 @@ class CommandZone:
         if task in self._recovered:
             return
         self._recovered.add(task)
-        for head in self._store.journal.heads(ZONE, f"{task}/"):
-            if head.version != 1 or is_alive(str(head.detail.get("process", ""))):
+        journal = self._store.journal
+        open_commands = [head for head in journal.heads(ZONE, f"{task}/") if head.version == 1]
+        alive = {lease.id for lease in journal.presences() if lease.is_alive} if open_commands else set()
+        for head in open_commands:
+            if _is_run(head, alive):
                 continue
             if self._end_row_of_interrupted(head) and "repositories" in head.detail:
                 backend = self.sandbox.best
@@ -360,6 +363,14 @@ class CommandZone:
         detail = {"stream": stream}
         note = Note(started.actor, PRINTED, ZONE, started.path, content=text, detail=detail, durable=False)
         self._store.commits.note(note)
+
+
+def _is_run(start: Row, alive: Container[str]) -> bool:
+    """Whether a process runs the command of this first row, by the leases that are ``alive``."""
+    if PRESENCE in start.detail:
+        return start.detail[PRESENCE] in alive
+    # Begun before commands named a lease.
+    return is_alive(str(start.detail.get("process", "")))
 
 
 def _check_keywords(command: str) -> None:
