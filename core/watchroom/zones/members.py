@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from watchroom import validation
 from watchroom.errors import InvalidAgentId, UnknownAgent
@@ -51,6 +51,19 @@ _Heads: TypeAlias = Mapping[tuple[Zone, str], Row | None]
 _BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
 
 
+class _TaskRows(NamedTuple):
+    """What says who the members of a task are."""
+
+    task: str
+    registered: tuple[Agent, ...]
+    spawned: dict[str, Row]
+    ended: dict[str, Row]
+    end: Row | None
+
+    def members(self) -> list[Member]:
+        return list_members(*self)
+
+
 class Members:
     """May be used from any thread."""
 
@@ -67,7 +80,7 @@ class Members:
         """Make the first agent of a task, whom what was asked for is told; once, however often it is asked.
         Raises `TaskNotFound`."""
         agent = Agent("", ROOT, "top", "", task.id)
-        first = self._made(task.by, agent, ROOT, task.text, find_first)
+        first = self._create(task.by, agent, ROOT, task.text, find_first)
         self.ensure_registered(first)
         return first
 
@@ -89,7 +102,7 @@ class Members:
             return None
 
         agent = Agent("", role, _BELOW[parent.layer], actor, parent.task)
-        made = self._made(actor, agent, name or _slug(role), instructions, check)
+        made = self._create(actor, agent, name or _slug(role), instructions, check)
         self.ensure_registered(made)
         return made
 
@@ -234,17 +247,22 @@ class Members:
 
     def of_task(self, task: str) -> list[Member]:
         """All agents that work on ``task`` or did, those that spawned others before these."""
-        heads = self._store.journal.open_items(ZONE, task)
+        return self._rows_of(task).members()
+
+    def _rows_of(self, task: str) -> _TaskRows:
+        journal = self._store.journal
+        heads = journal.open_items(ZONE, task)
+        config, end = journal.heads_of([CONFIG_HEAD, ("task", task)])
+        agents = self._store.registry.apply_head(config).agents.values()
         spawned = {head.path: row for head in heads if (row := self._spawn_row(head.path, head)) is not None}
         ended = {head.path: head for head in heads if is_termination(head)}
-        agents = self._store.registry.current().agents.values()
-        return list_members(task, agents, spawned, ended, self._tasks.end_row(task))
+        return _TaskRows(task, tuple(agents), spawned, ended, end if end and end.version != 1 else None)
 
     def instructions_of(self, member: Member) -> str:
         """What the agent was told when it was made."""
         return self._store.content(member.spawned) if member.spawned else ""
 
-    def _made(
+    def _create(
         self,
         actor: str,
         agent: Agent,
@@ -254,7 +272,8 @@ class Members:
     ) -> Member:
         """A new agent, or the one that ``check`` finds in its place. Raises `InvalidRole`."""
         with self._store.journal.exclusive("members"):
-            known = check(self.of_task(agent.task))
+            rows = self._rows_of(agent.task)
+            known = check(rows.members())
             if known is not None:
                 return known
             self._store.registry.check_role(agent)
@@ -265,9 +284,10 @@ class Members:
                 "role": agent.role,
                 "layer": agent.layer,
             }
-            said = validation.extract_first_line(instructions, _LONGEST_LINE)
-            self._store.commits.commit(Write(actor, SPAWN, ZONE, path, instructions, said, 0, detail))
-        return next(each for each in self.of_task(agent.task) if each.id == path)
+            line = validation.extract_first_line(instructions, _LONGEST_LINE)
+            draft = Write(actor, SPAWN, ZONE, path, instructions, line, 0, detail)
+            rows.spawned[path] = self._spawned[path] = self._store.write(draft).row
+        return next(each for each in rows.members() if each.id == path)
 
     def _free(self, wanted: str, agent: Agent) -> str:
         """An id that nobody has or had, and that is no other agent's role, as near to ``wanted`` as there
