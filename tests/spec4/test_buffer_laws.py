@@ -25,7 +25,7 @@ from watchroom.editing import (
 )
 from watchroom.projections import Fold
 from watchroom.projections.buffers import BufferState
-from watchroom.zones.buffers.record import read
+from watchroom.zones.buffers.record import read_buffer_text
 
 short = st.text("ab\n[", max_size=3)
 
@@ -169,7 +169,7 @@ class Buffers(RuleBasedStateMachine):
     @invariant()
     def no_word_is_lost(self) -> None:
         journal = self.workspace.journal
-        kept = [read(journal, row).text for row in journal.history("buffer", "alice/plan")]
+        kept = [read_buffer_text(journal, row).text for row in journal.history("buffer", "alice/plan")]
         kept += [journal.content(row.seq) or "" for row in journal.history("collab", "plan.md")]
         found = set(re.findall(r"w\d+", "".join(kept)))
         assert {f"w{number}" for number in range(1, self.words + 1)} <= found

@@ -11,7 +11,7 @@ from watchroom import Json, Toolbox, Workspace
 from watchroom.journal import RowFilter
 from watchroom.model import MAX_TEXT_BYTES
 from watchroom.zones.buffers.naming import LONGEST_NAME
-from watchroom.zones.buffers.record import WHOLE_EVERY, read
+from watchroom.zones.buffers.record import WHOLE_EVERY, read_buffer_text
 from watchroom.zones.buffers.zone import MOST_OPEN
 
 
@@ -128,7 +128,7 @@ class TestClosing:
         assert closed is not None
         before = workspace.journal.version("buffer", "alice/plan", (closed.version or 0) - 1)
         assert before is not None
-        assert read(workspace.journal, before).text == "one\ntwo\n"
+        assert read_buffer_text(workspace.journal, before).text == "one\ntwo\n"
 
     def test_it_can_be_opened_again(self, workspace: Workspace, alice: Toolbox) -> None:
         write(alice, "one\n")
@@ -201,7 +201,7 @@ class TestRows:
         assert all(len(content or "") <= 4 for _, content in contents[1 : WHOLE_EVERY - 1])
         for row, _ in contents:
             lines = "".join(f"{number}\n" for number in range((row.version or 0) - 1))
-            assert read(workspace.journal, row).text == f"start\n{lines}"
+            assert read_buffer_text(workspace.journal, row).text == f"start\n{lines}"
 
     def test_choices_alone_never_hide_the_text(self, workspace: Workspace, alice: Toolbox) -> None:
         write(alice, "two two\n")
@@ -210,10 +210,10 @@ class TestRows:
             refused(alice, "plan_replace", old_text="two", new_text=str(number))
         head = workspace.journal.head("buffer", "alice/plan")
         assert head is not None
-        found = read(workspace.journal, head)
+        found = read_buffer_text(workspace.journal, head)
         assert found.text == "two two\n"
-        assert found.sought is not None
-        assert found.sought.new == str(2 * WHOLE_EVERY + 2)
+        assert found.pending is not None
+        assert found.pending.new == str(2 * WHOLE_EVERY + 2)
 
 
 def test_a_difference_without_end_is_cut(alice: Toolbox) -> None:

@@ -10,7 +10,7 @@ import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.projections import Fold
-from watchroom.zones.buffers.record import read
+from watchroom.zones.buffers.record import read_buffer_text
 
 Writes = Callable[[str], None]
 
@@ -106,7 +106,7 @@ def test_the_source_can_be_taken_and_nothing_is_lost(
     assert ok(alice, "plan_diff")["diff"].count("\n-theirs\n") == 1
     assert ok(alice, "plan_accept_source")["workflow_state"] == "Synced"
     assert workspace.buffers.find("alice", "plan").text == "theirs\n"
-    assert read(workspace.journal, mine).text.endswith("mine\n")
+    assert read_buffer_text(workspace.journal, mine).text.endswith("mine\n")
 
 
 @pytest.mark.parametrize("source", ["private", "collab", "file"], indirect=True)

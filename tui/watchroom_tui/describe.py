@@ -19,7 +19,7 @@ from watchroom.model import (
 )
 from watchroom.projections import AgentView, MessageView, Need, RequestView, Status
 from watchroom.texts import Catalogue
-from watchroom.zones.buffers.record import CLOSE, OPEN, name_of, record_of
+from watchroom.zones.buffers.record import CLOSE, OPEN, buffer_name, parse_record
 
 from watchroom_tui.columns import fit_path
 from watchroom_tui.sanitize import sanitize
@@ -85,7 +85,7 @@ def tool_name(name: str, texts: Catalogue) -> str:
 def tool(row: Row, texts: Catalogue) -> str:
     """The tool's name, short: a glance must do. A tool that we do not know keeps its own."""
     if row.zone == "buffer" and row.tool not in (OPEN, CLOSE):
-        operation = row.tool.removeprefix(f"{name_of(row)}_")
+        operation = row.tool.removeprefix(f"{buffer_name(row)}_")
         return sanitize(tool_name(f"buffer_{operation}", texts))
     return sanitize(tool_name(row.tool, texts))
 
@@ -108,7 +108,7 @@ def path_of(row: Row) -> str:
     if row.zone == "agent" and row.tool == MESSAGE:
         return f"→ {row.path}"
     if row.zone == "buffer":
-        return f"{BUFFER_MARK} {name_of(row)}"
+        return f"{BUFFER_MARK} {buffer_name(row)}"
     if row.zone in ("board", "lease"):
         return f"{BOARD_MARK} {row.path}"
     return row.path
@@ -275,7 +275,7 @@ def _of_a_society(row: Row, texts: Catalogue) -> Span:
 
 def _of_a_buffer(row: Row, texts: Catalogue) -> Span:
     """That a buffer changed, waits for a choice, or was closed."""
-    record = record_of(row)
+    record = parse_record(row)
     if record is None:
         return Span(texts("row.closed"), "dim")
     if record.pending == row.version:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchroom.editing import ReadOnlySourceError, SourceText, StaleSourceError
 from watchroom.errors import VersionConflict
-from watchroom.zones.buffers.sources import FLUSH, BoundSource, OutsideEditOverlay, SourceZones, versions_of
+from watchroom.zones.buffers.sources import FLUSH, BoundSource, OutsideEditOverlay, SourceZones, version_of
 
 from watchroom_whiteboards.errors import BoardDenied
 from watchroom_whiteboards.whiteboards import Whiteboards
@@ -13,28 +13,28 @@ from watchroom_whiteboards.whiteboards import Whiteboards
 class BoardSource:
     """The board ``name`` of ``boards`` as the source of a buffer of ``actor``, who may read it.
 
-    ``places`` are the zones of the workspace. A flush replaces the whole board, if the actor may do that.
+    ``zones`` are the zones of the workspace. A flush replaces the whole board, if the actor may do that.
     """
 
-    def __init__(self, boards: Whiteboards, places: SourceZones, actor: str, name: str) -> None:
+    def __init__(self, boards: Whiteboards, zones: SourceZones, actor: str, name: str) -> None:
         self._boards = boards
-        self._zone = places.boards
-        self._edits = OutsideEditOverlay(places, "board", name)
+        self._zone = zones.boards
+        self._edits = OutsideEditOverlay(zones, "board", name)
         self._actor = actor
         self._name = name
 
     def version(self) -> int:
         """The current version; 0 if the board was never written."""
-        return versions_of(self._zone.head(self._name))
+        return version_of(self._zone.head(self._name))
 
     def edit(self) -> int:
         """The number of edits made by hand that are not versions yet."""
-        return self._edits.number()
+        return self._edits.row_number()
 
     def read(self) -> SourceText:
         """The board's text and version."""
         found = self._boards.read(self._actor, self._name)
-        return self._edits.over(SourceText(found.content, found.version))
+        return self._edits.apply(SourceText(found.content, found.version))
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         """Replace the board by ``text``, if its version is ``expected`` and its edits by hand are ``edit``.
@@ -48,14 +48,14 @@ class BoardSource:
             raise StaleSourceError from conflict
         except BoardDenied as denied:
             raise ReadOnlySourceError(denied) from denied
-        return versions_of(row)
+        return version_of(row)
 
 
-def open_board(places: SourceZones, actor: str, path: str) -> BoundSource:
-    """Bind the board ``path`` to a buffer of ``actor``; ``places`` are the zones of the workspace.
+def open_board(zones: SourceZones, actor: str, path: str) -> BoundSource:
+    """Bind the board ``path`` to a buffer of ``actor``; ``zones`` are the zones of the workspace.
 
     Raises `BoardNotFound`, `BoardDenied`.
     """
-    boards = Whiteboards(places.boards, places.registry)
+    boards = Whiteboards(zones.boards, zones.registry)
     board = boards.named(actor, path)
-    return BoundSource("board", board.name, BoardSource(boards, places, actor, board.name))
+    return BoundSource("board", board.name, BoardSource(boards, zones, actor, board.name))

@@ -31,9 +31,9 @@ class DocumentReplica:
         self._journal = journal
         first, content = journal.versions(ZONE, name, limit=1)[0]
         try:
-            schema = check_schema(object_in(first, content).get("schema"))
+            schema = check_schema(parse_object(first, content).get("schema"))
         except InvalidSchema as error:
-            raise damaged(first) from error
+            raise unreadable_version(first) from error
         self.newest: Row = first
         self.document, self._replicas = Document(schema), set[str]()
         reached = journal.version(ZONE, name, start.version) if start else None
@@ -53,7 +53,7 @@ class DocumentReplica:
     def catch_up(self, until: int | None = None) -> None:
         """Take in what was written meanwhile, up to the version ``until``. Raises `JournalError`."""
         while found := self._journal.versions(ZONE, self.name, after=self.version, until=until, limit=_CHUNK):
-            deltas = [object_in(row, content) for row, content in found]
+            deltas = [parse_object(row, content) for row, content in found]
             try:
                 self.document.merge_all(deltas)
             except (InvalidState, FieldNotFound):
@@ -69,7 +69,7 @@ class DocumentReplica:
             try:
                 self.document.merge(delta)
             except (InvalidState, FieldNotFound) as error:
-                raise damaged(row) from error
+                raise unreadable_version(row) from error
 
     def wrote(self, row: Row) -> None:
         """The document holds what that row brought."""
@@ -88,16 +88,16 @@ class DocumentReplica:
         return capture_state(checkpoint, self.newest.timestamp, self.newest.actor)
 
 
-def object_in(row: Row, content: str | None) -> Mapping[str, Json]:
+def parse_object(row: Row, content: str | None) -> Mapping[str, Json]:
     """The JSON object that a row carries. Raises `JournalError`."""
     try:
         found = json.loads(content or "")
     except ValueError as error:
-        raise damaged(row) from error
+        raise unreadable_version(row) from error
     if not isinstance(found, dict):
-        raise damaged(row)
+        raise unreadable_version(row)
     return found
 
 
-def damaged(row: Row) -> JournalError:
+def unreadable_version(row: Row) -> JournalError:
     return JournalError(reason=f"version {row.version} of the document {row.path} cannot be read")

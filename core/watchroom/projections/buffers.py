@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.errors import JournalDamaged
 from watchroom.model import REVERT, Row, Zone
-from watchroom.zones.buffers.record import ZONE, BufferRecord, name_of, record_of
+from watchroom.zones.buffers.record import ZONE, BufferRecord, buffer_name, parse_record
 from watchroom.zones.outside import EDIT_TOOL
 
 BufferState: TypeAlias = Literal["synced", "unwritten", "behind", "apart"]
@@ -36,7 +36,7 @@ class BufferView(NamedTuple):
 
     @property
     def name(self) -> str:
-        return name_of(self.row)
+        return buffer_name(self.row)
 
     @property
     def state(self) -> BufferState:
@@ -108,6 +108,6 @@ class BufferProjection:
 def _readable(row: Row) -> BufferRecord | None:
     """What a version of a buffer says; None of one that closes it or is damaged, which `verify` names."""
     try:
-        return record_of(row)
+        return parse_record(row)
     except JournalDamaged:
         return None

@@ -13,7 +13,7 @@ from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.registry import Registry
 from watchroom.rules.proposals import proposed_write
 from watchroom.sandbox.task_folder import normalize_task_path
-from watchroom.zones.buffers.record import ZONE, record_of, text_of
+from watchroom.zones.buffers.record import ZONE, parse_record, read_text
 
 
 class Proposal(NamedTuple):
@@ -76,10 +76,10 @@ def proposal(journal: Journal, agent: str, tool: str, arguments: Mapping[str, Js
 def _flushed(journal: Journal, path: str) -> Proposal | None:
     row = journal.head(ZONE, path)
     try:
-        record = record_of(row) if row else None
+        record = parse_record(row) if row else None
         if row is None or record is None:
             return None
-        return _against_head(journal, record.zone, record.path, text_of(journal, row), record.base)
+        return _against_head(journal, record.zone, record.path, read_text(journal, row), record.base)
     except JournalDamaged:
         # The flush is refused, as every call that needs the buffer.
         return None

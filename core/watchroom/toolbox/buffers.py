@@ -25,7 +25,7 @@ from watchroom.toolbox.conflict_diff import truncate_diff
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import Integer, Message, Name, NoParams, ParamsModel, ResultModel
 from watchroom.toolbox.tool import AnyTool, Tool, ToolAnnotations, Toolset
-from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, name_of
+from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, buffer_name
 from watchroom.zones.buffers.tracing import SCHEMA
 from watchroom.zones.buffers.zone import Operation
 
@@ -72,7 +72,7 @@ def open_buffer(context: ToolContext, params: OpenBufferParams) -> OpenBufferRes
 @open_buffer.replay
 def _open_result(context: ToolContext, params: OpenBufferParams, row: Row) -> OpenBufferResult:
     """With the text: not everyone who edits is shown it before each question."""
-    (frame,) = context.zones.buffers.frames(context.actor, only=name_of(row), language=context.language)
+    (frame,) = context.zones.buffers.frames(context.actor, only=buffer_name(row), language=context.language)
     return OpenBufferResult(
         buffer=frame.name,
         source=row.message,
@@ -100,7 +100,7 @@ def close_buffer(context: ToolContext, params: CloseBufferParams) -> CloseBuffer
 
 @close_buffer.replay
 def _close_result(context: ToolContext, params: CloseBufferParams, row: Row) -> CloseBufferResult:
-    return CloseBufferResult(buffer=name_of(row))
+    return CloseBufferResult(buffer=buffer_name(row))
 
 
 class ReplaceParams(ParamsModel):
@@ -184,7 +184,7 @@ def buffer_tool(actor: str, buffer: str, kind: BufferTool) -> AnyTool:
 
     def run(context: ToolContext, params: ParamsModel) -> BufferEditResult:
         given: Mapping[str, Json] = params.model_dump(exclude_none=True)
-        acted = context.zones.buffers.act(
+        acted = context.zones.buffers.apply_operation(
             context.actor,
             buffer,
             editing.operation(params),
@@ -216,7 +216,7 @@ def _replayed_edit_result(context: ToolContext, params: ParamsModel, row: Row) -
     except ValidationError as error:
         fields = {"operation_id": operation, "row": row.seq, "raw": kept, "problem": str(error)}
         SCHEMA.debug("%s: row %d", row.tool, row.seq, extra=fields)
-        response = _schema_violation(context, name_of(row))
+        response = _schema_violation(context, buffer_name(row))
     return _edit_result(context, response, operation=operation)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.zones.buffers.record import read
+from watchroom.zones.buffers.record import read_buffer_text
 
 
 class Choice(NamedTuple):
@@ -34,13 +34,13 @@ class BufferSnapshot(NamedTuple):
 
 def read_buffer(journal: Journal, row: Row) -> BufferSnapshot:
     """The buffer as of one of its versions. Takes a while: not for the event loop."""
-    found = read(journal, row)
-    if found.sought is None:
+    found = read_buffer_text(journal, row)
+    if found.pending is None:
         return BufferSnapshot(row, found.text, found.base, found.text)
     # The editor is slow to load, and wanted only here.
     from watchroom.editing.selections import Selections, choose_tag, find_matches, insert_markers
 
-    old, new = found.sought
+    old, new = found.pending
     places, tag = find_matches(found.text, old), choose_tag(found.text)
     selections = Selections(1, old, new, places.starts, places.count, tag)
     choice = Choice(old, new, places.count, len(places.starts))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.checkout.document_replica import ZONE, DocumentReplica, object_in
+from watchroom.checkout.document_replica import ZONE, DocumentReplica, parse_object
 from watchroom.crdt.attribution import AttributedFields, attribute_document
 from watchroom.crdt.timeline import Timeline
 from watchroom.journal import Journal
@@ -97,5 +97,5 @@ class DocumentReader:
     def _deltas(self, name: str, after: int, until: int) -> Iterator[Mapping[str, Json]]:
         while found := self._journal.versions(ZONE, name, after=after, until=until, limit=_CHUNK):
             for row, content in found:
-                yield object_in(row, content)
+                yield parse_object(row, content)
             after = found[-1][0].version or until

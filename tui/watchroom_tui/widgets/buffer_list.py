@@ -8,7 +8,7 @@ from typing import Final
 from rich.cells import cell_len
 from watchroom.projections import BufferView
 from watchroom.projections.buffers import BufferState
-from watchroom.zones.buffers.record import known_path
+from watchroom.zones.buffers.record import agent_path
 
 from watchroom_tui import describe
 from watchroom_tui.columns import age, fit, fit_path
@@ -79,6 +79,6 @@ class OwnBufferList(BufferList):
 def source_of(view: BufferView) -> str:
     """What the buffer is of: a board and a file of the agent's own are marked, which a shared file may be
     called as well. Not safe yet."""
-    path = known_path(view.record.zone, view.record.path)
+    path = agent_path(view.record.zone, view.record.path)
     marks = {"board": f"{describe.BOARD_MARK} ", "private": "~/"}
     return f"{marks.get(view.record.zone, '')}{path}"

@@ -1,4 +1,3 @@
-"""Buffers: texts that one agent has to itself until it flushes them (spec 4), each with its rows.
+"""Buffers: texts that one agent edits exclusively until it flushes them (spec 4), each with its rows.
 
-Whoever only reads the rows takes `record`, which is quick to load; `buffers` needs the editor.
-"""
+To read rows import `record`, which loads quickly; `zone` needs the editor."""

@@ -1,4 +1,4 @@
-"""What can be refused of a buffer."""
+"""Errors of buffers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class BufferTaken(WatchroomError):
 
 
 class BufferUnflushed(WatchroomError):
-    """A buffer that holds what its source does not is closed only by who says so. Values: buffer."""
+    """A buffer with unflushed changes is only closed with ``discard``. Values: buffer."""
 
     code = "buffer_unflushed"
     outcome: ClassVar[Outcome] = "denied"
 
 
 class TooManyBuffers(WatchroomError):
-    """Values: most, known."""
+    """The agent has as many buffers open as it may. Values: most, known."""
 
     code = "too_many_buffers"
     outcome: ClassVar[Outcome] = "denied"

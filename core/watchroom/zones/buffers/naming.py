@@ -1,4 +1,4 @@
-"""What buffers are called: their tools are called so, too. Pure."""
+"""Names of buffers, which are the beginning of their tools' names. Pure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _NAME: Final = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{LONGEST_NAME - 1}}}", re.ASC
 _NOT_OF_NAMES: Final = re.compile("[^a-z0-9_-]+")
 
 
-def can_be_name(given: str) -> bool:
-    """Whether a buffer may be called so, whatever tools there are."""
+def is_valid_name(given: str) -> bool:
+    """Whether ``given`` can be a buffer's name, whatever tools there are."""
     return _NAME.fullmatch(given) is not None
 
 
 def check_name(name: str, reserved: Collection[str]) -> None:
-    """Raises `InvalidBuffer` for a name that a buffer cannot have, or by which one of its tools would be
-    called as one of the ``reserved``."""
+    """Raises `InvalidBuffer` for a ``name`` that a buffer cannot have, or that would give one of its tools a
+    name among ``reserved``."""
     shown = validation.escape_unstorable(name, 100)
-    if not can_be_name(name):
+    if not is_valid_name(name):
         raise InvalidBuffer(given=shown, rule="buffer_characters")
     if _is_reserved(name, reserved):
         raise InvalidBuffer(given=shown, rule="reserved")
@@ -35,8 +35,9 @@ def _is_reserved(name: str, reserved: Collection[str]) -> bool:
     return any(build_tool_name(name, tool) in reserved for tool in (*EDIT_TOOLS, *SYNC_TOOLS))
 
 
-def free_name(path: str, taken: Collection[str], reserved: Collection[str]) -> str:
-    """A name for a buffer, from that of its file."""
+def generate_name(path: str, taken: Collection[str], reserved: Collection[str]) -> str:
+    """A name for a buffer, from that of its file at ``path``: not among those ``taken``, and none of its
+    tools among ``reserved``."""
     stem = path.rpartition("/")[2].partition(".")[0].lower()
     stem = _NOT_OF_NAMES.sub("-", stem).strip("-_")[: LONGEST_NAME - 3].strip("-_") or "text"
     name, number = stem, 1

@@ -1,8 +1,7 @@
-"""What the rows of a buffer say, and the text that they make (spec 4). Pure but for the journal it reads.
+"""The rows of a buffer, and the text that they make (spec 4). Pure except for the journal it reads.
 
-Each version of a buffer's path is one operation that changed something: its text, a choice that is open, or
-what it is based on. Most carry only what was put in, and say where; now and then one carries the whole.
-"""
+Each version of a buffer's path is one operation that changed something: its text, an open choice, or its
+base. Most contain only what was inserted, and say where; now and then one contains the whole text."""
 
 from __future__ import annotations
 
@@ -26,17 +25,16 @@ WHOLE_EVERY: Final = 64
 
 
 class BufferRecord(NamedTuple):
-    """A version of a buffer, but for its text.
+    """A version of a buffer without its text.
 
     ``zone`` and ``path`` are where its source has its rows, ``base`` the version of the source that it is
-    based on, or ``edit`` the row of an edit made by hand that stood in its place; ``opened`` the version of
-    the buffer that carries the text of the base, None where the source's own row does. ``edition`` counts the
-    changes of the text. ``pending`` is the version that carries the text for which a choice is open.
-    ``is_changed``: it holds something that its base does not. ``marks`` are those of
-    `DataSourceBinding.markers`, None where they are those of the version before, followed through the change.
-    ``at`` and ``removed`` say where the row's content was put, and in place of how many characters; None
-    where it is the whole text, or where the text is as before (``is_whole`` tells which).
-    """
+    based on, or ``edit`` the row of an edit made by hand that replaced it; ``opened`` the version of the
+    buffer that contains the text of the base, None where the source's own row does. ``edition`` counts the
+    changes of the text. ``pending`` is the version with the replacement for which a choice is open.
+    ``is_changed``: it differs from its base. ``marks`` are `DataSourceBinding.markers`, None where they are
+    those of the version before, moved by the change. ``at`` and ``removed`` say where the row's content was
+    inserted, and in place of how many characters; None where the content is the whole text (``is_whole``), or
+    the text did not change."""
 
     zone: Zone
     path: str
@@ -54,11 +52,11 @@ class BufferRecord(NamedTuple):
 
     @property
     def source(self) -> str:
-        """ZONE:PATH, as its agent knows the path."""
-        return f"{self.zone}:{known_path(self.zone, self.path)}"
+        """``ZONE:PATH`` with the path as its agent knows it."""
+        return f"{self.zone}:{agent_path(self.zone, self.path)}"
 
     def detail(self) -> dict[str, Json]:
-        """As a row has it."""
+        """The detail of its row."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in self._asdict().items()
@@ -70,24 +68,24 @@ _NEEDED: Final = frozenset(BufferRecord._fields) - frozenset(BufferRecord._field
 
 
 class BufferText(NamedTuple):
-    """A buffer as it was: its text, that of its base, for what a choice was open, and marks of a merge."""
+    """A buffer at a version: its ``text``, that of its ``base``, the replacement that is ``pending`` while a
+    choice is open, and the conflict markers (``marks``)."""
 
     text: str
     base: str
-    sought: Sought | None
+    pending: PendingReplacement | None
     marks: ConflictMarkers
 
 
-class Sought(NamedTuple):
-    """What was to be replaced, and by what."""
+class PendingReplacement(NamedTuple):
+    """What is to be replaced (``old``), and by what (``new``)."""
 
     old: str
     new: str
 
 
-def record_of(row: Row) -> BufferRecord | None:
-    """What a version says; None of a row that makes no version, or closes the buffer. Raises
-    `JournalDamaged`."""
+def parse_record(row: Row) -> BufferRecord | None:
+    """The record in ``row``; None if the row is no version, or closes the buffer. Raises `JournalDamaged`."""
     if row.version is None or row.deleted:
         return None
     detail = row.detail
@@ -99,27 +97,28 @@ def record_of(row: Row) -> BufferRecord | None:
     return record._replace(marks=tuple(cast("list[int]", marks))) if isinstance(marks, list) else record
 
 
-def known_path(zone: Zone, path: str) -> str:
-    """The path by which its agent knows a source that has its rows at ``path``."""
+def agent_path(zone: Zone, path: str) -> str:
+    """The path by which its agent knows a source that has its rows at ``path`` of ``zone``."""
     return path.partition("/")[2] if zone in ("private", "file") else path
 
 
-def name_of(row: Row) -> str:
-    """The name of the buffer that a row is about."""
+def buffer_name(row: Row) -> str:
+    """The name of the buffer that ``row`` is about."""
     return row.path.rpartition("/")[2]
 
 
-def read(journal: Journal, row: Row) -> BufferText:
-    """The buffer as of one of its versions, which does not close it."""
-    record = record_of(row)
+def read_buffer_text(journal: Journal, row: Row) -> BufferText:
+    """The buffer as of ``row``, one of its versions in ``journal`` that does not close it. Raises ValueError
+    for another row, `JournalDamaged`."""
+    record = parse_record(row)
     if record is None:
         raise ValueError(f"row {row.seq} is no version of an open buffer")
     text, marks = _text_and_marks(journal, row)
-    return BufferText(text, base_of(journal, row, record), _sought(journal, row, record), marks)
+    return BufferText(text, read_base(journal, row, record), _read_pending(journal, row, record), marks)
 
 
-def text_of(journal: Journal, row: Row) -> str:
-    """The text that a version made. Raises `JournalDamaged`."""
+def read_text(journal: Journal, row: Row) -> str:
+    """The text of the version ``row`` in ``journal``. Raises `JournalDamaged`."""
     return _text_and_marks(journal, row)[0]
 
 
@@ -129,7 +128,7 @@ def _text_and_marks(journal: Journal, row: Row) -> tuple[str, ConflictMarkers]:
     while last > 0:
         first = max(0, last - WHOLE_EVERY)
         for each, content in reversed(journal.versions(ZONE, row.path, after=first, until=last)):
-            record = record_of(each)
+            record = parse_record(each)
             if each.version != (row.version or 0) - len(later):
                 # Without each of them the text would be another one.
                 raise JournalDamaged
@@ -154,32 +153,34 @@ def _replayed(
     return text, marks
 
 
-def has_held(journal: Journal, row: Row, text: str) -> bool:
-    """Whether that was the buffer's text at a version, or one of the last before it."""
+def had_text(journal: Journal, row: Row, text: str) -> bool:
+    """Whether ``text`` was the buffer's text at the version ``row`` in ``journal``, or at one of the last
+    before it."""
     last = row.version or 0
     for each, _ in reversed(journal.versions(ZONE, row.path, after=max(0, last - WHOLE_EVERY), until=last)):
-        record = record_of(each)
+        record = parse_record(each)
         if record is None:
             return False
-        if record.length == len(text) and text_of(journal, each) == text:
+        if record.length == len(text) and read_text(journal, each) == text:
             return True
     return False
 
 
-def since_whole(journal: Journal, row: Row) -> int:
-    """How many versions lie after the newest one that carries the whole text."""
+def count_since_whole(journal: Journal, row: Row) -> int:
+    """How many versions in ``journal`` up to ``row`` come after the newest one with the whole text."""
     version = row.version or 0
     count = 0
     while count < WHOLE_EVERY:
         found = journal.version(ZONE, row.path, version - count)
-        record = record_of(found) if found else None
+        record = parse_record(found) if found else None
         if record is None or record.is_whole:
             break
         count += 1
     return count
 
 
-def base_of(journal: Journal, row: Row, record: BufferRecord) -> str:
+def read_base(journal: Journal, row: Row, record: BufferRecord) -> str:
+    """The text of the base of ``record``, the version ``row`` in ``journal``."""
     if record.opened is not None:
         found = journal.version(ZONE, row.path, record.opened)
     elif record.edit is not None:
@@ -189,10 +190,10 @@ def base_of(journal: Journal, row: Row, record: BufferRecord) -> str:
     return (journal.content(found.seq) if found else None) or ""
 
 
-def _sought(journal: Journal, row: Row, record: BufferRecord) -> Sought | None:
+def _read_pending(journal: Journal, row: Row, record: BufferRecord) -> PendingReplacement | None:
     found = journal.version(ZONE, row.path, record.pending) if record.pending is not None else None
     content = journal.content(found.seq) if found else None
     if content is None:
         return None
     given = cast("dict[str, str]", json.loads(content))
-    return Sought(given["old_text"], given["new_text"])
+    return PendingReplacement(given["old_text"], given["new_text"])

@@ -1,8 +1,9 @@
-"""What a buffer can be bound to: a private file, a shared file, a file of a task, and what other packages
-bring through an entry point of the group ``watchroom.sources``, by zone."""
+"""The sources of buffers by zone: a private file, a shared file, a file of a task, and what other packages
+add through an entry point of the group ``watchroom.sources``."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +16,7 @@ from watchroom.errors import NotFound, VersionConflict
 from watchroom.model import Row, Zone
 from watchroom.registry import Registry
 from watchroom.zones.boards import BoardZone
-from watchroom.zones.buffers.record import known_path
+from watchroom.zones.buffers.record import agent_path
 from watchroom.zones.collab import CollabZone
 from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
@@ -30,7 +31,7 @@ READ: Final = "read_buffer_source"
 
 @dataclass(frozen=True, slots=True)
 class SourceZones:
-    """Where sources are."""
+    """The zones in which sources are."""
 
     registry: Registry
     private: PrivateZone
@@ -41,206 +42,224 @@ class SourceZones:
 
 
 class BoundSource(NamedTuple):
-    """A source, and where it has its rows."""
+    """A ``source`` that has its rows at ``path`` of ``zone``."""
 
     zone: Zone
     path: str
     source: DataSource
 
     @property
-    def place(self) -> str:
-        """As its agent is told of it."""
-        return f"{self.zone}:{known_path(self.zone, self.path)}"
+    def label(self) -> str:
+        """``ZONE:PATH`` with the path as its agent knows it."""
+        return f"{self.zone}:{agent_path(self.zone, self.path)}"
 
 
 Opener: TypeAlias = Callable[[SourceZones, str, str], BoundSource]
 """Finds the source of an agent (its id) by the path that the agent knows it by. Raises `WatchroomError`."""
 
 
-def versions_of(row: Row | None) -> int:
+def version_of(row: Row | None) -> int:
+    """The version of ``row``, 0 for None."""
     return (row.version or 0) if row else 0
 
 
-class PrivateSource:
-    """A file of the agent's own zone. Nobody but its owner and its commands write there."""
+class OutsideEditOverlay:
+    """The unsettled edits made by hand of a shared file or board, which has its rows at ``path`` of ``zone``:
+    their text replaces the current version's, though they make no version. ``zones`` finds them."""
+
+    def __init__(self, zones: SourceZones, zone: Zone, path: str) -> None:
+        self._zones = zones
+        self._zone = zone
+        self._path = path
+
+    def row_number(self) -> int:
+        """The row of the edit that is on disk, 0 if there is none. Raises what `OutsideEdits.pending`
+        raises."""
+        edit = self._zones.outside.pending(self._zone, self._path)
+        return edit.seq if edit else 0
+
+    def apply(self, current: SourceText) -> SourceText:
+        """``current`` with the edit's text, if there is an edit."""
+        number = self.row_number()
+        return SourceText(self._zones.outside.text(number), current.version, number) if number else current
+
+    def check(self, known: int) -> None:
+        """Raises `StaleSourceError` if the edit on disk is another one than ``known``."""
+        if self.row_number() != known:
+            raise StaleSourceError
+
+
+class FileSource(ABC):
+    """A file with versions in the journal, as a `DataSource`. ``edits`` are those made by hand, where they
+    are no versions."""
+
+    def __init__(self, edits: OutsideEditOverlay | None = None) -> None:
+        self._edits = edits
+
+    @abstractmethod
+    def _current(self) -> Row | None:
+        """The row of the newest version, None where there is none."""
+
+    @abstractmethod
+    def _read_version(self) -> tuple[str, Row]:
+        """The text of the newest version, which exists, and its row."""
+
+    @abstractmethod
+    def _write_version(self, text: str, expected: int, message: str) -> Row:
+        """Write ``text`` as the version after ``expected``, with ``message``. Raises `VersionConflict`."""
+
+    def version(self) -> int:
+        """The current version, 0 if there is none."""
+        return version_of(self._current())
+
+    def edit(self) -> int:
+        """The row of an edit made by hand that is no version yet, 0 if there is none."""
+        return self._edits.row_number() if self._edits else 0
+
+    def read(self) -> SourceText:
+        """The current text with its version. Raises what the zone raises."""
+        row = self._current()
+        if row is None or row.deleted:
+            found = SourceText("", version_of(row))
+        else:
+            content, row = self._read_version()
+            found = SourceText(content, version_of(row))
+        return self._edits.apply(found) if self._edits else found
+
+    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
+        """Write ``text`` with ``message`` as the next version, if ``expected`` is the current one and
+        ``edit`` the current edit; returns its number. Raises `StaleSourceError`, and what the zone raises."""
+        if self._edits:
+            self._edits.check(edit)
+        try:
+            return version_of(self._write_version(text, expected, message))
+        except VersionConflict as conflict:
+            raise StaleSourceError from conflict
+
+
+class PrivateSource(FileSource):
+    """The file ``filename`` of the private ``zone`` of ``owner``, who writes there alone, with its
+    commands."""
 
     def __init__(self, zone: PrivateZone, owner: str, filename: str) -> None:
+        super().__init__()
         self._zone = zone
         self._owner = owner
         self._filename = filename
 
-    def version(self) -> int:
-        return versions_of(self._zone.current(self._owner, self._filename))
+    def _current(self) -> Row | None:
+        return self._zone.current(self._owner, self._filename)
 
-    def edit(self) -> int:
-        """Never: here, an edit made by hand is a version."""
-        return 0
+    def _read_version(self) -> tuple[str, Row]:
+        return self._zone.read(self._owner, self._owner, self._filename, tool=READ)
 
-    def read(self) -> SourceText:
-        row = self._zone.current(self._owner, self._filename)
-        if row is None or row.deleted:
-            return SourceText("", versions_of(row))
-        content, row = self._zone.read(self._owner, self._owner, self._filename, tool=READ)
-        return SourceText(content, versions_of(row))
-
-    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
+    def _write_version(self, text: str, expected: int, message: str) -> Row:
         if self.version() != expected:
             raise StaleSourceError
-        try:
-            row = self._zone.write(
-                self._owner,
-                self._owner,
-                self._filename,
-                text,
-                tool=FLUSH,
-                message=message,
-                expected=expected,
-            )
-        except VersionConflict as conflict:
-            raise StaleSourceError from conflict
-        return versions_of(row)
+        owner, name = self._owner, self._filename
+        return self._zone.write(owner, owner, name, text, tool=FLUSH, message=message, expected=expected)
 
 
-class OutsideEditOverlay:
-    """The edits of a shared file or board that nobody has settled yet: its text is theirs, though they make
-    no version."""
+class CollabSource(FileSource):
+    """The shared file ``path`` in ``zones`` as ``actor`` writes it: by compare-and-swap. A flush that comes
+    too late stays as a conflict's row."""
 
-    def __init__(self, places: SourceZones, zone: Zone, path: str) -> None:
-        self._places = places
-        self._zone = zone
-        self._path = path
-
-    def number(self) -> int:
-        """The row of the edit that stands on disk, 0 if none does. Raises what `OutsideEdits.pending`
-        raises."""
-        edit = self._places.outside.pending(self._zone, self._path)
-        return edit.seq if edit else 0
-
-    def over(self, current: SourceText) -> SourceText:
-        """What stands there: the edit's text, or ``current`` where nobody has edited it."""
-        number = self.number()
-        return SourceText(self._places.outside.text(number), current.version, number) if number else current
-
-    def check(self, known: int) -> None:
-        """Raises `StaleSourceError` if another edit stands there than the one that is ``known``."""
-        if self.number() != known:
-            raise StaleSourceError
-
-
-class CollabSource:
-    """A shared file, written by compare-and-swap: what comes too late stays as a conflict's row."""
-
-    def __init__(self, places: SourceZones, actor: str, path: str) -> None:
-        self._zone = places.collab
-        self._edits = OutsideEditOverlay(places, "collab", path)
+    def __init__(self, zones: SourceZones, actor: str, path: str) -> None:
+        super().__init__(OutsideEditOverlay(zones, "collab", path))
+        self._zone = zones.collab
         self._actor = actor
         self._path = path
 
-    def version(self) -> int:
-        return versions_of(self._zone.current(self._path))
+    def _current(self) -> Row | None:
+        return self._zone.current(self._path)
 
-    def edit(self) -> int:
-        return self._edits.number()
-
-    def read(self) -> SourceText:
-        row = self._zone.current(self._path)
-        if row is None or row.deleted:
-            return self._edits.over(SourceText("", versions_of(row)))
+    def _read_version(self) -> tuple[str, Row]:
         found = self._zone.read(self._actor, self._path)
-        return self._edits.over(SourceText(found.content, versions_of(found.row)))
+        return found.content, found.row
 
-    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
-        self._edits.check(edit)
-        try:
-            row = self._zone.write(self._actor, self._path, text, expected, tool=FLUSH, message=message)
-        except VersionConflict as conflict:
-            raise StaleSourceError from conflict
-        return versions_of(row)
+    def _write_version(self, text: str, expected: int, message: str) -> Row:
+        return self._zone.write(self._actor, self._path, text, expected, tool=FLUSH, message=message)
 
 
-class FileSource:
-    """A file of the task that the agent works on; the others of the task, and commands, write there, too."""
+class TaskFileSource(FileSource):
+    """The file ``path`` among the ``files`` of the task that ``actor`` works on. Other agents of the task,
+    and commands, write there too."""
 
     def __init__(self, files: TaskFiles, actor: str, path: str) -> None:
+        super().__init__()
         self._files = files
         self._actor = actor
         self._path = path
 
-    def version(self) -> int:
-        return versions_of(self._files.current_row(self._actor, self._path))
+    def _current(self) -> Row | None:
+        return self._files.current_row(self._actor, self._path)
 
-    def edit(self) -> int:
-        """Never: here, an edit made by hand is a version."""
-        return 0
+    def _read_version(self) -> tuple[str, Row]:
+        return self._files.read(self._actor, self._path, tool=READ)
 
-    def read(self) -> SourceText:
-        row = self._files.current_row(self._actor, self._path)
-        if row is None or row.deleted:
-            return SourceText("", versions_of(row))
-        content, row = self._files.read(self._actor, self._path, tool=READ)
-        return SourceText(content, versions_of(row))
-
-    def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
-        try:
-            row = self._files.write(
-                self._actor, self._path, text, tool=FLUSH, message=message, expected=expected
-            )
-        except VersionConflict as conflict:
-            raise StaleSourceError from conflict
-        return versions_of(row)
+    def _write_version(self, text: str, expected: int, message: str) -> Row:
+        return self._files.write(
+            self._actor, self._path, text, tool=FLUSH, message=message, expected=expected
+        )
 
 
-class KnownSource:
-    """What a buffer was opened from, by where it has its rows. Its agent may have been moved meanwhile, to
-    another task or another place in the team: then it can be neither read nor written, until it is back."""
+class RecordedSource:
+    """The source of ``actor`` that has its rows at ``path`` of ``zone``, found in ``zones`` anew for each
+    use. Its agent may have been moved to another task or another role meanwhile: then it can be neither read
+    nor written, until it is back."""
 
-    def __init__(self, places: SourceZones, actor: str, zone: Zone, path: str) -> None:
-        self._places = places
+    def __init__(self, zones: SourceZones, actor: str, zone: Zone, path: str) -> None:
+        self._zones = zones
         self._actor = actor
         self._zone = zone
         self._path = path
 
     def version(self) -> int:
-        return self._found().version()
+        """The current version, 0 if there is none."""
+        return self._resolve().version()
 
     def edit(self) -> int:
-        return self._found().edit()
+        """The row of an edit made by hand that is no version yet, 0 if there is none."""
+        return self._resolve().edit()
 
     def read(self) -> SourceText:
-        return self._found().read()
+        """The current text with its version. Raises `NotFound`, and what the source raises."""
+        return self._resolve().read()
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
-        return self._found().write(text, expected, message, edit=edit)
+        """As `FileSource.write`: ``text``, the version that is ``expected``, a ``message``, and the ``edit``.
+        Raises `NotFound` as well."""
+        return self._resolve().write(text, expected, message, edit=edit)
 
-    def _found(self) -> DataSource:
-        known = known_path(self._zone, self._path)
-        bound = openers()[self._zone](self._places, self._actor, known)
+    def _resolve(self) -> DataSource:
+        known = agent_path(self._zone, self._path)
+        bound = source_openers()[self._zone](self._zones, self._actor, known)
         if bound.path != self._path:
             raise NotFound(path=self._path, zone=self._zone)
         return bound.source
 
 
-def _private(places: SourceZones, actor: str, path: str) -> BoundSource:
-    places.registry.agent(actor)
+def _private(zones: SourceZones, actor: str, path: str) -> BoundSource:
+    zones.registry.agent(actor)
     validation.check_path(path)
-    return BoundSource("private", f"{actor}/{path}", PrivateSource(places.private, actor, path))
+    return BoundSource("private", f"{actor}/{path}", PrivateSource(zones.private, actor, path))
 
 
-def _collab(places: SourceZones, actor: str, path: str) -> BoundSource:
+def _collab(zones: SourceZones, actor: str, path: str) -> BoundSource:
     validation.check_path(path)
-    return BoundSource("collab", path, CollabSource(places, actor, path))
+    return BoundSource("collab", path, CollabSource(zones, actor, path))
 
 
-def _file(places: SourceZones, actor: str, path: str) -> BoundSource:
-    return BoundSource("file", places.files.row_path(actor, path), FileSource(places.files, actor, path))
+def _file(zones: SourceZones, actor: str, path: str) -> BoundSource:
+    return BoundSource("file", zones.files.row_path(actor, path), TaskFileSource(zones.files, actor, path))
 
 
 _OWN: Final[Mapping[str, Opener]] = {"private": _private, "collab": _collab, "file": _file}
 
 
 @cache
-def openers() -> Mapping[str, Opener]:
-    """How a source is found, by the zone that it is in."""
+def source_openers() -> Mapping[str, Opener]:
+    """For each zone the function that finds a source in it."""
     found = dict(_OWN)
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         if point.name in found:

@@ -1,4 +1,4 @@
-"""What was done to a buffer, as debug records: where a text was found, and how the source took it."""
+"""Debug records of operations on buffers: where a text was found, and how the source responded."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ _LONGEST: Final = 200
 
 
 def trace_operation(
-    held: LoadedBuffer,
+    loaded: LoadedBuffer,
     tool: str,
     operation: str,
     response: TextEditResponse,
     arguments: Mapping[str, Json],
     seconds: float,
 ) -> None:
-    """Tell what came of an operation; ``held`` is the buffer after it, ``seconds`` is how long it took."""
+    """Log the ``operation`` (its id) that ``tool`` with these ``arguments`` did: its ``response``, the buffer
+    ``loaded`` after it, and the ``seconds`` it took."""
     logger = _logger_for(tool, response)
     if not logger.isEnabledFor(logging.DEBUG):
         return
     fields: dict[str, object] = {
-        **_about(held, tool, operation, seconds),
+        **_about(loaded, tool, operation, seconds),
         "status": str(response.status),
         "workflow_state": str(response.workflow_state),
         "code": response.code,
         "delta": response.metrics.delta,
         "length": response.metrics.new_length,
     }
-    more = _matches(held, arguments, response) if logger is MATCH_TRACE else _source(held, response)
+    more = _matches(loaded, arguments, response) if logger is MATCH_TRACE else _source(loaded, response)
     logger.debug("%s: %s", tool, response.status, extra={**fields, **more})
 
 
@@ -56,24 +57,24 @@ def _is_edit(tool: str) -> bool:
     return named is not None and named[1] in EDIT_TOOLS
 
 
-def _about(held: LoadedBuffer, tool: str, operation: str, seconds: float) -> dict[str, object]:
+def _about(loaded: LoadedBuffer, tool: str, operation: str, seconds: float) -> dict[str, object]:
     return {
         "operation_id": operation,
-        "buffer": held.row.path,
+        "buffer": loaded.row.path,
         "tool": tool,
-        "edition": held.editor.version,
+        "edition": loaded.editor.version,
         "seconds": seconds,
     }
 
 
 def _matches(
-    held: LoadedBuffer, arguments: Mapping[str, Json], response: TextEditResponse
+    loaded: LoadedBuffer, arguments: Mapping[str, Json], response: TextEditResponse
 ) -> dict[str, object]:
     """Where it was found: the places that wait for a choice, or the one that was replaced. Code points, the
     ends excluded; of places that wait the first few, as they are offered."""
-    changes = [each.change for each in held.changed if each.change is not None]
+    changes = [each.change for each in loaded.changed if each.change is not None]
     found = [(each.at, each.at + each.removed) for each in changes]
-    selections = held.editor.selections
+    selections = loaded.editor.selections
     if selections is not None:
         found = [(start, start + len(selections.needle)) for start in selections.starts]
     sought = arguments.get("old_text")
@@ -88,12 +89,12 @@ def _matches(
     }
 
 
-def _source(held: LoadedBuffer, response: TextEditResponse) -> dict[str, object]:
-    base = held.binding.base
+def _source(loaded: LoadedBuffer, response: TextEditResponse) -> dict[str, object]:
+    base = loaded.binding.base
     return {
-        "source": held.record.source,
+        "source": loaded.record.source,
         "base_version": base.version,
         "base_edit": base.edit,
-        "open_marks": len(held.binding.markers),
+        "open_marks": len(loaded.binding.markers),
         "diff_length": len(response.diff or ""),
     }

@@ -1,8 +1,7 @@
-"""The buffers' zone: what an agent does to its buffers, each change of theirs one version (spec 4).
+"""The zone of buffers: each change that an agent makes to one of its buffers is a version (spec 4).
 
-A buffer's path is ``AGENT/NAME``. It is made by its first version and closed by one without content. What is
-kept in memory is only what the rows say: whichever process comes next goes on from them.
-"""
+A buffer's path is ``AGENT/NAME``. Its first version creates it, one without content closes it. Memory
+contains only what the rows say: another process continues from them."""
 
 from __future__ import annotations
 
@@ -33,9 +32,9 @@ from watchroom.model import Json, Note, Row, Write, Zone
 from watchroom.texts import Language
 from watchroom.zones.buffers.buffer_store import BufferStore, LoadedBuffer, StaleBufferError
 from watchroom.zones.buffers.errors import BufferNotFound, BufferTaken, BufferUnflushed, TooManyBuffers
-from watchroom.zones.buffers.naming import can_be_name, check_name, free_name
-from watchroom.zones.buffers.record import ZONE, BufferRecord, name_of, record_of
-from watchroom.zones.buffers.sources import BoundSource, SourceZones, openers, versions_of
+from watchroom.zones.buffers.naming import check_name, generate_name, is_valid_name
+from watchroom.zones.buffers.record import ZONE, BufferRecord, buffer_name, parse_record
+from watchroom.zones.buffers.sources import BoundSource, SourceZones, source_openers, version_of
 from watchroom.zones.buffers.tracing import trace_operation
 from watchroom.zones.store import Store
 
@@ -47,8 +46,8 @@ Operation: TypeAlias = Callable[[TextEditor, DataSourceBinding], TextEditRespons
 
 
 class OperationOutcome(NamedTuple):
-    """The answer to what was done to a buffer, and how the buffer stands to its source, empty if both are the
-    same (spec 4 §5.3)."""
+    """The ``response`` to an operation, a ``notice`` of how the buffer relates to its source (empty if they
+    are equal, spec 4 §5.3), and the id of the ``operation``, which its rows contain."""
 
     response: TextEditResponse
     notice: str
@@ -57,7 +56,8 @@ class OperationOutcome(NamedTuple):
 
 
 class BufferView(NamedTuple):
-    """An open buffer: what its newest row says, and how it stands."""
+    """An open buffer: its ``name``, its newest ``row`` and its ``record``, the states of its editor and its
+    binding, and its ``text``."""
 
     name: str
     row: Row
@@ -68,16 +68,18 @@ class BufferView(NamedTuple):
 
     @property
     def source(self) -> str:
+        """``ZONE:PATH`` of its source."""
         return self.record.source
 
 
 class BufferZone:
-    """May be used from any thread. What a source refuses comes back as an answer, or as `WatchroomError`."""
+    """The buffers of all agents. May be used from any thread. ``store`` holds the rows, ``zones`` the
+    sources. A failure of a source is a response, or a `WatchroomError`."""
 
-    def __init__(self, store: Store, places: SourceZones) -> None:
+    def __init__(self, store: Store, zones: SourceZones) -> None:
         self._store = store
-        self._places = places
-        self._buffers = BufferStore(store, places)
+        self._zones = zones
+        self._buffers = BufferStore(store, zones)
         self._locks: dict[str, RLock] = {}
         self._lock = Lock()
 
@@ -91,71 +93,73 @@ class BufferZone:
         tool: str,
         reserved: Collection[str] = (),
     ) -> Row:
-        """Open a source, or find the buffer that has it open. Without a ``name`` it gets that of its file;
-        ``reserved`` are names that no tool of it may have. Raises `BufferTaken`, `TooManyBuffers`,
-        `InvalidBuffer`, and what the source raises."""
+        """Open the source at ``path`` of ``zone`` for ``actor``, or find the buffer that has it open; returns
+        the row of that by ``tool``. Without a ``name`` the buffer gets that of its file; none of its tools
+        may be among ``reserved``. Raises `BufferTaken`, `TooManyBuffers`, `InvalidBuffer`, and what the
+        source raises."""
         if name:
             check_name(name, reserved)
-        bound = openers()[zone](self._places, actor, path)
+        bound = source_openers()[zone](self._zones, actor, path)
         while True:
-            found = self._that_has(actor, bound, name)
+            found = self._find_open(actor, bound, name)
             if found is not None:
                 shown = Note(
-                    actor, tool, ZONE, found.path, message=bound.place, base=found.version, durable=False
+                    actor, tool, ZONE, found.path, message=bound.label, base=found.version, durable=False
                 )
                 return self._store.commits.commit(shown).row
             base = bound.source.read()
             with suppress(StaleBufferError), self._store.journal.exclusive(f"buffer/{actor}"):
-                if self._that_has(actor, bound, name) is None:
-                    return self._store.commits.commit(
-                        self._begin(actor, bound, base, name, tool, reserved)
-                    ).row
+                if self._find_open(actor, bound, name) is None:
+                    draft = self._first_version(actor, bound, base, name, tool, reserved)
+                    return self._store.commits.commit(draft).row
 
     def find(self, actor: str, name: str, *, language: Language = "en") -> BufferView:
-        """An open buffer as it stands to its source now. Raises `BufferNotFound`, and what the source
-        raises."""
-        with self._turn(f"{actor}/{name}"):
-            held = self._hold(actor, name, language)
-            held.binding.update()
-            return _opened(held)
+        """The open buffer ``name`` of ``actor`` as it relates to its source now, with texts in ``language``.
+        Raises `BufferNotFound`, and what the source raises."""
+        with self._lock_of(f"{actor}/{name}"):
+            loaded = self._load(actor, name, language)
+            loaded.binding.update()
+            return _to_view(loaded)
 
     def is_open(self, actor: str, name: str) -> bool:
-        """Whether the agent has an open buffer of that name, whatever is given as one."""
+        """Whether ``actor`` has an open buffer ``name``, which may be any text."""
         return self.source_of(actor, name) is not None
 
     def source_of(self, actor: str, name: str) -> Zone | None:
-        """The zone of what a buffer is of; None if the agent has no open one of that name."""
-        head = self._store.journal.head(ZONE, f"{actor}/{name}") if can_be_name(name) else None
-        record = record_of(head) if head else None
+        """The zone of the source of the buffer ``name`` of ``actor``; None if there is no such open
+        buffer."""
+        head = self._store.journal.head(ZONE, f"{actor}/{name}") if is_valid_name(name) else None
+        record = parse_record(head) if head else None
         return record.zone if record else None
 
     def tools(self, actor: str, language: Language = "en") -> list[tuple[str, BufferTool]]:
-        """The tools of an agent's open buffers, as their states allow them (spec 4 §5.4), by name."""
+        """The tools of the open buffers of ``actor``, as their states allow them (spec 4 §5.4), each with the
+        buffer's name, in order of name. ``language`` is that of later responses."""
         found: list[tuple[str, BufferTool]] = []
-        with self._hold_all(actor, sorted(self.open_names(actor)), language) as held:
-            buffers = [BoundEditor(each.editor, each.binding) for each in held]
+        with self._load_all(actor, sorted(self.open_names(actor)), language) as loaded:
+            buffers = [BoundEditor(each.editor, each.binding) for each in loaded]
             refresh_buffers(buffers)
-            for each in held:
+            for each in loaded:
                 name, state = each.editor.name, each.editor.state
                 found += [(name, tool) for tool in visible_edit_tools(state)]
                 found += [(name, tool) for tool in visible_sync_tools(each.binding.state)]
         return found
 
     def open_names(self, actor: str) -> list[str]:
-        """The names of an agent's open buffers, the one that was touched last first."""
-        return [name_of(row) for row in self._rows(actor)]
+        """The names of the open buffers of ``actor``, the one with the newest row first."""
+        return [buffer_name(row) for row in self._rows(actor)]
 
     def frames(self, actor: str, *, only: str = "", language: Language = "en") -> tuple[Frame, ...]:
-        """Both passes over an agent's buffers, or ``only`` that one (spec 4 §7.2): what its model is shown of
-        each, and the tools that it has for it. The one that was touched last comes first. Raises
-        `BufferNotFound` if ``only`` that one is not open."""
+        """Both passes over the buffers of ``actor``, or over the one named ``only`` (spec 4 §7.2): what its
+        model is shown of each in ``language``, and the tools that it has for it, the one with the newest row
+        first. Raises `BufferNotFound` if ``only`` is not open."""
         found = [only] if only else self.open_names(actor)
-        with self._hold_all(actor, found, language) as held:
-            if only and not held:
-                held = [self._hold(actor, only, language)]
-            return build_frames([BoundEditor(each.editor, each.binding) for each in held], language)
+        with self._load_all(actor, found, language) as loaded:
+            if only and not loaded:
+                loaded = [self._load(actor, only, language)]
+            return build_frames([BoundEditor(each.editor, each.binding) for each in loaded], language)
 
-    def act(
+    def apply_operation(
         self,
         actor: str,
         name: str,
@@ -165,73 +169,77 @@ class BufferZone:
         arguments: Mapping[str, Json],
         language: Language = "en",
     ) -> OperationOutcome:
-        """Do something to a buffer, and make it a row: a version where anything changed, else a note.
-        Raises `BufferNotFound`, and what the source raises."""
-        with self._turn(f"{actor}/{name}"), call_context.operation_scope() as identity:
+        """Apply ``operation``, that of ``tool`` with these ``arguments``, to the buffer ``name`` of
+        ``actor``, and commit it: as a version where anything changed, else as a note. The response is in
+        ``language``. Raises `BufferNotFound`, and what the source raises."""
+        with self._lock_of(f"{actor}/{name}"), call_context.operation_scope() as identity:
             while True:
-                held = self._hold(actor, name, language)
-                held.changed.clear()
+                loaded = self._load(actor, name, language)
+                loaded.changed.clear()
                 response: TextEditResponse | None = None
                 began = time.perf_counter()
                 try:
-                    response = operation(held.editor, held.binding)
-                    self._buffers.keep(held, actor, tool, response, arguments)
+                    response = operation(loaded.editor, loaded.binding)
+                    self._buffers.commit_operation(loaded, actor, tool, response, arguments)
                 except StaleBufferError:
-                    self._buffers.forget(held.row.path)
+                    self._buffers.evict(loaded.row.path)
                     if response is not None and response.code == FLUSHED:
                         # What was put in by another process meanwhile is not flushed with it.
                         return OperationOutcome(
-                            response, _noticed(self._hold(actor, name, language).binding), identity
+                            response, _describe_state(self._load(actor, name, language).binding), identity
                         )
                 except BaseException:
-                    self._buffers.forget(held.row.path)
+                    self._buffers.evict(loaded.row.path)
                     raise
                 else:
                     seconds = time.perf_counter() - began
-                    trace_operation(held, tool, identity, response, arguments, seconds)
-                    return OperationOutcome(response, _noticed(held.binding), identity)
+                    trace_operation(loaded, tool, identity, response, arguments, seconds)
+                    return OperationOutcome(response, _describe_state(loaded.binding), identity)
 
     def close(self, actor: str, name: str, *, tool: str, discard: bool = False) -> Row:
-        """Close a buffer; its text stays in its rows. Raises `BufferNotFound`, `BufferUnflushed`."""
-        with self._turn(f"{actor}/{name}"):
+        """Close the buffer ``name`` of ``actor`` by ``tool``; its text stays in its rows. With ``discard``
+        unflushed changes are given up. Raises `BufferNotFound`, `BufferUnflushed`."""
+        with self._lock_of(f"{actor}/{name}"):
             while True:
-                held = self._hold(actor, name, "en")
-                if held.binding.is_changed and not discard:
+                loaded = self._load(actor, name, "en")
+                if loaded.binding.is_changed and not discard:
                     raise BufferUnflushed(buffer=name)
                 with suppress(StaleBufferError):
-                    row = self._buffers.commit(held.row, Write(actor, tool, ZONE, held.row.path, None))
-                    self._buffers.forget(row.path)
+                    row = self._buffers.commit_version(
+                        loaded.row, Write(actor, tool, ZONE, loaded.row.path, None)
+                    )
+                    self._buffers.evict(row.path)
                     return row
 
     @contextmanager
-    def _hold_all(self, actor: str, found: list[str], language: Language) -> Iterator[list[LoadedBuffer]]:
-        with ExitStack() as turns:
+    def _load_all(self, actor: str, found: list[str], language: Language) -> Iterator[list[LoadedBuffer]]:
+        with ExitStack() as locks:
             for name in sorted(found):
-                turns.enter_context(self._turn(f"{actor}/{name}"))
-            held: list[LoadedBuffer] = []
+                locks.enter_context(self._lock_of(f"{actor}/{name}"))
+            loaded: list[LoadedBuffer] = []
             for name in found:
                 # Another process may close one in between. One that is damaged must not hide the others.
                 with suppress(BufferNotFound, JournalDamaged):
-                    held.append(self._hold(actor, name, language))
-            yield held
+                    loaded.append(self._load(actor, name, language))
+            yield loaded
 
     def _rows(self, actor: str) -> list[Row]:
         """The newest rows of an agent's open buffers, newest first."""
         return sorted(self._store.journal.open_items(ZONE, actor), key=lambda row: -row.seq)
 
-    def _that_has(self, actor: str, bound: BoundSource, name: str) -> Row | None:
+    def _find_open(self, actor: str, bound: BoundSource, name: str) -> Row | None:
         """The agent's buffer that has the source open, None if it may open one more by that name."""
-        open_now = {name_of(row): row for row in self._rows(actor)}
+        open_now = {buffer_name(row): row for row in self._rows(actor)}
         for known, row in open_now.items():
             try:
-                record = record_of(row)
+                record = parse_record(row)
             except JournalDamaged:
                 if known == name:
                     raise
                 continue
             if record is not None and (record.zone, record.path) == (bound.zone, bound.path):
                 if name not in ("", known):
-                    raise BufferTaken(buffer=known, source=bound.place)
+                    raise BufferTaken(buffer=known, source=bound.label)
                 return row
             if known == name and record is not None:
                 raise BufferTaken(buffer=name, source=record.source)
@@ -239,7 +247,7 @@ class BufferZone:
             raise TooManyBuffers(most=MOST_OPEN, known=", ".join(sorted(open_now)))
         return None
 
-    def _begin(
+    def _first_version(
         self,
         actor: str,
         bound: BoundSource,
@@ -251,10 +259,10 @@ class BufferZone:
         """The first version of a buffer, made while nobody else writes. Raises `StaleBufferError` if
         the source has moved on since it was read."""
         journal = self._store.journal
-        if versions_of(journal.head(bound.zone, bound.path)) != base.version:
+        if version_of(journal.head(bound.zone, bound.path)) != base.version:
             raise StaleBufferError
-        path = f"{actor}/{name or free_name(bound.path, self.open_names(actor), reserved)}"
-        version = versions_of(journal.head(ZONE, path))
+        path = f"{actor}/{name or generate_name(bound.path, self.open_names(actor), reserved)}"
+        version = version_of(journal.head(ZONE, path))
         record = BufferRecord(
             bound.zone,
             bound.path,
@@ -266,38 +274,38 @@ class BufferZone:
             edit=base.edit or None,
             opened=version + 1,
         )
-        return Write(actor, tool, ZONE, path, base.text, bound.place, version, record.detail())
+        return Write(actor, tool, ZONE, path, base.text, bound.label, version, record.detail())
 
-    def _hold(self, actor: str, name: str, language: Language) -> LoadedBuffer:
-        held = self._buffers.take(actor, name, language)
-        if held is None:
+    def _load(self, actor: str, name: str, language: Language) -> LoadedBuffer:
+        loaded = self._buffers.load(actor, name, language)
+        if loaded is None:
             raise BufferNotFound(buffer=validation.escape_unstorable(name, 100), known=self._known(actor))
-        return held
+        return loaded
 
     def _known(self, actor: str) -> str:
         return ", ".join(sorted(self.open_names(actor))) or "-"
 
     @contextmanager
-    def _turn(self, place: str) -> Iterator[None]:
+    def _lock_of(self, place: str) -> Iterator[None]:
         """One thread at a time."""
         with self._lock:
-            turn = self._locks.setdefault(place, RLock())
-        with turn:
+            lock = self._locks.setdefault(place, RLock())
+        with lock:
             yield
 
 
-def _opened(held: LoadedBuffer) -> BufferView:
+def _to_view(loaded: LoadedBuffer) -> BufferView:
     return BufferView(
-        name_of(held.row),
-        held.row,
-        held.record,
-        held.editor.state,
-        held.binding.state,
-        held.editor.snapshot(),
+        buffer_name(loaded.row),
+        loaded.row,
+        loaded.record,
+        loaded.editor.state,
+        loaded.binding.state,
+        loaded.editor.snapshot(),
     )
 
 
-def _noticed(binding: DataSourceBinding) -> str:
+def _describe_state(binding: DataSourceBinding) -> str:
     """How the buffer stands to its source as that is now; empty if both are the same."""
     try:
         binding.update()

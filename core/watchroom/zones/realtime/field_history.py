@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from watchroom.checkout.document_replica import ZONE, damaged, object_in
+from watchroom.checkout.document_replica import ZONE, parse_object, unreadable_version
 from watchroom.crdt import Document, LWWMap, ORSet, Text
 from watchroom.crdt.remote_state import Claim, Writers, collect_claims
 from watchroom.errors import InvalidState
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.zones.realtime.live_replica import LiveReplica, fields_of
+from watchroom.zones.realtime.live_replica import LiveReplica, changed_fields
 
 READ: Final = (
     "realtime_get_field",
@@ -37,7 +37,7 @@ def restore_seen_field(
         return None
     document = Document({field: live.document.schema[field]})
     deltas = (
-        object_in(row, content)
+        parse_object(row, content)
         for row, content in _versions(journal, live, 1, live.version)
         if (row.version or 0) <= version or row.actor == actor
     )
@@ -60,7 +60,7 @@ def _last_seen(journal: Journal, name: str, actor: str, field: str) -> int | Non
 
 def _others_wrote(journal: Journal, live: LiveReplica, actor: str, field: str, after: int) -> bool:
     return any(
-        row.actor != actor and field in object_in(row, content)
+        row.actor != actor and field in parse_object(row, content)
         for row, content in _versions(journal, live, after, live.version)
     )
 
@@ -79,12 +79,12 @@ def unproven_claims(claims: set[Claim], journal: Journal, live: LiveReplica, wri
     fields = {claim.field for claim in claims}
     versions = _versions(journal, live, 1, sys.maxsize) if claims else ()
     for row, content in versions:
-        if fields.isdisjoint(fields_of(row)):
+        if fields.isdisjoint(changed_fields(row)):
             continue
         try:
-            claims = claims - collect_claims(live.document.schema, object_in(row, content), writers)
+            claims = claims - collect_claims(live.document.schema, parse_object(row, content), writers)
         except InvalidState as error:
-            raise damaged(row) from error
+            raise unreadable_version(row) from error
         if not claims:
             break
     return claims

@@ -33,12 +33,12 @@ class LiveReplica(DocumentReplica):
         """Whether others than ``replica`` have written to the field what this one has not taken in."""
         for row in self._journal.history(ZONE, self.name, after_version=max(self.version, self._looked_at)):
             self._looked_at = row.version or 0
-            for each in fields_of(row):
+            for each in changed_fields(row):
                 self._ahead.setdefault(each, set()).add(str(row.detail.get(BY, "")))
         return bool(self._ahead.get(field, set()) - {replica})
 
 
-def fields_of(row: Row) -> Iterator[str]:
+def changed_fields(row: Row) -> Iterator[str]:
     """The fields that the row's delta changes."""
     detail = row.detail
     several = detail.get("fields", [detail.get("field", "")])
