@@ -8,7 +8,7 @@ from time import time_ns
 
 import pytest
 from cli.running import Captured, misuse, printed, printed_json, printed_rows, row_of, run, spawned
-from watchroom.projections.model import HANDOFF_PATIENCE
+from watchroom.projections.model import HANDOFF_OVERDUE_SECONDS
 from watchroom_tui.cli import OK, USAGE
 from watchroom_tui.commands import inspect
 
@@ -25,7 +25,7 @@ def test_show_agents(capsys: Captured, team: str) -> None:
 def test_show_needs(capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch) -> None:
     needs = printed_json(capsys, "show", team, "needs", "--json")
     assert [(each["kind"], each["path"]) for each in needs] == [("conflict", "plan.md")]
-    later = time_ns() + int((HANDOFF_PATIENCE + 1) * 1e9)
+    later = time_ns() + int((HANDOFF_OVERDUE_SECONDS + 1) * 1e9)
     with monkeypatch.context() as clock:
         clock.setattr(inspect, "time_ns", lambda: later)
         late = printed_json(capsys, "show", team, "needs", "--json")

@@ -78,7 +78,7 @@ def test_who_holds_a_board_is_known_until_it_is_released(workspace: Workspace) -
     lease = leases.acquire("alice", MINE)
     held = folded(workspace.journal).leases
     assert {board: (row.actor, row.detail["until"]) for board, row in held.items()} == {
-        MINE: ("alice", lease.until)
+        MINE: ("alice", lease.expires)
     }
     leases.release(lease)
     assert folded(workspace.journal).leases == {}

@@ -8,7 +8,7 @@ from calls import ok
 from projections.folding import PLAN, deliver, denied, folded, shared_path, stale_write, write
 from watchroom import Toolbox, Workspace
 from watchroom.projections import Model, Need
-from watchroom.projections.model import HANDOFF_PATIENCE, STALLED_AFTER, urgent_needs
+from watchroom.projections.model import HANDOFF_OVERDUE_SECONDS, STALLED_SECONDS, urgent_needs
 
 SECOND = 1_000_000_000
 
@@ -25,7 +25,7 @@ def after(model: Model, seconds: float) -> list[Need]:
 def test_a_conflict_is_one_need_however_long_its_agent_leaves_it_alone(
     workspace: Workspace, conflict: int
 ) -> None:
-    assert [need.kind for need in after(model_of(workspace), 10 * STALLED_AFTER)] == ["conflict"]
+    assert [need.kind for need in after(model_of(workspace), 10 * STALLED_SECONDS)] == ["conflict"]
 
 
 def test_an_agent_that_is_at_work_does_not_stall(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
@@ -33,7 +33,7 @@ def test_an_agent_that_is_at_work_does_not_stall(workspace: Workspace, alice: To
     before = model_of(workspace)
     ok(bob, "save_to_my_workspace", filename="x", content="")
     model = model_of(workspace)
-    now = before.time + int(STALLED_AFTER * SECOND)
+    now = before.time + int(STALLED_SECONDS * SECOND)
     assert "stalled" in {need.kind for need in urgent_needs(before, now)}
     assert model.time > before.time
     assert "stalled" not in {need.kind for need in urgent_needs(model, now)}
@@ -44,17 +44,17 @@ def test_an_agent_that_leaves_a_handoff_alone_stalls_even_if_it_never_did_anythi
 ) -> None:
     deliver(alice)
     model = model_of(workspace)
-    assert after(model, HANDOFF_PATIENCE - 1) == []
-    assert [need.kind for need in after(model, HANDOFF_PATIENCE)] == ["handoff"]
-    (handoff,) = after(model, STALLED_AFTER - 1)
-    (stalled,) = after(model, STALLED_AFTER)
+    assert after(model, HANDOFF_OVERDUE_SECONDS - 1) == []
+    assert [need.kind for need in after(model, HANDOFF_OVERDUE_SECONDS)] == ["handoff"]
+    (handoff,) = after(model, STALLED_SECONDS - 1)
+    (stalled,) = after(model, STALLED_SECONDS)
     assert (stalled.kind, stalled.agent, stalled.row) == ("stalled", "bob", handoff.row)
 
 
 def test_an_agent_stalls_once_however_much_waits_for_it(workspace: Workspace, alice: Toolbox) -> None:
     deliver(alice, name="one.md")
     deliver(alice, name="two.md")
-    assert [(need.kind, need.row.path) for need in after(model_of(workspace), 2 * STALLED_AFTER)] == [
+    assert [(need.kind, need.row.path) for need in after(model_of(workspace), 2 * STALLED_SECONDS)] == [
         ("stalled", "alice_to_bob/one.md"),
         ("handoff", "alice_to_bob/two.md"),
     ]
@@ -64,7 +64,7 @@ def test_nobody_stalls_over_an_edit_made_by_hand(root: Path, workspace: Workspac
     write(alice, "one", 0)
     shared_path(root).write_text("by hand", encoding="utf-8")
     workspace.scan()
-    assert [need.kind for need in after(model_of(workspace), 10 * STALLED_AFTER)] == ["outside"]
+    assert [need.kind for need in after(model_of(workspace), 10 * STALLED_SECONDS)] == ["outside"]
 
 
 def test_the_order_is_that_of_urgency(
@@ -78,7 +78,7 @@ def test_the_order_is_that_of_urgency(
     shared_path(root).write_text("by hand", encoding="utf-8")
     workspace.scan()
     stale_write(bob, 0)
-    assert [(need.kind, need.row.path) for need in after(model_of(workspace), STALLED_AFTER)] == [
+    assert [(need.kind, need.row.path) for need in after(model_of(workspace), STALLED_SECONDS)] == [
         ("conflict", PLAN),
         ("outside", PLAN),
         ("unchecked", "unchecked.md"),

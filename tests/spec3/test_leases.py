@@ -20,8 +20,8 @@ def test_a_lease_lasts_five_seconds_and_is_seen_in_the_locks(root: Path, boards:
         "lockId": lease.id,
         "whiteboardPath": "global-whiteboard.md",
         "agentId": "ceo",
-        "acquiredAt": lease.taken,
-        "expiresAt": lease.taken + 5000,
+        "acquiredAt": lease.acquired,
+        "expiresAt": lease.acquired + 5000,
     }
     assert boards.release(lease)
     assert not lock_file(root).exists()
@@ -47,10 +47,10 @@ def test_a_lease_on_one_board_holds_nobody_off_another(boards: Whiteboards, cfo:
 def test_taking_it_again_extends_it_and_keeps_its_id(root: Path, boards: Whiteboards) -> None:
     first = boards.hold("ceo", GLOBAL, seconds=1)
     again = boards.hold("ceo", GLOBAL, seconds=60)
-    assert (again.id, again.taken) == (first.id, first.taken)
-    assert again.until > first.until
+    assert (again.id, again.acquired) == (first.id, first.acquired)
+    assert again.expires > first.expires
     assert again.token > first.token
-    assert json.loads(lock_file(root).read_text(encoding="utf-8"))["expiresAt"] == again.until
+    assert json.loads(lock_file(root).read_text(encoding="utf-8"))["expiresAt"] == again.expires
     assert boards.release(first), "it is one lease"
 
 
@@ -61,7 +61,7 @@ def test_a_write_under_ones_own_lease_extends_it(
     ok(ceo, "whiteboard_append", board=GLOBAL, content="x")
     held = workspace.boards.leases.current(GLOBAL)
     assert held is not None
-    assert (held.id, held.until > lease.until) == (lease.id, True)
+    assert (held.id, held.expires > lease.expires) == (lease.id, True)
 
 
 def test_within_a_block_the_lease_is_held_and_an_inner_block_does_not_end_it(workspace: Workspace) -> None:
@@ -131,7 +131,7 @@ def test_a_longer_lease_is_not_shortened_by_its_holders_write(
     ok(ceo, "whiteboard_append", board=GLOBAL, content="x")
     held = workspace.boards.leases.current(GLOBAL)
     assert held is not None
-    assert held.until == lease.until
+    assert held.expires == lease.expires
 
 
 @pytest.mark.parametrize("seconds", [-1.0, 3601.0, float("inf"), float("nan")])

@@ -13,7 +13,7 @@ from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import Integer, Message, Name, Number, ParamsModel, ResultModel, Version
 from watchroom.toolbox.tool import Toolset
 from watchroom.zones.boards import SECTION
-from watchroom.zones.leases import PATIENCE
+from watchroom.zones.leases import LEASE_WAIT_SECONDS
 
 from watchroom_whiteboards.texts import TEXTS
 
@@ -60,7 +60,7 @@ def whiteboard_read(context: ToolContext, params: BoardReadParams) -> BoardReadR
         context.record_seen("board", params.board, found.version)
     seconds = None
     if found.lease is not None:
-        seconds = (found.lease.until - found.lease.taken) / 1000
+        seconds = (found.lease.expires - found.lease.acquired) / 1000
     return BoardReadResult(
         board=params.board,
         content=found.content,
@@ -261,4 +261,4 @@ def _boards(context: ToolContext) -> Whiteboards:
 
 
 def _wait(seconds: float | None) -> float:
-    return PATIENCE if seconds is None else seconds
+    return LEASE_WAIT_SECONDS if seconds is None else seconds

@@ -17,7 +17,7 @@ from watchroom.registry import Registry
 from watchroom.texts import Catalogue, catalogue
 from watchroom.zones import BoardZone, FileVersion, Lease
 from watchroom.zones.boards import SECTION
-from watchroom.zones.leases import PATIENCE, SECONDS
+from watchroom.zones.leases import LEASE_SECONDS, LEASE_WAIT_SECONDS
 
 from watchroom_whiteboards import sections
 from watchroom_whiteboards.boards import Board, list_boards
@@ -102,7 +102,7 @@ class Whiteboards:
         version: int | None = None,
         section: str | None = None,
         hold: bool = False,
-        wait: float = PATIENCE,
+        wait: float = LEASE_WAIT_SECONDS,
     ) -> BoardText:
         """Read the board ``name`` as ``actor``: the current ``version`` or an earlier one, whole or one
         ``section``.
@@ -148,7 +148,7 @@ class Whiteboards:
         *,
         tool: str,
         message: str = "",
-        wait: float = PATIENCE,
+        wait: float = LEASE_WAIT_SECONDS,
     ) -> Row:
         """Replace the text of the board ``name`` by ``content`` as ``actor``; returns the row of the new
         version.
@@ -170,7 +170,7 @@ class Whiteboards:
         *,
         tool: str,
         section: str | None = None,
-        wait: float = PATIENCE,
+        wait: float = LEASE_WAIT_SECONDS,
     ) -> Row:
         """Add ``content`` to the board ``name`` as ``actor``; returns the row of the new version.
 
@@ -211,7 +211,7 @@ class Whiteboards:
         tool: str,
         seen: int = 0,
         expected: int | None = None,
-        wait: float = PATIENCE,
+        wait: float = LEASE_WAIT_SECONDS,
     ) -> Row:
         """Replace the body of ``section`` of the board ``name`` by ``content`` as ``actor``; returns the new
         row.
@@ -269,7 +269,7 @@ class Whiteboards:
         tool: str,
         message: str,
         expected: int | None = None,
-        wait: float = PATIENCE,
+        wait: float = LEASE_WAIT_SECONDS,
     ) -> Row:
         """Make ``version`` of the board ``name`` the newest again as ``actor``; returns the row. History
         stays.
@@ -286,7 +286,9 @@ class Whiteboards:
 
         return self._zone.write(actor, board.name, draft, wait=wait)
 
-    def hold(self, actor: str, name: str, *, seconds: float = SECONDS, wait: float = PATIENCE) -> Lease:
+    def hold(
+        self, actor: str, name: str, *, seconds: float = LEASE_SECONDS, wait: float = LEASE_WAIT_SECONDS
+    ) -> Lease:
         """Take the lease of the board ``name`` for ``actor``, for ``seconds``, or extend the actor's own.
 
         ``wait`` seconds are waited while somebody else has it. Raises `BoardLeased`, `BoardDenied`,

@@ -168,11 +168,11 @@ class Model(NamedTuple):
         return next((view for view in self.agents if view.agent.id == agent_id), None)
 
 
-HANDOFF_PATIENCE: Final = 120.0
+HANDOFF_OVERDUE_SECONDS: Final = 120.0
 """So many seconds a handoff may wait for its receiver before a person should know."""
-SOON: Final = 30.0
+EXPIRES_SOON_SECONDS: Final = 30.0
 """A request that expires within so many seconds goes before everything else."""
-STALLED_AFTER: Final = 300.0
+STALLED_SECONDS: Final = 300.0
 """So many seconds an agent may do nothing about what waits for it before a person should know."""
 
 
@@ -183,7 +183,7 @@ def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
     agent that does nothing about its handoffs is a need of the kind ``stalled``, in the place of the oldest
     of them: each thing that waits is one need.
     """
-    horizon = now - int(HANDOFF_PATIENCE * 1e9)
+    horizon = now - int(HANDOFF_OVERDUE_SECONDS * 1e9)
     too_late = {asked.row.path for asked in model.requests if asked.has_expired(now)}
     urgent = [
         need
@@ -191,7 +191,9 @@ def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
         if need.kind != "handoff" and not (need.kind == "request" and need.key in too_late)
     ]
     # What can soon not be answered any more comes before what waits.
-    soon = {asked.row.path for asked in model.requests if asked.has_expired(now + int(SOON * 1e9))}
+    soon = {
+        asked.row.path for asked in model.requests if asked.has_expired(now + int(EXPIRES_SOON_SECONDS * 1e9))
+    }
     urgent.sort(key=lambda need: not (need.kind == "request" and need.key in soon))
     late = [need for need in model.needs if need.kind == "handoff" and need.row.time <= horizon]
     stalled = _stalled(model, late, now)
@@ -201,7 +203,7 @@ def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
 
 def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
     """For each agent that does nothing about its ``late`` handoffs, the oldest of them."""
-    horizon = now - int(STALLED_AFTER * 1e9)
+    horizon = now - int(STALLED_SECONDS * 1e9)
     waiting: dict[str, Need] = {}
     for need in late:
         if need.row.time <= horizon:

@@ -11,8 +11,8 @@ from watchroom.rules.members import Member, is_spawn, is_termination, list_membe
 
 _KEPT_MESSAGES: Final = 500
 _KEPT_COMMANDS: Final = 200
-_TAKEN_IN: Final = "message"
-_ASKED: Final = "call_llm"
+_DELIVERED: Final = "message"
+_MODEL_CALLED: Final = "call_llm"
 """The kinds of steps with which a session takes a message in, and its model is given it."""
 
 
@@ -122,14 +122,14 @@ class TaskProjection:
             if known is not None and row.tool == PRINTED:
                 self._commands[row.path] = known._replace(printed=row)
                 self._command_list = None
-        elif row.tool == _TAKEN_IN:
+        elif row.tool == _DELIVERED:
             number = row.detail.get("mail")
             message = self._messages.get(number) if isinstance(number, int) else None
             if message is not None:
                 self._messages[message.row.seq] = message._replace(delivered=row)
                 self._unread.setdefault(row.path, []).append(message.row.seq)
                 self._message_list = None
-        elif row.tool == _ASKED and row.path in self._unread:
+        elif row.tool == _MODEL_CALLED and row.path in self._unread:
             for number in self._unread.pop(row.path):
                 if number in self._messages:
                     self._messages[number] = self._messages[number]._replace(read=row)

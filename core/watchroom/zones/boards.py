@@ -13,7 +13,7 @@ from watchroom.errors import VersionConflict, VersionNotFound
 from watchroom.journal.topics import section_written_by
 from watchroom.model import Row, Write
 from watchroom.zones.collab import FileVersion
-from watchroom.zones.leases import PATIENCE, Leases
+from watchroom.zones.leases import LEASE_WAIT_SECONDS, Leases
 from watchroom.zones.store import Store
 
 READ_TOOL = "whiteboard_read"
@@ -61,7 +61,7 @@ class BoardZone:
     ) -> None:
         """Remember that ``actor`` saw a version (0: that there is none), or one section of it."""
         tool = READ_TOOL if is_current else READ_OLD_TOOL
-        self._store.note_reading(actor, tool, "board", _place(board, section), version)
+        self._store.note_reading(actor, tool, "board", _reading_path(board, section), version)
 
     def last_seen(self, actor: str, board: str) -> int:
         """The version that the actor last read, or wrote whole, 0 if it never did: whoever adds an entry or
@@ -80,13 +80,18 @@ class BoardZone:
     def last_seen_section(self, actor: str, board: str, section: str) -> int:
         """The version in which the actor last read that section by itself, or rewrote it, 0 if it never did.
         May be called while a write is made: `write` has brought all readings into the journal by then."""
-        note = self._store.journal.last_note("board", _place(board, section), actor, READ_TOOL)
+        note = self._store.journal.last_note("board", _reading_path(board, section), actor, READ_TOOL)
         read = (note.base or 0) if note else 0
         written = self._store.journal.topic(section_written_by(actor, board, section), limit=1)
         return max([read, *(row.version or 0 for row in written)])
 
     def write(
-        self, actor: str, board: str, make: Callable[[FileVersion | None], Write], *, wait: float = PATIENCE
+        self,
+        actor: str,
+        board: str,
+        make: Callable[[FileVersion | None], Write],
+        *,
+        wait: float = LEASE_WAIT_SECONDS,
     ) -> Row:
         """Commit what ``make`` makes of the current version, once nobody else holds the board. Raises
         `BoardLeased`; `VersionConflict` if the draft expects another version; what ``make`` raises."""
@@ -110,7 +115,7 @@ class BoardZone:
         return self._store.journal.history("board", board, after_version=after)
 
 
-def _place(board: str, section: str) -> str:
+def _reading_path(board: str, section: str) -> str:
     """The path of a reading's row."""
     if len(section) > _LONGEST_PLACE:
         section = f"{section[:_LONGEST_PLACE]}… {validation.sha256(section.encode())[:8]}"

@@ -21,10 +21,10 @@ from watchroom.errors import BoardLeased, JournalError
 from watchroom.model import SYSTEM, UNCHECKED, Appended, Json, Row, Write
 from watchroom.zones.store import Store
 
-SECONDS: Final = 5.0
+LEASE_SECONDS: Final = 5.0
 """How long a lease lasts unless it is extended."""
-LONGEST: Final = 3600.0
-PATIENCE: Final = 6.0
+MAX_LEASE_SECONDS: Final = 3600.0
+LEASE_WAIT_SECONDS: Final = 6.0
 """How long a writer waits for another's lease: longer than one lasts whose holder died."""
 
 HOLD: Final = "hold_board"
@@ -39,8 +39,8 @@ class Lease(NamedTuple):
     id: str
     board: str
     holder: str
-    taken: int
-    until: int
+    acquired: int
+    expires: int
     token: int
     ends_with_write: bool = False
 
@@ -49,30 +49,30 @@ class Lease(NamedTuple):
         """The lease that a row tells of, None for a row that ended one."""
         if row.deleted or row.outcome != "ok":
             return None
-        told = row.detail
+        detail = row.detail
         return cls(
-            id=str(told["lease"]),
+            id=str(detail["lease"]),
             board=row.path,
             holder=row.actor,
-            taken=_whole(told["taken"]),
-            until=_whole(told["until"]),
+            acquired=_whole(detail["taken"]),
+            expires=_whole(detail["until"]),
             token=row.version or 0,
-            ends_with_write=bool(told.get("ends_with_write")),
+            ends_with_write=bool(detail.get("ends_with_write")),
         )
 
     def is_valid_at(self, time_ns: int) -> bool:
-        return self.until * 1_000_000 > time_ns
+        return self.expires * 1_000_000 > time_ns
 
     def to_json(self) -> str:
         """The file that shows it (spec 3 §5.1 FileLock)."""
-        told = {
+        fields = {
             "lockId": self.id,
             "whiteboardPath": "/".join(place("board", self.board)),
             "agentId": self.holder,
-            "acquiredAt": self.taken,
-            "expiresAt": self.until,
+            "acquiredAt": self.acquired,
+            "expiresAt": self.expires,
         }
-        return json.dumps(told, ensure_ascii=False, indent=2) + "\n"
+        return json.dumps(fields, ensure_ascii=False, indent=2) + "\n"
 
 
 def _whole(value: object) -> int:
@@ -90,7 +90,7 @@ class Leases:
 
     def current(self, board: str) -> Lease | None:
         """The lease on a board, None if nobody holds one."""
-        lease = self._told(board)
+        lease = self._newest(board)
         return lease if lease is not None and lease.is_valid_at(self._clock()) else None
 
     def acquire(
@@ -98,22 +98,22 @@ class Leases:
         actor: str,
         board: str,
         *,
-        seconds: float = SECONDS,
-        wait: float = PATIENCE,
+        seconds: float = LEASE_SECONDS,
+        wait: float = LEASE_WAIT_SECONDS,
         ends_with_write: bool = False,
     ) -> Lease:
         """Take the lease on a board, or extend the actor's own. Raises `BoardLeased` if somebody else holds
-        it for longer than ``wait`` seconds; ValueError for more than `LONGEST` seconds."""
+        it for longer than ``wait`` seconds; ValueError for more than `MAX_LEASE_SECONDS` seconds."""
         validation.check_board_name(board)
-        if not 0 <= seconds <= LONGEST:
-            raise ValueError(f"a lease lasts at most {LONGEST:.0f} s, not {seconds}")
-        with self._turn(actor, board, wait) as own:
-            return self._take(actor, board, own, seconds, ends_with_write)
+        if not 0 <= seconds <= MAX_LEASE_SECONDS:
+            raise ValueError(f"a lease lasts at most {MAX_LEASE_SECONDS:.0f} s, not {seconds}")
+        with self._when_free(actor, board, wait) as own:
+            return self._commit(actor, board, own, seconds, ends_with_write)
 
     def release(self, lease: Lease) -> bool:
         """End a lease; False if it had ended already, or somebody else holds the board by now."""
         with self._exclusive(lease.board):
-            known = self._told(lease.board)
+            known = self._newest(lease.board)
             if known is None or known.id != lease.id:
                 return False
             self._store.commits.commit(Write(lease.holder, RELEASE, "lease", lease.board, None))
@@ -121,7 +121,7 @@ class Leases:
 
     @contextmanager
     def held(
-        self, actor: str, board: str, *, seconds: float = SECONDS, wait: float = PATIENCE
+        self, actor: str, board: str, *, seconds: float = LEASE_SECONDS, wait: float = LEASE_WAIT_SECONDS
     ) -> Iterator[Lease]:
         """The lease for as long as the block takes; within a lease of the actor's own, that one goes on."""
         outer = self.current(board)
@@ -133,26 +133,26 @@ class Leases:
                 self.release(lease)
 
     def write(
-        self, actor: str, board: str, make: Callable[[], Write], wait: float = PATIENCE
+        self, actor: str, board: str, make: Callable[[], Write], wait: float = LEASE_WAIT_SECONDS
     ) -> tuple[Write, Appended]:
         """Commit what ``make`` says once nobody else holds the board: between ``make`` and the commit nothing
         changes. Gives the draft too. Raises `BoardLeased`, and what ``make`` raises."""
-        with self._turn(actor, board, wait) as own:
+        with self._when_free(actor, board, wait) as own:
             draft = make()
             if own is not None and not own.ends_with_write:
-                self._take(actor, board, own, SECONDS, False)
+                self._commit(actor, board, own, LEASE_SECONDS, False)
             appended = self._store.write(draft)
             if own is not None and own.ends_with_write and appended.row.outcome == "ok":
                 self._store.commits.commit(Write(actor, RELEASE, "lease", board, None))
             return draft, appended
 
     @contextmanager
-    def _turn(self, actor: str, board: str, wait: float) -> Iterator[Lease | None]:
+    def _when_free(self, actor: str, board: str, wait: float) -> Iterator[Lease | None]:
         """Hold off others who write the board, once it is free for the actor; yields its own lease."""
         deadline = time.monotonic() + max(0.0, wait)
         while True:
             with self._exclusive(board):
-                found = self._told(board)
+                found = self._newest(board)
                 if found is not None and not found.is_valid_at(self._clock()):
                     self._store.commits.commit(
                         Write(SYSTEM, EXPIRED, "lease", board, None, message=found.holder)
@@ -170,14 +170,14 @@ class Leases:
     def _wait(self, lease: Lease, deadline: float) -> None:
         """Until the lease may have ended. Raises `BoardLeased` at the deadline."""
         left = deadline - time.monotonic()
-        ends_in = max(0.0, (lease.until * 1_000_000 - self._clock()) / 1e9)
+        ends_in = max(0.0, (lease.expires * 1_000_000 - self._clock()) / 1e9)
         if left <= 0:
             raise BoardLeased(board=lease.board, holder=lease.holder, seconds=round(ends_in, 1))
         with closing(self._store.journal.changes()) as changes:
-            if self._told(lease.board) == lease:
+            if self._newest(lease.board) == lease:
                 changes.wait(min(left, ends_in + 0.001))
 
-    def _take(
+    def _commit(
         self,
         actor: str,
         board: str,
@@ -190,15 +190,15 @@ class Leases:
             id=own.id if own else uuid.uuid4().hex,
             board=board,
             holder=actor,
-            taken=own.taken if own else now,
-            until=max(own.until if own else 0, now + int(seconds * 1000)),
+            acquired=own.acquired if own else now,
+            expires=max(own.expires if own else 0, now + int(seconds * 1000)),
             token=0,
             ends_with_write=ends_with_write and (own is None or own.ends_with_write),
         )
         detail: dict[str, Json] = {
             "lease": lease.id,
-            "taken": lease.taken,
-            "until": lease.until,
+            "taken": lease.acquired,
+            "until": lease.expires,
             "ends_with_write": lease.ends_with_write,
         }
         row = self._store.commits.commit(
@@ -206,6 +206,6 @@ class Leases:
         ).row
         return lease._replace(token=row.version or 0)
 
-    def _told(self, board: str) -> Lease | None:
+    def _newest(self, board: str) -> Lease | None:
         head = self._store.journal.head("lease", board)
         return None if head is None else Lease.from_row(head)

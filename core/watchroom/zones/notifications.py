@@ -1,4 +1,4 @@
-"""What has come for an agent since it was last told: handoffs, messages, conflicts that people settled."""
+"""What has come for an agent since it was last notice: handoffs, messages, conflicts that people settled."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from watchroom.model import Note, Row
 from watchroom.zones.conflict_settlement import ConflictSettlement
 from watchroom.zones.store import Store
 
-TELL: Final = "tell_news"
+NOTIFY: Final = "tell_news"
 _MOST_LOOKED_THROUGH: Final = 100
 
 
 class Notifications:
     """May be used from any thread."""
 
-    def __init__(self, store: Store, settling: ConflictSettlement) -> None:
+    def __init__(self, store: Store, conflicts: ConflictSettlement) -> None:
         self._store = store
-        self._settling = settling
+        self._conflicts = conflicts
 
     def fetch(self, agent: str) -> list[Row]:
-        """The rows that the agent should hear of, oldest first, of each path the newest; each is told once,
+        """The rows that the agent should hear of, oldest first, of each path the newest; each is notice once,
         in whichever process. How far was looked is noted now and then where nothing was found, too: else what
         is for others would be read again after each tool. Raises `UnknownAgent`."""
         agent = self._store.registry.agent(agent).id
         while True:
-            told = self._told(agent)
-            after = (told.base or 0) if told else 0
+            notice = self._last_notice(agent)
+            after = (notice.base or 0) if notice else 0
             last = self._store.journal.last_seq()
             rows = self._since(agent, after, last)
             found = self._found(agent, rows)
             if not found and len(rows) < _MOST_LOOKED_THROUGH:
                 return []
-            note = Note(agent, TELL, "workspace", agent, base=last, detail={"rows": len(found)})
+            note = Note(agent, NOTIFY, "workspace", agent, base=last, detail={"rows": len(found)})
             with self._store.journal.exclusive(f"notifications/{agent}"):
-                # Clients ask for several tools at once; who was first has told it.
-                if self._told(agent) == told:
+                # Clients ask for several tools at once; who was first has notice it.
+                if self._last_notice(agent) == notice:
                     self._store.commits.commit(note)
                     return found
 
-    def _told(self, agent: str) -> Row | None:
-        return self._store.journal.last_note("workspace", agent, agent, TELL)
+    def _last_notice(self, agent: str) -> Row | None:
+        return self._store.journal.last_note("workspace", agent, agent, NOTIFY)
 
     def _since(self, agent: str, after: int, last: int) -> list[Row]:
         """What may concern the agent of the rows with after < seq ≤ last, oldest first."""
@@ -63,4 +63,4 @@ class Notifications:
     def _concerns(self, row: Row, agent: str) -> bool:
         if row.actor == agent:
             return False
-        return row.zone in ("handoff", "agent") or self._settling.settles_conflict_of(row, agent)
+        return row.zone in ("handoff", "agent") or self._conflicts.settles_conflict_of(row, agent)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-import time
 from typing import Final, NamedTuple
 
 from watchroom import validation
@@ -18,7 +17,7 @@ from watchroom.model import Row, Write
 from watchroom.zones.store import Store
 
 ZONE: Final = "token"
-MAKE: Final = "make_token"
+CREATE: Final = "make_token"
 REVOKE: Final = "revoke_token"
 _PREFIX: Final = "wr1"
 _NOBODY: Final = validation.sha256(b"nobody")
@@ -44,9 +43,9 @@ class Tokens:
         """A new token of an agent's; it is told this once. Raises `UnknownAgent`."""
         agent = self._store.registry.agent(agent).id
         token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-        expires = None if seconds is None else time.time_ns() + int(seconds * 1e9)
+        expires = None if seconds is None else self._store.journal.now() + int(seconds * 1e9)
         content = json.dumps({"sha256": validation.sha256(secret.encode()), "expires": expires})
-        self._store.write(Write(actor, MAKE, ZONE, f"{agent}/{token_id}", content, expected=0))
+        self._store.write(Write(actor, CREATE, ZONE, f"{agent}/{token_id}", content, expected=0))
         return ".".join((_PREFIX, agent, token_id, secret))
 
     def authenticate(self, token: str) -> str | None:
@@ -63,7 +62,7 @@ class Tokens:
         given = validation.sha256(secret.encode("utf-8", "surrogatepass"))
         if not hmac.compare_digest(given, kept):
             return None
-        if expires is not None and time.time_ns() >= expires:
+        if expires is not None and self._store.journal.now() >= expires:
             return None
         return agent if agent in self._store.registry.current().agents else None
 
