@@ -9,12 +9,15 @@ from watchroom.zones.store import Store
 
 
 class Acknowledgements:
+    """What people have looked at and found fine, as rows in ``store``."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def acknowledge(self, actor: str, number: int, message: str) -> Row:
-        """Note that ``actor`` has looked at row ``number``: it needs nobody any more. What comes after that
-        row does, for it was not seen. Raises `NothingWaits`; of conflicts too, which want to be settled."""
+        """Note that ``actor`` has looked at row ``number``, with a ``message``: it needs nobody any more.
+        What comes after that row does, for it was not seen. Returns the note's row. Raises `NothingWaits`
+        where the row opened no need that a look can close: a conflict has to be settled."""
         row = self._store.journal.row(number)
         need = need_opened_by(row) if row is not None else None
         if row is None or need is None or not is_acknowledgeable(need, row.zone):

@@ -26,6 +26,8 @@ _LONGEST_PLACE: Final = 200
 
 
 class BoardZone:
+    """The versions of whiteboards, in ``store``. ``leases`` say who is held off meanwhile."""
+
     def __init__(self, store: Store, leases: Leases) -> None:
         self._store = store
         self.leases = leases
@@ -35,16 +37,17 @@ class BoardZone:
         return list(self._store.journal.heads("board"))
 
     def head(self, board: str) -> Row | None:
-        """The row of a board's current version, None where nothing was written yet."""
+        """The row of the current version of ``board``, None where nothing was written yet. Raises
+        `InvalidName`."""
         return self._store.journal.head("board", validation.check_board_name(board))
 
     def current(self, board: str) -> FileVersion | None:
-        """A board as it is now, None where nothing was written yet. Leaves no row."""
+        """``board`` as it is now, None where nothing was written yet. Leaves no row. Raises `InvalidName`."""
         head = self._store.journal.head("board", validation.check_board_name(board))
         return None if head is None else FileVersion(head, self._store.content(head), head.version or 0)
 
     def version(self, board: str, version: int) -> FileVersion:
-        """A board as it was. Raises `VersionNotFound`. Leaves no row."""
+        """``board`` as it was in ``version``. Leaves no row. Raises `InvalidName`, `VersionNotFound`."""
         head = self._store.journal.head("board", validation.check_board_name(board))
         row = self._store.journal.version("board", board, version)
         if row is None or head is None:
@@ -53,19 +56,20 @@ class BoardZone:
         return FileVersion(row, self._store.content(row), head.version or 0)
 
     def written_over(self, row: Row) -> Row | None:
-        """The version that ``row`` replaced unchecked, if it did."""
+        """The version that ``row`` replaced unchecked, None if it replaced none so."""
         return self._store.written_over(row)
 
     def note_reading(
         self, actor: str, board: str, version: int, *, section: str = "", is_current: bool
     ) -> None:
-        """Remember that ``actor`` saw a version (0: that there is none), or one section of it."""
+        """Remember that ``actor`` saw a ``version`` of ``board`` (0: that there is none), or one ``section``
+        of it. Only a reading of the current version (``is_current``) brings the actor up to date."""
         tool = READ_TOOL if is_current else READ_OLD_TOOL
         self._store.note_reading(actor, tool, "board", _reading_path(board, section), version)
 
     def last_seen(self, actor: str, board: str) -> int:
-        """The version that the actor last read, or wrote whole, 0 if it never did: whoever adds an entry or
-        rewrites a section has not seen what else there is."""
+        """The version of ``board`` that ``actor`` last read, or wrote whole, 0 if it never did: whoever adds
+        an entry or rewrites a section has not seen what else there is."""
         self._store.commits.flush()
         head = self._store.journal.head("board", board)
         if head is not None and head.tool in PARTIAL:
@@ -78,8 +82,9 @@ class BoardZone:
         self._store.commits.flush()
 
     def last_seen_section(self, actor: str, board: str, section: str) -> int:
-        """The version in which the actor last read that section by itself, or rewrote it, 0 if it never did.
-        May be called while a write is made: `write` has brought all readings into the journal by then."""
+        """The version in which ``actor`` last read ``section`` of ``board`` by itself, or rewrote it, 0 if it
+        never did. May be called while a write is made: `write` has brought all readings into the journal by
+        then."""
         note = self._store.journal.last_note("board", _reading_path(board, section), actor, READ_TOOL)
         read = (note.base or 0) if note else 0
         written = self._store.journal.topic(section_written_by(actor, board, section), limit=1)
@@ -93,8 +98,12 @@ class BoardZone:
         *,
         wait: float = LEASE_WAIT_SECONDS,
     ) -> Row:
-        """Commit what ``make`` makes of the current version, once nobody else holds the board. Raises
-        `BoardLeased`; `VersionConflict` if the draft expects another version; what ``make`` raises."""
+        """Commit the draft that ``make`` makes of the current version of ``board``, once nobody but ``actor``
+        holds it, for at most ``wait`` seconds. Returns the version's row.
+
+        Raises `BoardLeased`, `VersionConflict` if the draft expects another version, `NotText`, and what
+        ``make`` raises.
+        """
         validation.check_board_name(board)
         self._store.commits.flush()
 
@@ -109,7 +118,7 @@ class BoardZone:
         return row
 
     def history(self, board: str, *, limit: int | None = None) -> list[Row]:
-        """All versions of a board, or the newest ``limit``, oldest first."""
+        """All versions of ``board``, or the newest ``limit``, oldest first. Raises `InvalidName`."""
         head = self._store.journal.head("board", validation.check_board_name(board))
         after = 0 if limit is None or head is None else max(0, (head.version or 0) - limit)
         return self._store.journal.history("board", board, after_version=after)

@@ -24,6 +24,15 @@ class FileVersion(NamedTuple):
 
 
 class CollabZone:
+    """The versioned files that all agents share, in ``store``.
+
+    A write names the version it was made from. From a stale one it is refused with `VersionConflict`, which
+    carries the current text; the refused text stays in the journal. ::
+
+        row = zone.write("alice", "plan.md", "# Plan", expected=0, tool="collab_write")
+        text = zone.read("bob", "plan.md").content
+    """
+
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -38,8 +47,9 @@ class CollabZone:
         message: str = "",
         detail: Mapping[str, Json] | None = None,
     ) -> Row:
-        """Commit the next version if ``expected`` is the current one. Raises `VersionConflict`,
-        `PathBlocked`."""
+        """Commit ``content`` as the next version of ``path`` if ``expected`` is the current one (0: there is
+        none; -1: whichever it is). ``tool``, ``message`` and ``detail`` stand in the version's row, which is
+        returned. Raises `InvalidPath`, `NotText`, `TooLarge`, `VersionConflict`, `PathBlocked`."""
         validation.check_path(path)
         validation.encode_text(content)
         draft = Write(actor, tool, "collab", path, content, message, expected, detail)
@@ -49,15 +59,17 @@ class CollabZone:
         return row
 
     def written_over(self, row: Row) -> Row | None:
-        """The version that ``row`` replaced unchecked, if it did."""
+        """The version that ``row`` replaced unchecked, None if it replaced none so."""
         return self._store.written_over(row)
 
     def current(self, path: str) -> Row | None:
-        """The row of a file's current version, None where there never was one. No reading."""
+        """The row of the current version of ``path``, None where there never was one. No reading. Raises
+        `InvalidPath`."""
         return self._store.journal.head("collab", validation.check_path(path))
 
     def read(self, actor: str, path: str, version: int | None = None) -> FileVersion:
-        """The current version or an earlier one. Raises `NotFound`, `VersionNotFound`."""
+        """The current version of ``path``, or an earlier ``version``, as ``actor`` reads it. Raises
+        `InvalidPath`, `NotFound`, `VersionNotFound`."""
         head, row = self._version(validation.check_path(path), version)
         self._store.note_reading(
             actor, READ_TOOL if row is head else READ_OLD_TOOL, "collab", path, row.version
@@ -65,12 +77,13 @@ class CollabZone:
         return FileVersion(row, self._store.content(row), head.version or 0)
 
     def files(self, actor: str, *, tool: str) -> list[Row]:
-        """The head of every collaborative file, by path."""
+        """The newest row of every file that is not deleted, by path. A reading by ``actor`` with ``tool``."""
         self._store.note_reading(actor, tool, "collab", "", None)
         return [head for head in self._store.journal.heads("collab") if not head.deleted]
 
     def history(self, actor: str, path: str, *, tool: str, limit: int | None = None) -> list[Row]:
-        """All versions of a file, or the newest ``limit``, oldest first. Raises `NotFound`."""
+        """All versions of ``path``, or the newest ``limit``, oldest first. A reading by ``actor`` with
+        ``tool``. Raises `InvalidPath`, `NotFound`."""
         head = self._store.live_head("collab", validation.check_path(path))
         after = 0 if limit is None else max(0, (head.version or 0) - limit)
         self._store.note_reading(actor, tool, "collab", path, None)
@@ -79,15 +92,16 @@ class CollabZone:
     def rollback(
         self, actor: str, path: str, version: int, message: str, *, tool: str, expected: int | None = None
     ) -> Row:
-        """Make a new version with the content of ``version``. Raises `VersionConflict` if the file
-        changes meanwhile, or if ``expected`` is given and is not the current version any more."""
+        """Make a new version of ``path`` with the content of ``version``, by ``actor`` with ``tool`` and
+        ``message``. Returns its row. Raises `NotFound`, `VersionNotFound`, and `VersionConflict` if the file
+        moves meanwhile, or if ``expected`` is given and is not the current version any more."""
         head, target = self._version(validation.check_path(path), version)
         content = self._store.content(target)
         base = (head.version or 0) if expected is None else expected
         return self.write(actor, path, content, base, tool=tool, message=message)
 
     def last_seen(self, actor: str, path: str) -> int:
-        """The version that the actor last read or wrote, 0 if it never did."""
+        """The version of ``path`` that ``actor`` last read or wrote, 0 if it never did."""
         self._store.commits.flush()
         return self._store.last_seen(actor, "collab", path, READ_TOOL)
 

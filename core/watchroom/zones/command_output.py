@@ -13,7 +13,8 @@ _EVERY: Final = 0.1
 
 
 class OutputBatcher:
-    """Gathers what a command prints, so that it makes few rows and none comes late."""
+    """Gathers what a command prints, so that it makes few rows and none comes late. ``tell`` is called with
+    each stream and text, at most some ten times a second, from another thread."""
 
     def __init__(self, tell: Callable[[Stream, str], None]) -> None:
         self._tell = tell
@@ -23,6 +24,7 @@ class OutputBatcher:
 
     def write(self, stream: Stream, text: str) -> None:
         # A journal keeps no NUL.
+        """Add a ``text`` that the command printed on ``stream``."""
         piece = text.replace("\0", "␀")
         with self._lock:
             if self._pieces and self._pieces[-1][0] == stream:
@@ -34,6 +36,7 @@ class OutputBatcher:
                 self._timer.start()
 
     def close(self) -> None:
+        """Hand on what is left."""
         with self._lock:
             timer = self._timer
         if timer is not None:

@@ -37,6 +37,9 @@ _MOST_SETTLED: Final = 10_000
 
 
 class ConflictSettlement:
+    """What people do about conflicts: ``store`` has the journal, ``collab`` and ``boards`` take the resolving
+    version, ``outside`` takes edits by hand back."""
+
     def __init__(self, store: Store, collab: CollabZone, boards: BoardZone, outside: OutsideEdits) -> None:
         self._store = store
         self._collab = collab
@@ -46,8 +49,9 @@ class ConflictSettlement:
     def resolve(
         self, actor: str, path: str, content: str, expected: int, conflicts: Sequence[int], message: str
     ) -> Row:
-        """Commit the next version of a shared file or board, which settles ``conflicts``. Raises
-        `NotAConflict`, `VersionConflict`, `BoardLeased`."""
+        """Commit ``content`` as the next version of the shared file or board ``path`` if ``expected`` is the
+        current one; that settles ``conflicts``, rows of this path. Returns the version's row, which carries
+        ``message``. Raises `InvalidPath`, `NotAConflict`, `VersionConflict`, `BoardLeased`."""
         validation.check_path(path)
         named = [self._conflict(number) for number in conflicts]
         zone = named[0].zone if named else "collab"
@@ -63,7 +67,8 @@ class ConflictSettlement:
         return self._boards.write(actor, path, lambda current: draft)
 
     def dismiss(self, actor: str, number: int, message: str) -> Row:
-        """Leave the current version as it is. Raises `NotAConflict`, `OutsideConflict`, `ConflictSettled`."""
+        """Settle the conflict of row ``number`` for ``actor`` by leaving the current version as it is, with a
+        ``message``. Returns the note's row. Raises `NotAConflict`, `OutsideConflict`, `ConflictSettled`."""
         conflict = self._conflict(number)
         if conflict.actor == OUTSIDE:
             raise OutsideConflict(conflict=number, path=conflict.path)
@@ -72,8 +77,9 @@ class ConflictSettlement:
         return self._store.commits.commit(self._note(actor, DISMISS, conflict, message)).row
 
     def revert(self, actor: str, path: str, number: int | None, message: str) -> Row:
-        """Lay out the journal's version again in place of the newest edit made by hand, which must be
-        ``number`` if that is given; without it, the path is that of a shared file. Raises `EditedAgain`,
+        """Lay out the journal's version of ``path`` again in place of the newest edit made by hand, for
+        ``actor`` with a ``message``. If ``number`` is given it must be that edit's row; without it, the path
+        is that of a shared file. Returns the note's row. Raises `InvalidPath`, `EditedAgain`,
         `NoOutsideEdit`, `ConflictSettled`, `NotAConflict`."""
         validation.check_path(path)
         zone = "collab" if number is None else self._conflict(number).zone
@@ -86,7 +92,8 @@ class ConflictSettlement:
         return self._outside.revert(zone, path, number, note)
 
     def find_unread(self, actor: str, zone: Zone, path: str) -> list[Row]:
-        """How people settled the actor's conflicts on the path since it last read or wrote it."""
+        """The rows by which people settled conflicts of ``actor`` on ``path`` in ``zone`` since it last read
+        or wrote it, oldest first."""
         journal = self._store.journal
         if not journal.settled(zone, path, limit=1):
             return []
@@ -105,7 +112,7 @@ class ConflictSettlement:
         return [row for row in reversed(concerned) if row.seq > wrote]
 
     def settles_conflict_of(self, settlement: Row, actor: str) -> bool:
-        """Whether people settled a conflict of the actor's by this row."""
+        """Whether people settled a conflict of ``actor`` by the row ``settlement``."""
         return any(self._conflict(number).actor == actor for number in named_conflicts(settlement))
 
     def _note(self, actor: str, tool: str, conflict: Row, message: str) -> Note:

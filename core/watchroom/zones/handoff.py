@@ -14,13 +14,17 @@ from watchroom.zones.store import Store
 
 
 class HandoffZone:
+    """Deliveries from one agent to another, in ``store``."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def deliver(
         self, actor: str, receiver: str, filename: str, content: str, *, tool: str, message: str = ""
     ) -> Row:
-        """Put a file into ``receiver``'s inbox. Raises `UnknownAgent`."""
+        """Put ``content`` into the inbox of ``receiver`` as ``filename``, from ``actor``, by ``tool`` with a
+        ``message``. Returns the delivery's row. Raises `UnknownAgent`, `InvalidName`, `NotText`,
+        `TooLarge`."""
         self._store.registry.agent(receiver)
         path = handoff_path(actor, receiver, validation.check_handoff_name(filename))
         validation.encode_text(content)
@@ -39,13 +43,16 @@ class HandoffZone:
         return list({row.path: row for row in reversed(rows)}.values())
 
     def read(self, actor: str, sender: str, filename: str) -> tuple[str, Row]:
-        """A delivery's content and row. Raises `NotFound`."""
+        """The content and the row of what ``sender`` delivered to ``actor`` as ``filename``. Raises
+        `NotFound`, `UnknownAgent`."""
         row = self._delivery(actor, sender, filename)
         self._store.note_reading(actor, READ_TOOL, "handoff", row.path, row.version)
         return self._store.content(row), row
 
     def acknowledge(self, actor: str, sender: str, filename: str, message: str = "") -> Row:
-        """Confirm a delivery; a later one of the same file is unconfirmed again. Raises `NotFound`."""
+        """Confirm, as ``actor``, what ``sender`` delivered as ``filename``, with a ``message``; a later
+        delivery of the same file is unconfirmed again. Returns the note's row. Raises `NotFound`,
+        `UnknownAgent`."""
         row = self._delivery(actor, sender, filename)
         note = Note(actor, ACKNOWLEDGE_TOOL, "handoff", row.path, message=message, base=row.version)
         return self._store.commits.commit(note).row

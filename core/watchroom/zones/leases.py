@@ -33,8 +33,8 @@ EXPIRED: Final = "lease_expired"
 
 
 class Lease(NamedTuple):
-    """Who may write a board, and until when (milliseconds since the epoch). ``token`` grows with each holder.
-    ``ends_with_write``: the holder's next write releases it."""
+    """Who may write a board: ``acquired`` and ``expires`` are milliseconds since the epoch, ``token`` grows
+    with each holder. ``ends_with_write``: the holder's next write releases it."""
 
     id: str
     board: str
@@ -46,7 +46,8 @@ class Lease(NamedTuple):
 
     @classmethod
     def from_row(cls, row: Row) -> Self | None:
-        """The lease that a row tells of, None for a row that ended one."""
+        """The lease that ``row`` tells of, None for a row that ended one. Raises `JournalError` where it is
+        damaged."""
         if row.deleted or row.outcome != "ok":
             return None
         detail = row.detail
@@ -61,6 +62,7 @@ class Lease(NamedTuple):
         )
 
     def is_valid_at(self, time_ns: int) -> bool:
+        """Whether it is held at ``time_ns``, nanoseconds since the epoch."""
         return self.expires * 1_000_000 > time_ns
 
     def to_json(self) -> str:
@@ -82,14 +84,15 @@ def _whole(value: object) -> int:
 
 
 class Leases:
-    """Takes, extends and releases leases, and lets writers through. May be used from any thread."""
+    """Takes, extends and releases leases, and lets writers through. ``store`` has the journal, ``clock``
+    gives nanoseconds since the epoch. May be used from any thread."""
 
     def __init__(self, store: Store, clock: Callable[[], int] = time.time_ns) -> None:
         self._store = store
         self._clock = clock
 
     def current(self, board: str) -> Lease | None:
-        """The lease on a board, None if nobody holds one."""
+        """The lease on ``board``, None if nobody holds one."""
         lease = self._newest(board)
         return lease if lease is not None and lease.is_valid_at(self._clock()) else None
 
@@ -102,8 +105,9 @@ class Leases:
         wait: float = LEASE_WAIT_SECONDS,
         ends_with_write: bool = False,
     ) -> Lease:
-        """Take the lease on a board, or extend the actor's own. Raises `BoardLeased` if somebody else holds
-        it for longer than ``wait`` seconds; ValueError for more than `MAX_LEASE_SECONDS` seconds."""
+        """Take the lease on ``board`` for ``actor``, for ``seconds``, or extend the actor's own.
+        ``ends_with_write``: its next write releases it. Raises `InvalidName`, `BoardLeased` if somebody else
+        holds it for longer than ``wait`` seconds, and ValueError for more than `MAX_LEASE_SECONDS`."""
         validation.check_board_name(board)
         if not 0 <= seconds <= MAX_LEASE_SECONDS:
             raise ValueError(f"a lease lasts at most {MAX_LEASE_SECONDS:.0f} s, not {seconds}")
@@ -111,7 +115,7 @@ class Leases:
             return self._commit(actor, board, own, seconds, ends_with_write)
 
     def release(self, lease: Lease) -> bool:
-        """End a lease; False if it had ended already, or somebody else holds the board by now."""
+        """End ``lease``; False if it had ended already, or somebody else holds the board by now."""
         with self._exclusive(lease.board):
             known = self._newest(lease.board)
             if known is None or known.id != lease.id:
@@ -123,7 +127,8 @@ class Leases:
     def held(
         self, actor: str, board: str, *, seconds: float = LEASE_SECONDS, wait: float = LEASE_WAIT_SECONDS
     ) -> Iterator[Lease]:
-        """The lease for as long as the block takes; within a lease of the actor's own, that one goes on."""
+        """The lease of ``actor`` on ``board`` for as long as the block takes; within a lease of the actor's
+        own, that one goes on. ``seconds`` and ``wait`` are as for `acquire`, which tells the errors."""
         outer = self.current(board)
         lease = self.acquire(actor, board, seconds=seconds, wait=wait)
         try:
@@ -135,8 +140,9 @@ class Leases:
     def write(
         self, actor: str, board: str, make: Callable[[], Write], wait: float = LEASE_WAIT_SECONDS
     ) -> tuple[Write, Appended]:
-        """Commit what ``make`` says once nobody else holds the board: between ``make`` and the commit nothing
-        changes. Gives the draft too. Raises `BoardLeased`, and what ``make`` raises."""
+        """Commit the draft that ``make`` gives once nobody but ``actor`` holds ``board``; between the two the
+        board does not change. Returns the draft, and what became of it. Raises `BoardLeased` after ``wait``
+        seconds, and what ``make`` raises."""
         with self._when_free(actor, board, wait) as own:
             draft = make()
             if own is not None and not own.ends_with_write:

@@ -65,7 +65,8 @@ class _TaskRows(NamedTuple):
 
 
 class Members:
-    """May be used from any thread."""
+    """The agents of tasks, in ``store``; ``tasks`` are theirs, and ``register`` adds agents to the config.
+    May be used from any thread."""
 
     def __init__(self, store: Store, tasks: Tasks, register: Callable[[Iterable[Agent]], None]) -> None:
         self._store = store
@@ -77,17 +78,17 @@ class Members:
         """By agent, of which paths the heads told last time what it is."""
 
     def start(self, task: Task) -> Member:
-        """Make the first agent of a task, whom what was asked for is told; once, however often it is asked.
-        Raises `TaskNotFound`."""
+        """Make the first agent of ``task``, whose instructions are what was asked for; once, however often it
+        is asked. Raises `TaskNotFound`."""
         agent = Agent("", ROOT, "top", "", task.id)
         first = self._create(task.by, agent, ROOT, task.text, find_first)
         self.ensure_registered(first)
         return first
 
     def spawn(self, actor: str, role: str, instructions: str, name: str = "") -> Member:
-        """Make an agent beneath ``actor``, for the same task, one layer down. ``instructions`` are what it is
-        told first; ``name`` is its id if that is still free, else the id begins so. Raises `NotInTask`,
-        `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, and `AgentLimitExceeded`."""
+        """Make an agent with ``role`` beneath ``actor``, for the same task, one layer down. ``instructions``
+        are what it is told first; ``name`` is its id if that is still free, else the id begins so. Raises
+        `NotInTask`, `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, `SocietyLimit`."""
         parent = self.find_active(actor)
         validation.encode_text(instructions)
         role = _plain(role)
@@ -107,13 +108,14 @@ class Members:
         return made
 
     def ensure_registered(self, member: Member) -> None:
-        """See that an agent that was made is registered, too."""
+        """Register ``member`` if it is not: a process may have died after it was spawned."""
         if member.id not in self._store.registry.current().agents:
             self._register([Agent(member.id, member.role, member.layer, member.parent, member.task)])
 
     def send(self, actor: str, to: str, text: str) -> Row:
-        """Tell an agent of the same task something, or the people (``user``). Raises `NotInTask`,
-        `AgentEnded` (of the receiver, too), `UnknownAgent`, `NotText`."""
+        """Send ``text`` from ``actor`` to the agent ``to`` of the same task, or to the people (``user``).
+        Returns the message's row. Raises `NotInTask`, `AgentEnded` (of the receiver, too), `UnknownAgent`,
+        `NotText`."""
         sender = self.find_active(actor)
         validation.encode_text(text)
         if to != USER:
@@ -127,8 +129,8 @@ class Members:
         return self._tell(actor, to, text, {"task": sender.task})
 
     def notify(self, task: str, to: str, text: str, about: int | None = None) -> None:
-        """Watchroom's own word to an agent of a task, or to the people (``user``): once of each row that it
-        is ``about``."""
+        """Send ``text`` from Watchroom itself to the agent ``to`` of ``task``, or to the people (``user``):
+        once of each row that it is ``about``."""
         if about is None:
             self._tell(SYSTEM, to, text, {"task": task})
             return
@@ -138,9 +140,9 @@ class Members:
             self._tell(SYSTEM, to, text, about_it)
 
     def terminate(self, actor: str, agent: str, reason: str = "") -> list[Member]:
-        """End an agent and all that it made; gives those that this ended. An agent may end what it made, a
-        person any: with the first one the task is cancelled. Raises `NotInTask`, `AgentEnded`,
-        `UnknownAgent`, `AgentNotOwned`."""
+        """End ``agent`` and all that it spawned, for ``actor``, with a ``reason``. Returns those that this
+        ended. An agent may end what it spawned, a person any: with the first one the task is cancelled.
+        Raises `NotInTask`, `AgentEnded`, `UnknownAgent`, `NotYours`."""
         is_person = actor.startswith(HUMAN_PREFIX) or actor == SYSTEM
         task = self._task_of(agent) if is_person else self.find_active(actor).task
         if not task and agent in self._store.registry.current().agents:
@@ -169,12 +171,13 @@ class Members:
         return self.ended_with(row)
 
     def ended_with(self, row: Row) -> list[Member]:
-        """Those whom ``row`` ended."""
+        """The members that ``row`` ended."""
         return [each for each in self.of_task(str(row.detail["task"])) if each.ended == row]
 
     def end_task(self, actor: str, status: TaskStatus, report: str, task: str = "") -> Task:
-        """End a task, and all of its agents with it: its first agent may, and people, who name it. Raises
-        `NotInTask`, `AgentEnded`, `TaskNotOwned`, `AgentNotOwned`, `TaskNotFound`."""
+        """End ``task`` with ``status`` and a ``report``, and all of its agents with it. Its first agent may
+        (``actor``), and people, who name it. Raises `NotInTask`, `AgentEnded`, `NotYourTask`, `NotYours`,
+        `TaskNotFound`."""
         if not actor.startswith(HUMAN_PREFIX):
             member = self.find_active(actor)
             if task not in ("", member.task):
@@ -259,7 +262,7 @@ class Members:
         return _TaskRows(task, tuple(agents), spawned, ended, end if end and end.version != 1 else None)
 
     def instructions_of(self, member: Member) -> str:
-        """What the agent was told when it was made."""
+        """What ``member`` was told when it was spawned, empty where nobody spawned it."""
         return self._store.content(member.spawned) if member.spawned else ""
 
     def _create(

@@ -14,16 +14,17 @@ _MOST_LOOKED_THROUGH: Final = 100
 
 
 class Notifications:
-    """May be used from any thread."""
+    """What has come for agents, of which each is told once: ``store`` has the journal, ``conflicts`` knows
+    whose conflict was settled. May be used from any thread."""
 
     def __init__(self, store: Store, conflicts: ConflictSettlement) -> None:
         self._store = store
         self._conflicts = conflicts
 
     def fetch(self, agent: str) -> list[Row]:
-        """The rows that the agent should hear of, oldest first, of each path the newest; each is notice once,
-        in whichever process. How far was looked is noted now and then where nothing was found, too: else what
-        is for others would be read again after each tool. Raises `UnknownAgent`."""
+        """The rows that ``agent`` should hear of, oldest first, of each path the newest; each is given once,
+        to whichever process asks. How far was looked is noted now and then where nothing was found, too: else
+        what is for others would be read again after each tool. Raises `UnknownAgent`."""
         agent = self._store.registry.agent(agent).id
         while True:
             notice = self._last_notice(agent)

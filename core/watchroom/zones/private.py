@@ -13,7 +13,8 @@ from watchroom.zones.store import Store
 
 
 class PrivateZone:
-    """Private files are read from disk as they are: their owner's commands write there too."""
+    """An agent's own files, in ``store``. They are read from disk as they are: their owner's commands write
+    there too, and ``outside`` records what was changed so."""
 
     def __init__(self, store: Store, outside: OutsideEdits) -> None:
         self._store = store
@@ -30,8 +31,10 @@ class PrivateZone:
         message: str = "",
         expected: int = UNCHECKED,
     ) -> Row:
-        """Create or replace ``owner``'s file. Raises `PermissionDenied` unless the actor is the owner, and
-        `VersionConflict` if a version is ``expected`` that is not the current one."""
+        """Create or replace the file ``filename`` of ``owner`` with ``content``, by ``tool`` with a
+        ``message``. Returns the version's row. Raises `PermissionDenied` unless ``actor`` is the owner,
+        `UnknownAgent`, `InvalidPath`, `NotText`, `TooLarge`, `PathBlocked`, and `VersionConflict` if a
+        version is ``expected`` that is not the current one."""
         path = self._own_path(actor, owner, filename)
         validation.encode_text(content)
         row, head = self._store.write(Write(actor, tool, "private", path, content, message, expected))
@@ -40,8 +43,9 @@ class PrivateZone:
         return row
 
     def current(self, owner: str, filename: str) -> Row | None:
-        """The current version of a file, as it is on disk; None where there never was one. No reading.
-        Raises `NotText`, `TooLarge` where what stands there cannot be a version."""
+        """The current version of ``filename`` of ``owner``, as it is on disk; None where there never was one.
+        No reading. Raises `UnknownAgent`, `InvalidPath`, and `NotText`, `TooLarge` where what stands there
+        cannot be a version."""
         path = f"{self._store.registry.agent(owner).id}/{validation.check_path(filename)}"
         edit = self._outside.check("private", path)
         if edit is not None and edit.version is not None:
@@ -53,13 +57,16 @@ class PrivateZone:
         return head
 
     def delete(self, actor: str, owner: str, filename: str, *, tool: str) -> Row:
+        """Delete the file ``filename`` of ``owner``, by ``tool``. Returns the row. Raises `PermissionDenied`
+        unless ``actor`` is the owner, `UnknownAgent`, `InvalidPath`, `NotFound`."""
         path = self._own_path(actor, owner, filename)
         self._outside.check("private", path)
         self._store.live_head("private", path)
         return self._store.write(Write(actor, tool, "private", path, None)).row
 
     def read(self, actor: str, owner: str, filename: str, *, tool: str) -> tuple[str, Row]:
-        """The file as it is on disk, and the row of that version. Raises `NotFound`, `NotText`."""
+        """The file ``filename`` of ``owner`` as it is on disk, and the row of that version. A reading by
+        ``actor`` with ``tool``. Raises `UnknownAgent`, `InvalidPath`, `NotFound`, `NotText`, `TooLarge`."""
         path = f"{self._store.registry.agent(owner).id}/{validation.check_path(filename)}"
         edit = self._outside.check("private", path)
         data = self._bytes(path)
@@ -71,7 +78,8 @@ class PrivateZone:
         return content, head
 
     def files(self, actor: str, owner: str, *, tool: str) -> list[str]:
-        """The names of an agent's files, sorted."""
+        """The names of the files of ``owner``, sorted. A reading by ``actor`` with ``tool``. Raises
+        `UnknownAgent`."""
         self._store.registry.agent(owner)
         root = (*ROOTS["private"], owner)
         found = sorted(

@@ -44,19 +44,22 @@ _MOST_SUMMARY: Final = 200
 
 
 class RequestOutcome(NamedTuple):
-    """How a request ended: an answer, or None where it was withdrawn; and the row that ended it."""
+    """How a request ended: an ``answer``, or None where it was withdrawn; and the ``row`` that ended it."""
 
     answer: Answer | None
     row: Row
 
 
 class RequestZone:
+    """What agents ask of people, in ``store``."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def ask(self, actor: str, path: str, request: Request) -> Row:
-        """Open the request at ``path`` (``agent/session/step``), or find it open already: an agent that was
-        ended right after it asked asks again."""
+        """Open ``request`` for ``actor`` at ``path`` (``agent/session/step``), or find it open already: an
+        agent that was ended right after it asked asks again. Returns the request's row. Raises
+        `JournalError`."""
         detail: dict[str, Json] = {"kind": request.kind}
         if request.calls:
             detail["tools"] = [call.name for call in request.calls]
@@ -78,9 +81,10 @@ class RequestZone:
         return asked if asked.version else self.ask(actor, path, request)
 
     def answer(self, actor: str, number: int, answer: Answer, message: str = "") -> Row:
-        """Answer the request whose row is ``number``. Raises `RequestNotFound`, `InvalidAnswer`, `NotText`;
-        `RequestExpired` where it comes too late, `RequestClosed` where another was first, or a person has
-        cancelled the session; then this one is kept as a refused row."""
+        """Answer, as ``actor``, the request whose row is ``number`` with ``answer`` and a ``message``.
+        Returns the row that closes it. Raises `RequestNotFound`, `InvalidAnswer`, `NotText`; `RequestExpired`
+        where it comes too late, `RequestClosed` where another was first, `RequestCancelled` where a person
+        has cancelled the session: then this one is kept as a refused row."""
         asked = self._row(number)
         request = self.read(asked)
         check_answer(request, answer)
@@ -129,13 +133,13 @@ class RequestZone:
         return error
 
     def expire(self, path: str) -> RequestOutcome:
-        """End a request that nobody answered in time; gives the answer that was first, if one was. Raises
-        `RequestNotFound`."""
+        """End the request at ``path``, which nobody answered in time. Returns how it ended: by the answer
+        that was first, if one was. Raises `RequestNotFound`."""
         return self._end(path, Answer(expired=True), "expired")
 
     def withdraw(self, path: str, by: str = "") -> RequestOutcome:
-        """End a request that nobody needs to answer any more, as ``by`` has cancelled the session that asked;
-        gives what `expire` gives, and raises as it does."""
+        """End the request at ``path``, which nobody needs to answer any more, as ``by`` has cancelled the
+        session that asked. Returns and raises as `expire` does."""
         return self._end(path, None, "withdrawn", by)
 
     def ended(self, path: str) -> RequestOutcome | None:
@@ -151,7 +155,7 @@ class RequestZone:
         return self.read(self._row(number))
 
     def read(self, asked: Row) -> Request:
-        """What was asked by that row."""
+        """What was asked by the row ``asked``."""
         return parse_request(self._store.content(asked))
 
     def _row(self, number: int) -> Row:

@@ -24,18 +24,21 @@ _LONGEST_LINE: Final = 200
 
 
 class SessionRecord(NamedTuple):
-    """A row of a session with its content."""
+    """A ``row`` of a session with its content, ``text``."""
 
     row: Row
     text: str
 
 
 class SessionZone:
+    """The steps of agents' sessions, in ``store``."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def begin(self, agent: str, session: str, text: str, message: str, detail: Mapping[str, Json]) -> Row:
-        """The first row of a session. Raises `UnknownAgent`, `InvalidSession`, `SessionExists`."""
+        """The first row of ``session`` of ``agent``, with its content ``text``, ``message`` and ``detail``.
+        Raises `UnknownAgent`, `InvalidSession`, `SessionExists`."""
         self._store.registry.agent(agent)
         path = session_path(agent, validation.check_session_id(session))
         row = self._store.write(Write(agent, BEGIN, ZONE, path, text, message, 0, self._present(detail))).row
@@ -46,7 +49,8 @@ class SessionZone:
     def step(
         self, path: str, version: int, tool: str, text: str, message: str, detail: Mapping[str, Json]
     ) -> Row:
-        """The next row of a session that stands at ``version``. Raises `SessionTaken` if it does not."""
+        """The next row of the session at ``path`` that stands at ``version``, by ``tool``, with its content
+        ``text``, ``message`` and ``detail``. Raises `SessionTaken` if it does not stand there."""
         agent, _ = split_session(path)
         draft = Write(agent, tool, ZONE, path, text, message, version, self._present(detail))
         row = self._store.write(draft).row
@@ -59,16 +63,17 @@ class SessionZone:
         return {**detail, PRESENCE: self._store.journal.present()}
 
     def record_stream(self, path: str, text: str) -> None:
-        """Note a piece of a model's answer, soon: the whole answer comes with the step."""
+        """Note ``text``, a piece of a model's answer in the session at ``path``, soon: the whole answer comes
+        with the step."""
         agent, _ = split_session(path)
         self._store.commits.note(
             Note(agent, STREAM, ZONE, path, message=_line(text), content=text, durable=False)
         )
 
     def record_tool_start(self, path: str, version: int, key: str, tool: str) -> None:
-        """Note, durably, that a call begins whose outcome could not be found out later. Raises
-        `SessionTaken` if the session, which stood at ``version``, was taken, or the call was begun elsewhere:
-        of several processes one alone may go on to run it."""
+        """Note, durably, that the call ``key`` of ``tool`` begins in the session at ``path``, whose outcome
+        could not be found out later. Raises `SessionTaken` if the session, which stood at ``version``, was
+        taken, or the call was begun elsewhere: of several processes one alone may go on to run it."""
         agent, _ = split_session(path)
         detail = {"key": key, "tool": validation.escape_unstorable(tool, 100)}
         row = self._store.commits.commit(Note(agent, TOOL_BEGINS, ZONE, path, detail=detail)).row
@@ -77,7 +82,7 @@ class SessionZone:
             raise SessionTaken(session=path)
 
     def started_calls(self, path: str, after: int) -> frozenset[str]:
-        """The keys of the calls that began after row ``after``."""
+        """The keys of the calls that began in the session at ``path`` after row ``after``."""
         return self._begun(path, after, self._store.journal.last_seq() + 1)
 
     def _begun(self, path: str, after: int, before: int) -> frozenset[str]:
@@ -86,31 +91,32 @@ class SessionZone:
         return frozenset(str(row.detail["key"]) for row in rows)
 
     def history(self, path: str) -> list[SessionRecord]:
-        """The rows of all steps, oldest first. Raises `SessionNotFound`."""
+        """The rows of all steps of the session at ``path``, oldest first. Raises `SessionNotFound`."""
         rows = self._store.journal.history(ZONE, path)
         if not rows:
             raise SessionNotFound(session=path)
         return [SessionRecord(row, self._store.content(row)) for row in rows]
 
     def first_message_after(self, agent: str) -> int | None:
-        """The row after which others may have written to an agent that has no session yet: that by which it
-        was made for a task. None where nobody can have."""
+        """The row after which others may have written to ``agent``, which has no session yet: that by which
+        it was spawned. None where nobody can have. Raises `UnknownAgent`."""
         born = self._store.journal.version(_AGENTS, agent, 1)
         if born is not None and born.tool == SPAWN:
             return born.seq
         return 0 if self._store.registry.agent(agent).task else None
 
     def newest_step(self, agent: str) -> Row | None:
-        """The newest step of any session of the agent, None if it has none."""
+        """The newest step of any session of ``agent``, None if it has none."""
         return next(iter(self._store.journal.topic(steps_of(agent), limit=1)), None)
 
     def heads(self, agent: str = "") -> list[Row]:
-        """The newest step of each session, of all agents or of one."""
+        """The newest step of each session, of all agents or of ``agent``."""
         return list(self._store.journal.heads(ZONE, f"{agent}/" if agent else ""))
 
     def control(self, actor: str, tool: str, agent: str, session: str | None, text: str) -> Row:
-        """A person's word to an agent's sessions, or to one. Raises `InvalidAgentId`, `UnknownAgent`,
-        `InvalidSession`, `SessionNotFound`."""
+        """A person's word to the sessions of ``agent``, or to its ``session``: ``actor`` pauses, resumes,
+        cancels or writes ``text``, as ``tool`` says. Returns the note's row. Raises `InvalidAgentId`,
+        `UnknownAgent`, `InvalidSession`, `SessionNotFound`."""
         if self._store.registry.current().agents.get(validation.check_agent_id(agent)) is None:
             raise UnknownAgent(agent=agent, known=", ".join(self._store.registry.current().agents) or "-")
         path = agent
@@ -123,7 +129,7 @@ class SessionZone:
         return self._store.commits.commit(note).row
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:
-        """What people said to the session after row ``after``, oldest first."""
+        """What was said to the session at ``path`` after row ``after``, oldest first."""
         agent, _ = split_session(path)
         journal = self._store.journal
         last = journal.last_seq()
@@ -132,21 +138,23 @@ class SessionZone:
         return [self.record(row) for row in sorted(rows, key=lambda row: row.seq)]
 
     def records(self, numbers: Iterable[int]) -> list[SessionRecord]:
-        """The rows that have these numbers."""
+        """The rows with these ``numbers``, without those that there are not."""
         return [
             self.record(row) for number in numbers if (row := self._store.journal.row(number)) is not None
         ]
 
     def record(self, row: Row) -> SessionRecord:
+        """``row`` with its content."""
         return SessionRecord(row, self._store.content(row))
 
 
 def session_path(agent: str, session: str) -> str:
+    """The path of ``session`` of ``agent``."""
     return f"{agent}/{session}"
 
 
 def split_session(path: str) -> tuple[str, str]:
-    """The agent and the id of a session's path."""
+    """The agent and the session's id of ``path``."""
     agent, _, session = path.partition("/")
     return agent, session
 

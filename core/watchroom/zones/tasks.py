@@ -52,6 +52,8 @@ class Task(NamedTuple):
 
 
 class Tasks:
+    """The tasks of the workspace at ``root``, in ``store``."""
+
     def __init__(self, store: Store, root: str) -> None:
         self._store = store
         self._root = os.path.realpath(root)
@@ -65,8 +67,9 @@ class Tasks:
         limits: TaskLimits = TaskLimits(),  # noqa: B008  # immutable
         model: str = "",
     ) -> Task:
-        """Begin a task, in a folder that is made if it is missing. Raises `NotText`, and `InvalidWorkspace`
-        as `checked_folder` does, and where another task that is open has files there."""
+        """Begin a task for ``actor`` who asks for ``text``, in the folder ``workspace_path``, which is made
+        if it is missing. Its agents keep to ``limits`` and think with ``model``. Raises `NotText`, and
+        `InvalidWorkspace` as `checked_folder` does, and where another task that is open has files there."""
         validation.encode_text(text)
         folder = "" if workspace_path is None else checked_folder(workspace_path, self._root)
         task = uuid.uuid4().hex[:12]
@@ -88,13 +91,14 @@ class Tasks:
         return Task(task, text, folder, actor, row.time, "open", limits, model)
 
     def is_open(self, task: str) -> bool:
-        """Whether there is such a task, and it has not ended."""
+        """Whether there is a task with the id ``task``, and it has not ended."""
         head = self._store.journal.head(ZONE, task)
         return head is not None and head.version == 1
 
     @contextmanager
     def claim(self, task: str) -> Iterator[None]:
-        """Have the task's agents work here and nowhere else meanwhile. Raises `TaskNotFound`, `TaskInUse`."""
+        """Have the agents of ``task`` work here and nowhere else meanwhile. Raises `TaskNotFound`,
+        `TaskTaken`."""
         lock = ProcessLock(self._lock_of(self.find(task).id))
         try:
             if not lock.try_acquire():
@@ -108,7 +112,7 @@ class Tasks:
             lock.close()
 
     def is_claimed(self, task: str) -> bool:
-        """Whether some process lets the task's agents work."""
+        """Whether some process lets the agents of ``task`` work."""
         path = self._lock_of(task)
         if not os.path.exists(path):
             return False
@@ -122,7 +126,7 @@ class Tasks:
         return os.path.join(self._root, CONTROL, f"task-{task}.lock")
 
     def end_row(self, task: str) -> Row | None:
-        """The row that ended the task, None while it is open."""
+        """The row that ended ``task``, None while it is open."""
         return self._store.journal.version(ZONE, task, 2)
 
     def find(self, task: str) -> Task:
@@ -143,8 +147,8 @@ class Tasks:
             yield found
 
     def end(self, actor: str, task: str, status: TaskStatus, message: str = "") -> Task:
-        """End a task; its folder is free for another one. Ending it again changes nothing. Raises
-        `TaskNotFound`."""
+        """End ``task`` for ``actor`` with ``status`` and a ``message``; its folder is free for another one.
+        Ending it again changes nothing. Raises `TaskNotFound`."""
         found = self.find(task)
         draft = Write(actor, END_TASK, ZONE, task, status, message, 1, {"status": status})
         if found.status != "open":
@@ -185,10 +189,10 @@ class Tasks:
 
 
 def checked_folder(given: str | os.PathLike[str], root: str) -> str:
-    """The real path of a folder that agents of the workspace at ``root`` may be let into; nothing is made.
-    Raises `InvalidWorkspace` for a path that is not absolute, stands for something else than a folder, is the
-    system's, holds the home folder, is a bare git repository, or shares files with this workspace or lies in
-    another one."""
+    """The real path of the folder ``given``, which agents of the workspace at ``root`` may be let into;
+    nothing is made. Raises `InvalidWorkspace` for a path that is not absolute, stands for something else than
+    a folder, is the system's, holds the home folder, is a bare git repository, or shares files with this
+    workspace or lies in another one."""
     folder = _real(os.fspath(given))
     home = os.path.realpath(os.path.expanduser("~"))
     if os.path.commonpath((folder, home)) == folder:

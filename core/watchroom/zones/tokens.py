@@ -34,13 +34,14 @@ class TokenInfo(NamedTuple):
 
 
 class Tokens:
-    """May be used from any thread."""
+    """The tokens of agents, in ``store``. May be used from any thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def create(self, actor: str, agent: str, *, seconds: float | None = None) -> str:
-        """A new token of an agent's; it is told this once. Raises `UnknownAgent`."""
+        """Make a token of ``agent`` for ``actor``, for so many ``seconds`` (default: for ever). Returns it;
+        it is shown this once. Raises `UnknownAgent`."""
         agent = self._store.registry.agent(agent).id
         token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         expires = None if seconds is None else self._store.journal.now() + int(seconds * 1e9)
@@ -49,8 +50,8 @@ class Tokens:
         return ".".join((_PREFIX, agent, token_id, secret))
 
     def authenticate(self, token: str) -> str | None:
-        """Whose token it is; None for one that is none, was revoked, or has expired. It takes the same time
-        to refuse a wrong secret, whatever is wrong with it."""
+        """Whose ``token`` it is; None for one that is none, was revoked, or has expired. It takes the same
+        time to refuse a wrong secret, whatever is wrong with it."""
         prefix, _, rest = token.partition(".")
         agent, _, rest = rest.partition(".")
         token_id, _, secret = rest.partition(".")
@@ -67,7 +68,7 @@ class Tokens:
         return agent if agent in self._store.registry.current().agents else None
 
     def list(self, agent: str = "") -> list[TokenInfo]:
-        """All tokens, or those of an agent, by agent and id."""
+        """All tokens, or those of ``agent``, by agent and id."""
         found = []
         for head in self._store.journal.heads(ZONE, f"{agent}/" if agent else ""):
             made = self._store.journal.version(ZONE, head.path, 1)
@@ -78,7 +79,8 @@ class Tokens:
         return found
 
     def revoke(self, actor: str, agent: str, token_id: str) -> Row:
-        """End a token. Raises `NotFound`, also if it was revoked before."""
+        """End the token ``token_id`` of ``agent``, for ``actor``. Returns the row. Raises `NotFound`, also if
+        it was revoked before."""
         head = self._head(agent, token_id)
         if head is None or head.deleted:
             raise NotFound(path=validation.escape_unstorable(f"{agent}/{token_id}", 100), zone=ZONE)
