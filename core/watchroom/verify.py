@@ -74,7 +74,9 @@ def verify(
     found.extend(Problem("file", zone, path, "differs") for zone, path in outside.differing())
     found.extend(_problems_of_versions(store))
     if documents:
-        found.extend(Problem("file", "realtime", name, "differs") for name in documents.differing())
+        found.extend(
+            Problem("file", "realtime", name, "differs") for name in documents.find_differing_checkpoints()
+        )
     found.extend(Problem("file", "file", path, "differs") for path in tasks.find_differences())
     return found
 
@@ -90,8 +92,8 @@ def repair(
     outside.scan()
     tasks.record_all()
     if documents:
-        for name in documents.differing():
-            documents.mend(name, from_rows=True)
+        for name in documents.find_differing_checkpoints():
+            documents.rewrite_checkpoint(name, from_rows=True)
     problems = verify(store, outside, tasks)
     wrong = {
         (each.zone, each.path) for each in problems if each.kind not in _NOT_OF_FILES and each.zone != "file"

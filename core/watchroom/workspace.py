@@ -312,7 +312,7 @@ class Workspace:
     def _check_documents(self, names: Iterable[str] | None = None) -> list[Row]:
         """Put right the checkpoints of these documents, or of all; the rows of what somebody wrote there."""
         documents = self._documents()
-        return documents.check_files(names) if documents else []
+        return documents.update_checkpoints(names) if documents else []
 
     def _documents(self) -> RealtimeZone | None:
         """The realtime zone, if there is anything in it."""

@@ -1,4 +1,5 @@
-"""A realtime document, folded from its rows: version 1 holds its schema, each later version a delta."""
+"""A replica of a realtime document, built from its rows: version 1 contains its schema, each later version a
+delta."""
 
 from __future__ import annotations
 
@@ -19,10 +20,9 @@ _CHUNK: Final = 1000
 
 
 class DocumentReplica:
-    """The document ``name``, which exists, as its rows leave it; begun from the checkpoint ``start``.
-
-    Not for two threads at a time. Raises `JournalError` where a row cannot be read.
-    """
+    """The document ``name``, which exists in ``journal``, as of its version ``until`` (by default its
+    newest), starting from the checkpoint ``start``. Not for two threads at a time. Raises `JournalError`
+    where a row cannot be read."""
 
     def __init__(
         self, name: str, journal: Journal, start: Checkpoint | None = None, *, until: int | None = None
@@ -43,15 +43,16 @@ class DocumentReplica:
 
     @property
     def version(self) -> int:
+        """The newest version that it contains."""
         return self.newest.version or 0
 
     @property
     def replicas(self) -> frozenset[str]:
-        """The replicas that wrote here."""
+        """The replicas of this workspace that wrote to the document."""
         return frozenset(self._replicas)
 
     def catch_up(self, until: int | None = None) -> None:
-        """Take in what was written meanwhile, up to the version ``until``. Raises `JournalError`."""
+        """Merge newer versions, up to ``until`` if it is given. Raises `JournalError`."""
         while found := self._journal.versions(ZONE, self.name, after=self.version, until=until, limit=_CHUNK):
             deltas = [parse_object(row, content) for row, content in found]
             try:
@@ -59,7 +60,7 @@ class DocumentReplica:
             except (InvalidState, FieldNotFound):
                 self._merge_one_by_one(found, deltas)
             for row, _ in found:
-                self.wrote(row)
+                self.record_row(row)
 
     def _merge_one_by_one(
         self, found: list[tuple[Row, str | None]], deltas: list[Mapping[str, Json]]
@@ -71,8 +72,8 @@ class DocumentReplica:
             except (InvalidState, FieldNotFound) as error:
                 raise unreadable_version(row) from error
 
-    def wrote(self, row: Row) -> None:
-        """The document holds what that row brought."""
+    def record_row(self, row: Row) -> None:
+        """Take note that the document contains the delta of ``row``."""
         self.newest = row
         replica = row.detail.get(BY)
         if isinstance(replica, str):
@@ -89,7 +90,7 @@ class DocumentReplica:
 
 
 def parse_object(row: Row, content: str | None) -> Mapping[str, Json]:
-    """The JSON object that a row carries. Raises `JournalError`."""
+    """The JSON object in ``content``, that of ``row``. Raises `JournalError`."""
     try:
         found = json.loads(content or "")
     except ValueError as error:
@@ -100,4 +101,5 @@ def parse_object(row: Row, content: str | None) -> Mapping[str, Json]:
 
 
 def unreadable_version(row: Row) -> JournalError:
+    """The error for a ``row`` that cannot be read."""
     return JournalError(reason=f"version {row.version} of the document {row.path} cannot be read")

@@ -70,7 +70,7 @@ class DocumentSnapshotResult(ResultModel):
 def realtime_get_document_snapshot(context: ToolContext, params: DocumentParams) -> DocumentSnapshotResult:
     """Return all values of the document in ``params``, to the actor of ``context``. Raises
     `DocumentNotFound`."""
-    with context.zones.realtime.reading(
+    with context.zones.realtime.read_document(
         context.view, params.doc_id, "", "realtime_get_document_snapshot"
     ) as editor:
         return DocumentSnapshotResult(
@@ -102,7 +102,7 @@ class GetFieldResult(ResultModel):
 def realtime_get_field(context: ToolContext, params: FieldParams) -> GetFieldResult:
     """Return the value of the field in ``params``, to the actor of ``context``. Raises `DocumentNotFound`,
     `FieldNotFound`."""
-    with context.zones.realtime.reading(
+    with context.zones.realtime.read_document(
         context.view, params.doc_id, params.field_name, "realtime_get_field"
     ) as editor:
         field = editor.document.field(params.field_name)
@@ -143,7 +143,7 @@ def realtime_set_field(context: ToolContext, params: SetFieldParams) -> SetField
         raise _missing(context, "realtime_set_field", "key")
     if not params.remove and "value" not in params.model_fields_set:
         raise _missing(context, "realtime_set_field", "value")
-    with context.zones.realtime.editing(context.view, params.doc_id, "realtime_set_field") as editor:
+    with context.zones.realtime.edit_document(context.view, params.doc_id, "realtime_set_field") as editor:
         if params.key is None:
             row = editor.set(params.field_name, params.value)
         elif params.remove:
@@ -201,7 +201,7 @@ def realtime_edit_text(context: ToolContext, params: EditTextParams) -> EditText
     def edit(field: Text, replica: str) -> TextEdit:
         return field.replace(start, stop, text, replica)
 
-    with context.zones.realtime.editing(context.view, params.doc_id, "realtime_edit_text") as editor:
+    with context.zones.realtime.edit_document(context.view, params.doc_id, "realtime_edit_text") as editor:
         done = editor.edit_text(params.field_name, params.operation, edit)
         version = editor.newest.version or 0
     return EditTextResult(
@@ -249,16 +249,20 @@ def realtime_edit_set(context: ToolContext, params: EditSetParams) -> EditSetRes
     name = "realtime_edit_set"
     element = params.element
     if params.operation == "list":
-        with context.zones.realtime.reading(context.view, params.doc_id, params.field_name, name) as editor:
+        with context.zones.realtime.read_document(
+            context.view, params.doc_id, params.field_name, name
+        ) as editor:
             return _set_state(
                 params, editor.document, editor.newest, elements=editor.document.set(params.field_name).value
             )
     if element is None:
         raise _missing(context, name, "element")
     if params.operation == "contains":
-        with context.zones.realtime.reading(context.view, params.doc_id, params.field_name, name) as editor:
+        with context.zones.realtime.read_document(
+            context.view, params.doc_id, params.field_name, name
+        ) as editor:
             return _set_state(params, editor.document, editor.newest)
-    with context.zones.realtime.editing(context.view, params.doc_id, name) as editor:
+    with context.zones.realtime.edit_document(context.view, params.doc_id, name) as editor:
         change = editor.add if params.operation == "add" else editor.remove
         row = change(params.field_name, element)
         stays = params.operation == "remove" and element in editor.document.set(params.field_name)
@@ -287,17 +291,19 @@ def realtime_edit_counter(context: ToolContext, params: EditCounterParams) -> Ed
     `FieldNotFound`."""
     name = "realtime_edit_counter"
     if params.operation == "value":
-        with context.zones.realtime.reading(context.view, params.doc_id, params.field_name, name) as editor:
+        with context.zones.realtime.read_document(
+            context.view, params.doc_id, params.field_name, name
+        ) as editor:
             return _counter_state(params, editor.document, editor.newest)
     amount = 1 if params.amount is None else params.amount
-    with context.zones.realtime.editing(context.view, params.doc_id, name) as editor:
+    with context.zones.realtime.edit_document(context.view, params.doc_id, name) as editor:
         row = editor.count(params.field_name, amount if params.operation == "increment" else -amount)
         return _counter_state(params, editor.document, row)
 
 
 @realtime_edit_counter.replay
 def _edit_counter_result(context: ToolContext, params: EditCounterParams, row: Row) -> EditCounterResult:
-    with context.zones.realtime.reading(
+    with context.zones.realtime.read_document(
         context.view, params.doc_id, params.field_name, "realtime_edit_counter"
     ) as editor:
         return _counter_state(params, editor.document, row)
@@ -319,7 +325,7 @@ def realtime_merge_state(context: ToolContext, params: MergeStateParams) -> Merg
     `InvalidState`."""
     state: dict[str, Json] = {**params.state}
     return _merge_state_result(
-        context, params, context.zones.realtime.merge(context.actor, params.doc_id, state)
+        context, params, context.zones.realtime.merge_state(context.actor, params.doc_id, state)
     )
 
 

@@ -77,7 +77,7 @@ class DocumentReader:
         if self._tail is None or self._tail.name != name or self._tail.version > newest:
             self._tail, self._timeline = None, None
             if workspace is not None:
-                self._tail = workspace.realtime.replica(name)
+                self._tail = workspace.realtime.open_replica(name)
             else:
                 self._tail = DocumentReplica(name, self._journal, until=newest)
         return self._tail

@@ -1,8 +1,7 @@
 """What one agent has seen of the documents: its own replica of each field, kept only where it differs.
 
-Positions in a text, removals from a set and the replacing of a map count from what their writer last saw, not
-from what others have written meanwhile: that is what makes concurrent edits both mean what they meant.
-"""
+Positions in a text, removals from a set and the replacement of a map refer to what their writer last saw, not
+to what others have written meanwhile: so concurrent edits keep their meaning."""
 
 from __future__ import annotations
 
@@ -27,25 +26,28 @@ class AgentView:
         self._seen: dict[tuple[str, str], Seen] = {}
 
     def has_seen(self, document: str, field: str) -> bool:
+        """Whether the actor has seen ``field`` of ``document``."""
         return (document, field) in self._seen
 
-    def saw(self, document: str, name: str, field: Field) -> None:
-        """The actor was shown the field as it is."""
+    def record_seen(self, document: str, name: str, field: Field) -> None:
+        """The actor is shown ``field``, which is named ``name``, of ``document`` as it is."""
         if isinstance(field, Text):
             self._seen[document, name] = field.frontiers()
         elif isinstance(field, (ORSet, LWWMap)):
             self._seen[document, name] = field.copy()
 
-    def saw_all(self, name: str, document: Document) -> None:
-        """The actor was shown the whole document as it is."""
+    def record_seen_document(self, name: str, document: Document) -> None:
+        """The actor is shown all fields of ``document``, which is named ``name``, as they are."""
         for field in document.schema:
-            self.saw(name, field, document.field(field))
+            self.record_seen(name, field, document.field(field))
 
-    def remember(self, document: str, name: str, seen: Seen) -> None:
+    def restore_seen(self, document: str, name: str, seen: Seen) -> None:
+        """Set what the actor has seen of the field ``name`` of ``document`` to ``seen``."""
         self._seen[document, name] = seen
 
-    def text(self, document: str, name: str, live: Text) -> Text:
-        """The text in which the actor's positions count: the live one where the actor knows all of it."""
+    def text_as_seen(self, document: str, name: str, live: Text) -> Text:
+        """The text to which positions of the actor in the field ``name`` of ``document`` refer: ``live``
+        where the actor has seen all of it."""
         seen = self._seen.get((document, name))
         if isinstance(seen, Text):
             return seen
@@ -55,18 +57,19 @@ class AgentView:
         self._seen[document, name] = branch
         return branch
 
-    def set(self, document: str, name: str) -> ORSet | None:
-        """The set as the actor knows it, None where it never saw it."""
+    def set_as_seen(self, document: str, name: str) -> ORSet | None:
+        """The set ``name`` of ``document`` as the actor saw it, None if it never did."""
         seen = self._seen.get((document, name))
         return seen if isinstance(seen, ORSet) else None
 
-    def map(self, document: str, name: str) -> LWWMap | None:
-        """The map as the actor knows it, None where it never saw it."""
+    def map_as_seen(self, document: str, name: str) -> LWWMap | None:
+        """The map ``name`` of ``document`` as the actor saw it, None if it never did."""
         seen = self._seen.get((document, name))
         return seen if isinstance(seen, LWWMap) else None
 
-    def wrote(self, document: str, name: str, field: Field, delta: Json) -> None:
-        """The actor wrote that delta to ``field``, which is the live one or its own branch."""
+    def record_write(self, document: str, name: str, field: Field, delta: Json) -> None:
+        """The actor wrote ``delta`` to ``field``, which is the live field ``name`` of ``document`` or its own
+        branch."""
         seen = self._seen.get((document, name))
         if isinstance(field, Text):
             if field is not seen:
@@ -74,7 +77,8 @@ class AgentView:
         elif isinstance(seen, (ORSet, LWWMap)):
             seen.merge(delta)
 
-    def forget(self, document: str) -> None:
-        """Begin anew with a document: what is remembered may hold what was never committed."""
+    def reset(self, document: str) -> None:
+        """Forget ``document`` and become a new replica: what was seen may contain what was never
+        committed."""
         self._seen = {key: seen for key, seen in self._seen.items() if key[0] != document}
         self.replica = name_replica(self.actor, secrets.randbits(_PEER_BITS) | 1)

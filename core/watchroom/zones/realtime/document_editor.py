@@ -1,4 +1,4 @@
-"""One actor at one document, for as long as an edit takes."""
+"""Edits of one document by one actor."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _SHOWN: Final = 200
 
 
 class EditedText(NamedTuple):
-    """What an edit of a text did. ``length`` is that of the text as its writer knows it; ``was_behind``:
-    others had written to it since its writer last saw it. ``row`` is None where nothing changed."""
+    """The result of an edit of a text. ``edit`` is what it did, ``length`` that of the text as its writer
+    knows it; ``was_behind``: others had written to it since its writer last saw it. ``row`` is None where
+    nothing changed."""
 
     row: Row | None
     edit: TextEdit
@@ -31,11 +32,11 @@ class EditedText(NamedTuple):
 
 
 class DocumentEditor:
-    """Edits of the document ``live`` by the actor of ``view``, each one row by ``tool``. Under its lock.
+    """Edits the document ``live`` for the actor of ``view``, each edit one row by ``tool`` in ``store``. Used
+    under the document's lock.
 
     Every method raises `FieldNotFound`, `WrongFieldType`, `JournalError`; and `NotText`, `TooLarge`,
-    `InvalidKey`, `CounterOverflow` for what cannot be kept.
-    """
+    `InvalidKey`, `CounterOverflow` for what cannot be stored."""
 
     def __init__(self, store: Store, live: LiveReplica, view: AgentView, tool: str) -> None:
         self._store = store
@@ -48,6 +49,7 @@ class DocumentEditor:
 
     @property
     def document(self) -> Document:
+        """The document."""
         return self._live.document
 
     @property
@@ -56,17 +58,17 @@ class DocumentEditor:
         return self._live.newest
 
     def edit_text(self, field: str, op: str, edit: Callable[[Text, str], TextEdit]) -> EditedText:
-        """Edit a text; positions count in the text as the actor last saw it.
+        """Apply ``edit`` (a function of the text and the replica's name), which is called ``op`` in the row,
+        to the text ``field``; positions refer to the text as the actor last saw it.
 
-        What others have written since is not taken in for that: of edits made at once, each that comes alone
-        costs a walk through the history.
-        """
+        What others have written since is not merged for that: of concurrent edits, each that is merged alone
+        costs a walk through the history."""
         text = self.document.text(field)
         if not self._view.has_seen(self._live.name, field):
             self._live.catch_up()
-            self._recall(field)
-        mine = self._view.text(self._live.name, field, text)
-        was_behind = mine is not text or self._live.lacks(field, self._view.replica)
+            self._restore_view(field)
+        mine = self._view.text_as_seen(self._live.name, field, text)
+        was_behind = mine is not text or self._live.has_unmerged_writes(field, self._view.replica)
         done = edit(mine, self._view.replica)
         # Not after the commit: what other processes wrote meanwhile is then in a text that is the live one.
         length = len(mine)
@@ -81,7 +83,8 @@ class DocumentEditor:
         return EditedText(row, done, length, was_behind)
 
     def set(self, field: str, value: Json) -> Row:
-        """Write a register; or replace a map, of which only what the writer changed is written."""
+        """Set the register ``field`` to ``value``; or replace a map by it, of which only what the writer
+        changed is written. Returns the row."""
         self._live.catch_up()
         found = self.document.field(field)
         if isinstance(found, LWWRegister):
@@ -90,12 +93,12 @@ class DocumentEditor:
         if isinstance(found, LWWMap) and isinstance(value, Mapping):
             for key in value:
                 validation.check_map_key(key)
-            self._recall(field)
-            seen = self._view.map(self._live.name, field)
+            self._restore_view(field)
+            seen = self._view.map_as_seen(self._live.name, field)
             if seen is None:
                 # Whoever never looked knows of no key that could go.
                 seen = LWWMap()
-                self._view.remember(self._live.name, field, seen)
+                self._view.restore_seen(self._live.name, field, seen)
             delta = found.replace(value, self._stamp(), seen)
             return self._commit(field, found, delta, {"op": "replace", "keys": [*delta][:50]})
         kind = self.document.schema[field]
@@ -104,7 +107,7 @@ class DocumentEditor:
         raise WrongFieldType(field=field, type=kind, wanted="lww_register, lww_map")
 
     def set_key(self, field: str, key: str, value: Json) -> Row:
-        """Write one key of a map."""
+        """Set ``key`` of the map ``field`` to ``value``; returns the row."""
         self._live.catch_up()
         found = self.document.map(field)
         validation.check_map_key(key)
@@ -112,7 +115,7 @@ class DocumentEditor:
         return self._commit(field, found, delta, {"op": "set", "key": key[:_SHOWN], "value": _shown(value)})
 
     def remove_key(self, field: str, key: str) -> Row:
-        """Remove one key of a map, there or not."""
+        """Remove ``key``, present or not, from the map ``field``; returns the row."""
         self._live.catch_up()
         found = self.document.map(field)
         validation.check_map_key(key)
@@ -120,23 +123,23 @@ class DocumentEditor:
         return self._commit(field, found, delta, {"op": "remove", "key": key[:_SHOWN]})
 
     def add(self, field: str, element: str) -> Row:
-        """Add to a set."""
+        """Add ``element`` to the set ``field``; returns the row."""
         self._live.catch_up()
         found = self.document.set(field)
         delta = found.add(element, self._view.replica)
         return self._commit(field, found, delta, {"op": "add", "element": element[:_SHOWN]})
 
     def remove(self, field: str, element: str) -> Row:
-        """Remove from a set what the writer has seen of the element: an addition that it did not know of
-        stays."""
+        """Remove what the writer has seen of ``element`` from the set ``field``: an addition that it did not
+        know of stays. Returns the row."""
         self._live.catch_up()
         found = self.document.set(field)
-        self._recall(field)
-        delta = found.remove(element, self._view.set(self._live.name, field))
+        self._restore_view(field)
+        delta = found.remove(element, self._view.set_as_seen(self._live.name, field))
         return self._commit(field, found, delta, {"op": "remove", "element": element[:_SHOWN]})
 
     def count(self, field: str, amount: int) -> Row:
-        """Count up, or down by a negative amount."""
+        """Add ``amount``, which may be negative, to the counter ``field``; returns the row."""
         self._live.catch_up()
         found = self.document.counter(field)
         op = "increment" if amount >= 0 else "decrement"
@@ -147,12 +150,12 @@ class DocumentEditor:
     def _stamp(self) -> Stamp:
         return self.document.stamp(self._view.replica)
 
-    def _recall(self, field: str) -> None:
+    def _restore_view(self, field: str) -> None:
         """What the actor saw of the field in an earlier process."""
         if not self._view.has_seen(self._live.name, field):
             seen = restore_seen_field(self._store.journal, self._live, self._view.actor, field)
             if seen is not None:
-                self._view.remember(self._live.name, field, seen)
+                self._view.restore_seen(self._live.name, field, seen)
 
     def _commit(
         self, field: str, edited: Field, delta: Mapping[str, Json], detail: Mapping[str, Json]
@@ -173,9 +176,9 @@ class DocumentEditor:
             self.has_failed = True
             raise
         self.has_written = True
-        view.wrote(live.name, field, edited, delta)
+        view.record_write(live.name, field, edited, delta)
         if edited is live.document.field(field) and row.version == live.version + 1:
-            live.wrote(row)
+            live.record_row(row)
         return row
 
 

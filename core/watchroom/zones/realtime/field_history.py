@@ -1,5 +1,5 @@
-"""What the rows of a document tell of its past: what an agent had seen of a field when its process ended, and
-who wrote what."""
+"""The past of a document in its rows: what an agent had seen of a field when its process ended, and who wrote
+what."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ _CHUNK: Final = 1000
 def restore_seen_field(
     journal: Journal, live: LiveReplica, actor: str, field: str
 ) -> Text | ORSet | LWWMap | None:
-    """The field as ``actor`` last saw it, with what it wrote since; None where it saw all, or never looked.
-
-    Costs a pass over the document's versions, where others wrote to the field meanwhile.
-    """
+    """The ``field`` of ``live`` as ``actor`` last saw it, with its own writes since, from the rows in
+    ``journal``; None where it saw all, or never looked. Costs a pass over the document's versions, if others
+    wrote to the field meanwhile."""
     version = _last_seen(journal, live.name, actor, field)
     if version is None or not _others_wrote(journal, live, actor, field, version):
         return None
@@ -74,8 +73,9 @@ def _versions(
 
 
 def unproven_claims(claims: set[Claim], journal: Journal, live: LiveReplica, writers: Writers) -> set[Claim]:
-    """The claims of which no row tells: whoever they name never wrote that. Costs a pass over the document's
-    versions, where there are any claims. Raises `JournalError`."""
+    """Those of ``claims`` of ``writers`` that no row of ``live`` in ``journal`` proves: the named replicas
+    never wrote that. Costs a pass over the document's versions, if there are claims. Raises
+    `JournalError`."""
     fields = {claim.field for claim in claims}
     versions = _versions(journal, live, 1, sys.maxsize) if claims else ()
     for row, content in versions:

@@ -1,4 +1,4 @@
-"""A document as one process knows it: one replica, which all of its agents share."""
+"""A document in memory: one replica for all agents of a process."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from watchroom.model import Row
 
 
 class LiveReplica(DocumentReplica):
-    """A document to be used by one thread at a time: hold ``lock``.
+    """The document ``name`` of ``journal``, starting from the checkpoint ``start``, for one thread at a time:
+    hold ``lock``.
 
-    It may lag behind the journal, as any replica may: whoever is shown something has it caught up before.
-    """
+    It may lag behind the journal, as any replica may: catch up before showing it to anybody."""
 
     def __init__(self, name: str, journal: Journal, start: Checkpoint | None) -> None:
         self.lock = RLock()
         self.checkpoint_size = 0
         """Bytes of the checkpoint as it was last kept, and of the edits since."""
-        self._looked_at = 0
-        self._ahead: dict[str, set[str]] = {}
+        self._last_looked = 0
+        self._unmerged: dict[str, set[str]] = {}
         super().__init__(name, journal, start)
 
     def catch_up(self, until: int | None = None) -> None:
+        """Merge newer versions, up to ``until`` if it is given. Raises `JournalError`."""
         super().catch_up(until)
-        self._ahead.clear()
+        self._unmerged.clear()
 
-    def lacks(self, field: str, replica: str) -> bool:
-        """Whether others than ``replica`` have written to the field what this one has not taken in."""
-        for row in self._journal.history(ZONE, self.name, after_version=max(self.version, self._looked_at)):
-            self._looked_at = row.version or 0
+    def has_unmerged_writes(self, field: str, replica: str) -> bool:
+        """Whether replicas other than ``replica`` have written to ``field`` since this one caught up."""
+        for row in self._journal.history(ZONE, self.name, after_version=max(self.version, self._last_looked)):
+            self._last_looked = row.version or 0
             for each in changed_fields(row):
-                self._ahead.setdefault(each, set()).add(str(row.detail.get(BY, "")))
-        return bool(self._ahead.get(field, set()) - {replica})
+                self._unmerged.setdefault(each, set()).add(str(row.detail.get(BY, "")))
+        return bool(self._unmerged.get(field, set()) - {replica})
 
 
 def changed_fields(row: Row) -> Iterator[str]:
-    """The fields that the row's delta changes."""
+    """The names of the fields that the delta in ``row`` changes."""
     detail = row.detail
     several = detail.get("fields", [detail.get("field", "")])
     yield from map(str, several if isinstance(several, list) else [])

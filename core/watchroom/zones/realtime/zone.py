@@ -35,7 +35,8 @@ _log = logging.getLogger("watchroom")
 
 
 class RealtimeZone:
-    """The documents of a workspace. May be used from any thread. ``control`` is its control folder."""
+    """The realtime documents of a workspace. May be used from any thread. ``store`` holds the rows,
+    ``control`` is the control folder."""
 
     def __init__(self, store: Store, control: str) -> None:
         self._store = store
@@ -44,46 +45,47 @@ class RealtimeZone:
         self._documents: dict[str, LiveReplica] = {}
 
     def create(self, actor: str, name: str, schema: Json, message: str = "") -> Row:
-        """Create a document. Raises `InvalidPath`, `InvalidSchema`, `DocumentExists`."""
+        """Create the document ``name`` with ``schema`` (field name to field type) for ``actor``, with
+        ``message``; returns its row. Raises `InvalidPath`, `InvalidSchema`, `DocumentExists`."""
         validation.check_document_id(name)
         text = json.dumps({"schema": check_schema(schema)}, ensure_ascii=False)
         with self._store.journal.exclusive(f"realtime/{name}"):
             first = self._store.journal.version(ZONE, name, 1)
             row = first or self._store.write(Write(actor, CREATE, ZONE, name, text, message, 0)).row
         if first is not None:
-            fields = ", ".join(
-                f"{field} ({kind})" for field, kind in self._live(name).document.schema.items()
-            )
+            fields = ", ".join(f"{field} ({kind})" for field, kind in self._get(name).document.schema.items())
             raise DocumentExists(document=name, by=first.actor, fields=fields)
-        live = self._live(name)
+        live = self._get(name)
         with live.lock:
             self._checkpoints.keep(live)
         return row
 
-    def replica(self, name: str) -> DocumentReplica:
-        """A replica of the document of the caller's own, to look at. Raises `DocumentNotFound`,
+    def open_replica(self, name: str) -> DocumentReplica:
+        """A new replica of the document ``name``, for the caller to read. Raises `DocumentNotFound`,
         `JournalError`."""
-        return self._loaded(name)
+        return self._load(name)
 
     @contextmanager
-    def reading(self, view: AgentView, name: str, field: str, tool: str) -> Iterator[DocumentEditor]:
-        """The document, for an actor who sees ``field`` of it, or all fields if that is empty. Raises
-        `DocumentNotFound`, `FieldNotFound`, `JournalError`."""
-        live = self._live(name)
+    def read_document(self, view: AgentView, name: str, field: str, tool: str) -> Iterator[DocumentEditor]:
+        """An editor of the document ``name`` for the actor of ``view``, who is shown ``field``, or all fields
+        if that is empty; noted as a reading by ``tool``. Raises `DocumentNotFound`, `FieldNotFound`,
+        `JournalError`."""
+        live = self._get(name)
         with live.lock:
             live.catch_up()
             if field:
-                view.saw(name, field, live.document.field(field))
+                view.record_seen(name, field, live.document.field(field))
             else:
-                view.saw_all(name, live.document)
+                view.record_seen_document(name, live.document)
             version = live.version
             yield DocumentEditor(self._store, live, view, tool)
         self._store.note_reading(view.actor, tool, ZONE, f"{name}/{field}" if field else name, version)
 
     @contextmanager
-    def editing(self, view: AgentView, name: str, tool: str) -> Iterator[DocumentEditor]:
-        """An editor of the document. Raises `DocumentNotFound`, `JournalError`."""
-        live = self._live(name)
+    def edit_document(self, view: AgentView, name: str, tool: str) -> Iterator[DocumentEditor]:
+        """An editor of the document ``name`` for the actor of ``view``, whose edits are rows by ``tool``.
+        Raises `DocumentNotFound`, `JournalError`."""
+        live = self._get(name)
         with live.lock:
             editor = DocumentEditor(self._store, live, view, tool)
             try:
@@ -96,15 +98,16 @@ class RealtimeZone:
                 raise
             finally:
                 if editor.has_failed:
-                    self._drop(live)
-                    view.forget(name)
+                    self._evict(live)
+                    view.reset(name)
             if editor.has_written:
                 self._checkpoints.keep(live)
 
-    def merge(self, actor: str, name: str, state: Json) -> Row:
-        """Merge the state of a replica from elsewhere (spec 1 FR-4.9), all of it or nothing. Raises
-        `DocumentNotFound`, `InvalidState`, `JournalError`."""
-        live = self._live(name)
+    def merge_state(self, actor: str, name: str, state: Json) -> Row:
+        """Merge ``state``, that of a replica outside the workspace, into the document ``name`` for ``actor``
+        (spec 1 FR-4.9), completely or not at all; returns the row. Raises `DocumentNotFound`, `InvalidState`,
+        `JournalError`."""
+        live = self._get(name)
         with live.lock:
             live.catch_up()
             schema = live.document.schema
@@ -128,38 +131,38 @@ class RealtimeZone:
         """Those whose writes this workspace knows: all that are or were registered, or wrote the document."""
         return self._store.registry.ever_known() | {agent_of(replica) for replica in live.replicas}
 
-    def check_files(self, documents: Iterable[str] | None = None) -> list[Row]:
-        """Bring the checkpoints of these documents, or of all, up to the journal: a process that died may not
-        have, and somebody may have written over one. Returns the rows that keep what was written."""
+    def update_checkpoints(self, documents: Iterable[str] | None = None) -> list[Row]:
+        """Bring the checkpoints of ``documents``, or of all, up to the journal: a process that ended may not
+        have, and somebody may have edited one. Returns the rows that keep what was edited."""
         before = self._store.journal.last_seq()
         for head in self._store.journal.heads(ZONE):
             if documents is not None and head.path not in documents:
                 continue
             is_behind = documents is None and self._checkpoints.says(head.path) != head.version
             if is_behind or not self._checkpoints.is_whole(head.path):
-                self.mend(head.path)
+                self.rewrite_checkpoint(head.path)
         rows = self._store.journal.rows(before)
         return [row for row in rows if row.zone == ZONE and row.tool == EDIT_TOOL]
 
-    def differing(self) -> list[str]:
-        """The documents whose checkpoint does not hold what their rows say."""
-        return [head.path for head in self._store.journal.heads(ZONE) if self._differs(head)]
+    def find_differing_checkpoints(self) -> list[str]:
+        """The documents whose checkpoint differs from their rows."""
+        return [head.path for head in self._store.journal.heads(ZONE) if self._is_checkpoint_different(head)]
 
-    def _differs(self, head: Row) -> bool:
+    def _is_checkpoint_different(self, head: Row) -> bool:
         found = self._checkpoints.look(head.path)
         if found is None or not 0 < found.version <= (head.version or 0):
             return True
         try:
-            told = DocumentReplica(head.path, self._store.journal, until=found.version).document
+            expected = DocumentReplica(head.path, self._store.journal, until=found.version).document
         except JournalError:
             return True
-        return told.values() != found.document.values() or _states(told) != _states(found.document)
+        return expected.values() != found.document.values() or _states(expected) != _states(found.document)
 
-    def mend(self, name: str, *, from_rows: bool = False) -> None:
-        """Write the checkpoint of a document anew, where that can be done; ``from_rows``: from its rows
-        alone, because what stands there is not to be believed. What somebody wrote there is kept as a row."""
+    def rewrite_checkpoint(self, name: str, *, from_rows: bool = False) -> None:
+        """Rewrite the checkpoint of the document ``name``, if that is possible; ``from_rows``: from its rows
+        alone, because the file cannot be trusted. What somebody wrote there is kept as a row."""
         try:
-            live = self._loaded(name)
+            live = self._load(name)
             if from_rows:
                 self._checkpoints.keep_edit(name)
                 live = LiveReplica(name, self._store.journal, None)
@@ -172,14 +175,14 @@ class RealtimeZone:
             _log.exception("the checkpoint of %r could not be mended", name)
 
     def close(self) -> None:
-        """Write the checkpoints that are behind."""
+        """Write the checkpoints that are behind, and close them."""
         self._checkpoints.close()
 
-    def _live(self, name: str) -> LiveReplica:
+    def _get(self, name: str) -> LiveReplica:
         with self._lock:
             live = self._documents.get(name)
         if live is None:
-            loaded = self._loaded(name)
+            loaded = self._load(name)
             with self._lock:
                 live = self._documents.setdefault(name, loaded)
             if not self._checkpoints.is_whole(name):
@@ -187,14 +190,14 @@ class RealtimeZone:
                     self._checkpoints.keep(live)
         return live
 
-    def _loaded(self, name: str) -> LiveReplica:
+    def _load(self, name: str) -> LiveReplica:
         head = self._store.journal.head(ZONE, name)
         if head is None:
             known = ", ".join(each.path for each in self._store.journal.heads(ZONE))
             raise DocumentNotFound(document=validation.escape_unstorable(name, 200), known=known or "-")
         return LiveReplica(name, self._store.journal, self._checkpoints.read(name, head.version or 0))
 
-    def _drop(self, live: LiveReplica) -> None:
+    def _evict(self, live: LiveReplica) -> None:
         with self._lock:
             if self._documents.get(live.name) is live:
                 del self._documents[live.name]
