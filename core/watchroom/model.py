@@ -147,6 +147,8 @@ LOST: Final = "process_lost"
 is the id of its lease."""
 PRESENCE: Final = "presence"
 """The name in a row's detail: the lease of the process that runs what the row tells of."""
+SETTLING_TOOLS: Final = (RESOLVE, DISMISS, REVERT)
+"""The tools by which people settle conflicts."""
 SETTLING_NOTES: Final = (DISMISS, REVERT)
 """The tools by which a person settles a conflict without a new version."""
 SEEN: Final = "mark_as_seen"

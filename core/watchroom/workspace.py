@@ -16,7 +16,7 @@ from watchroom.commit import AppendStatistics, GroupCommit
 from watchroom.errors import VersionConflict, WorkspaceNotFound
 from watchroom.files import make_private
 from watchroom.follower import Follower
-from watchroom.journal import Journal, SqliteJournal
+from watchroom.journal import Journal, open_journal
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Row, Write
 from watchroom.registry import Registry
 from watchroom.row_dispatcher import RowDispatcher
@@ -59,11 +59,13 @@ class Workspace:
     Use `open` to make one, and close it (it is a context manager).
     """
 
-    def __init__(self, root: str, sandbox: SandboxProbe | None = None) -> None:
+    def __init__(
+        self, root: str, sandbox: SandboxProbe | None = None, journal: Journal | None = None
+    ) -> None:
         self.root = os.path.abspath(root)
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
-        self.journal: Journal = SqliteJournal(os.path.join(control, JOURNAL_NAME))
+        self.journal: Journal = journal or open_journal(os.path.join(control, JOURNAL_NAME))
         self._follower = Follower()
         self._commits = GroupCommit(self.journal, self._follower)
         self._checkout = Materializer(self.root, self.journal, self._commits.append, self._follower)
@@ -105,22 +107,25 @@ class Workspace:
         create: bool = True,
         scan: bool = True,
         sandbox: SandboxProbe | None = None,
+        journal: Journal | None = None,
     ) -> Self:
         """Open the workspace at ``root``, making it on first use, and register ``agents``.
 
         A crash of an earlier writer is repaired first. ``scan`` compares every file with the journal and
         records edits made behind its back; without it only what is touched is compared. With
         ``create=False`` a folder that is no workspace raises `WorkspaceNotFound`. ``sandbox`` are those in
-        which commands run (default: those that this machine offers).
+        which commands run (default: those that this machine offers), ``journal`` the one that has the rows
+        (default: the SQLite file in the workspace's control folder); it is closed with the workspace.
         """
         path = os.fspath(root)
         given = [Agent(each) if isinstance(each, str) else each for each in agents]
-        if not os.path.exists(os.path.join(path, CONTROL, JOURNAL_NAME)):
+        exists = os.path.exists(os.path.join(path, CONTROL, JOURNAL_NAME))
+        if not (exists if journal is None else journal.last_seq()):
             if not create:
                 raise WorkspaceNotFound(root=path)
             # Before anything is made: a workspace that is refused leaves nothing behind.
             add_agents(Config(), given)
-        workspace = cls(path, sandbox)
+        workspace = cls(path, sandbox, journal)
         try:
             workspace._prepare(given, language, scan)
         except BaseException:

@@ -6,14 +6,14 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
 
 import pytest
 from evidence import all_rows
+from journal.sample import OF_EVERY_KIND, OPEN, TOPICS
 from watchroom.errors import JournalError, JournalTooNew
 from watchroom.journal import SqliteJournal, topics
 from watchroom.journal.sqlite.schema import STEPS
-from watchroom.model import Draft, Note, Write, Zone
+from watchroom.model import Note, Write
 from watchroom.validation import sha256
 
 FILL_THE_DISK = """
@@ -71,59 +71,6 @@ def test_a_journal_of_the_first_schema_is_brought_up_to_date_with_its_rows(file:
     now.close()
 
 
-OF_EVERY_KIND: Final[tuple[Draft, ...]] = (
-    Write("alice", "begin_session", "session", "alice/s1", "{}", detail={"status": "idle"}),
-    Write("alice", "call_tool", "session", "alice/s1", "{}", detail={"status": "done"}),
-    Note("alice", "llm_stream", "session", "alice/s1", content="Well"),
-    Note("human:dana", "pause_agent", "session", "alice"),
-    Note("human:dana", "send_message", "session", "alice/s1", content="Hello"),
-    Note("human:dana", "pause_agent", "session", "alice", "denied", "unknown_agent"),
-    Note("alice", "send_message", "agent", "bob", content="Hi", detail={"task": "t1", "call": "s1/1/0"}),
-    Write("alice", "handoff_file", "handoff", "alice_to_bob/read_to_do.md", "x", detail={"call": "s1/1/1"}),
-    Write("alice", "handoff_file", "handoff", "alice_to_bob/new.md", "x"),
-    Note("bob", "acknowledge_handoff", "handoff", "alice_to_bob/read_to_do.md", base=1),
-    Write("carol", "handoff_file", "handoff", "carol_to_bob/again.md", "x"),
-    Note("bob", "acknowledge_handoff", "handoff", "carol_to_bob/again.md", base=1),
-    Write("carol", "handoff_file", "handoff", "carol_to_bob/again.md", "y"),
-    Write("carol", "handoff_file", "handoff", "carol_to_bob/late.md", "x"),
-    Write("carol", "handoff_file", "handoff", "carol_to_bob/late.md", "y"),
-    Note("bob", "acknowledge_handoff", "handoff", "carol_to_bob/late.md", base=1),
-    Note("alice", "acknowledge_handoff", "handoff", "carol_to_bob/late.md", base=2),
-    Write("alice", "open_buffer", "buffer", "alice/plan", "x"),
-    Write("alice", "open_buffer", "buffer", "alice/page", "x"),
-    Write("alice", "close_buffer", "buffer", "alice/page", None),
-    Write("human:dana", "submit_requirement", "task", "t1", "{}"),
-    Write("human:dana", "submit_requirement", "task", "t2", "{}"),
-    Write("human:dana", "end_task", "task", "t2", "done"),
-    Write("human:dana", "spawn_agent", "agent", "root", "Build.", detail={"task": "t1", "parent": ""}),
-    Write("root", "spawn_agent", "agent", "tester", "Test.", detail={"task": "t1", "parent": "root"}),
-    Write("root", "terminate_agent", "agent", "tester", "", detail={"task": "t1"}),
-    Write("root", "spawn_agent", "agent", "stray", "Stray."),
-    Write("alice", "whiteboard_update_section", "board", "global", "x", detail={"section": "A: b\nc"}),
-    Write("alice", "collab_write", "collab", "plan.md", "x", expected=7, detail={"call": "s1/2/0"}),
-    Note("outside", "outside_edit", "collab", "plan.md", "conflict", "outside_edit", content="z"),
-    Write("outside", "outside_edit", "private", "alice/a.md", "z"),
-    Note("human:dana", "dismiss_conflict", "collab", "plan.md", detail={"conflict": 1, "note": '"call": 5'}),
-)
-TOPICS: Final = (
-    *(topics.messages_to("session", path) for path in ("alice", "alice/s1")),
-    topics.messages_to("agent", "bob"),
-    topics.steps_of("alice"),
-    topics.deliveries_to("bob"),
-    topics.section_written_by("alice", "global", "A: b\nc"),
-    topics.outside_edits_of("collab", "plan.md"),
-    topics.outside_edits_of("private", "alice/a.md"),
-    topics.SETTLED,
-)
-OPEN: Final[dict[tuple[Zone, str], list[str]]] = {
-    ("handoff", "bob"): ["alice_to_bob/new.md", "carol_to_bob/again.md", "carol_to_bob/late.md"],
-    ("buffer", "alice"): ["alice/plan"],
-    ("task", ""): ["t1"],
-    ("agent", "t1"): ["root", "tester"],
-    ("agent", ""): ["stray"],
-}
-
-
 def of_the_schema(version: int, file: Path, newer: Path) -> SqliteJournal:
     """A journal that an older Watchroom wrote, with the rows of a newer one, brought up to date."""
     journal = SqliteJournal(newer)
@@ -144,18 +91,7 @@ def of_the_schema(version: int, file: Path, newer: Path) -> SqliteJournal:
 @pytest.mark.parametrize("version", range(2, len(STEPS) + 1))
 def test_rows_of_older_schemas_are_found_as_new_ones_are(file: Path, version: int) -> None:
     journal = of_the_schema(version, file, file.with_name("newer.db"))
-    found = {name: [row.tool for row in journal.topic(name)] for name in TOPICS}
-    assert found == {
-        "session:alice": ["pause_agent"],
-        "session:alice/s1": ["send_message"],
-        "agent:bob": ["send_message"],
-        "steps:alice": ["call_tool", "begin_session"],
-        "handoff:bob": ["handoff_file"] * 6,
-        "section:alice\nglobal\nA: b\nc": ["whiteboard_update_section"],
-        "outside:collab:plan.md": ["outside_edit"],
-        "outside:private:alice/a.md": [],
-        "settled": ["dismiss_conflict"],
-    }
+    assert {name: [row.tool for row in journal.topic(name)] for name in TOPICS} == TOPICS
     for (zone, holder), paths in OPEN.items():
         items = journal.open_items(zone, holder)
         assert [row.path for row in items] == paths

@@ -1,7 +1,17 @@
 """The journal: rows that are appended and never change, and everything that can be asked of them."""
 
 from watchroom.journal.changes import LocalChanges
-from watchroom.journal.protocol import BACKSTOP_SECONDS, Changes, Damage, Journal, Presence, RowFilter
+from watchroom.journal.memory import MemoryJournal
+from watchroom.journal.opening import open_journal
+from watchroom.journal.protocol import (
+    BACKSTOP_SECONDS,
+    Changes,
+    Damage,
+    Journal,
+    NoteKey,
+    Presence,
+    RowFilter,
+)
 from watchroom.journal.sqlite import SqliteJournal, open_to_read
 
 __all__ = [
@@ -10,8 +20,11 @@ __all__ = [
     "Damage",
     "Journal",
     "LocalChanges",
+    "MemoryJournal",
+    "NoteKey",
     "Presence",
     "RowFilter",
     "SqliteJournal",
+    "open_journal",
     "open_to_read",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from watchroom.model import Appended, Draft, Outcome, Row, Zone, is_step
 
@@ -62,6 +62,10 @@ class Damage(NamedTuple):
     zone: Zone = "workspace"
     path: str = ""
     version: int | None = None
+
+
+NoteKey: TypeAlias = tuple[Zone, str, str, str]
+"""Zone, path, actor and tool."""
 
 
 class Presence(NamedTuple):
@@ -218,6 +222,10 @@ class Journal(Protocol):
 
     def last_note(self, zone: Zone, path: str, actor: str, tool: str) -> Row | None:
         """The newest successful row of ``tool`` by ``actor`` on the path that made no version."""
+        ...
+
+    def last_notes(self, keys: Sequence[NoteKey]) -> list[Row | None]:
+        """As `last_note`, for each of ``keys`` (zone, path, actor, tool), in their order. One question."""
         ...
 
     def notes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.model import Zone
+from watchroom.model import CONTROLS, OUTSIDE, SETTLING_TOOLS, Row, Zone
 
 SETTLED: Final = "settled"
 """The rows by which people settled conflicts, of all paths."""
@@ -34,3 +34,39 @@ def outside_edits_of(zone: Zone, path: str) -> str:
 def section_written_by(actor: str, board: str, section: str) -> str:
     """The versions of a board in which the actor rewrote that section."""
     return f"section:{actor}\n{board}\n{section}"
+
+
+def topic_of(row: Row) -> str | None:
+    """The topic of ``row``, None if it has none: as the index of every journal has it."""
+    if row.outcome != "ok":
+        is_edit = row.actor == OUTSIDE
+        return outside_edits_of(row.zone, row.path) if is_edit else None
+    if row.version is None and row.zone in ("session", "agent") and row.tool in CONTROLS:
+        return messages_to(row.zone, row.path)
+    if row.version is not None and row.zone == "session":
+        return steps_of(row.actor)
+    if row.version is not None and row.zone == "handoff" and row.sha256 is not None:
+        return deliveries_to(holder_of(row))
+    if row.tool in SETTLING_TOOLS:
+        return SETTLED
+    section = row.detail.get("section") if row.version is not None and row.zone == "board" else None
+    return section_written_by(row.actor, row.path, section) if isinstance(section, str) else None
+
+
+def holder_of(row: Row) -> str:
+    """For whom what ``row`` made is open: a delivery for its receiver, a buffer for its agent, an agent for
+    its task; empty of anything else."""
+    if row.zone == "handoff":
+        return row.path.partition("/")[0].partition("_to_")[2]
+    if row.zone == "buffer":
+        return row.path.partition("/")[0]
+    task = row.detail.get("task") if row.zone == "agent" else None
+    return task if isinstance(task, str) else ""
+
+
+def is_open_item(row: Row) -> bool:
+    """Whether what ``row``, a version, made is open: an agent for ever, a task until its second version, a
+    delivery and a buffer until they are deleted."""
+    if row.zone == "agent":
+        return True
+    return row.version == 1 if row.zone == "task" else row.sha256 is not None

@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from watchroom.errors import JournalBusy, JournalDamaged, JournalError
 from watchroom.journal.changes import LocalChanges
-from watchroom.journal.protocol import Changes, Damage, Presence, RowFilter
+from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
 from watchroom.journal.sqlite.changes import changes_of_file
 from watchroom.journal.sqlite.damage import decode_content, decode_damaged, despite_damage
 from watchroom.journal.sqlite.exclusion import KeyedProcessLock
@@ -31,6 +31,7 @@ from watchroom.journal.sqlite.queries import (
     HEADS_OF,
     HEADS_WITH_CONTENT,
     LARGE_CONTENT,
+    LAST_NOTES,
     LAST_UNTIL,
     NOTES,
     OPEN_ITEMS,
@@ -162,13 +163,17 @@ class SqliteJournal:
         with self._reader() as reader:
             return find_head(reader, zone, path, as_of)
 
-    @despite_damage
     def heads_of(self, paths: Sequence[tuple[Zone, str]]) -> list[Row | None]:
-        heads: list[Row | None] = [None] * len(paths)
+        return self._each_of(HEADS_OF, paths)
+
+    @despite_damage
+    def _each_of(self, sql: str, asked: Sequence[tuple[str, ...]]) -> list[Row | None]:
+        """The row that ``sql`` finds for each of what is asked."""
+        found: list[Row | None] = [None] * len(asked)
         with self._reader() as reader:
-            for index, *fields in reader.execute(HEADS_OF, (json.dumps(paths),)):
-                heads[index] = Row._make(fields)
-        return heads
+            for index, *fields in reader.execute(sql, (json.dumps(asked),)):
+                found[index] = Row._make(fields)
+        return found
 
     @despite_damage
     def heads_with_content(self, paths: Sequence[tuple[Zone, str]]) -> list[tuple[Row, str | None] | None]:
@@ -225,6 +230,9 @@ class SqliteJournal:
 
     def last_note(self, zone: Zone, path: str, actor: str, tool: str) -> Row | None:
         return next(iter(self.notes(zone, path, actor, tool, limit=1)), None)
+
+    def last_notes(self, keys: Sequence[NoteKey]) -> list[Row | None]:
+        return self._each_of(LAST_NOTES, keys)
 
     def notes(
         self,

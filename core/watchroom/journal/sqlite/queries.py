@@ -10,6 +10,7 @@ from watchroom.journal.sqlite.damage import decode_damaged
 from watchroom.model import DISMISS, RESOLVE, REVERT, Row, Zone
 
 COLUMNS: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,message,sha256,size,detail"
+_OF_HEAD: Final = ",".join(f"head.{name}" for name in COLUMNS.split(","))
 SELECT: Final = f"SELECT {COLUMNS} FROM rows "
 HEAD: Final = SELECT + "WHERE zone=? AND path=? AND version IS NOT NULL ORDER BY version DESC LIMIT 1"
 VERSION: Final = SELECT + "WHERE zone=? AND path=? AND version=?"
@@ -23,12 +24,18 @@ VERSIONS: Final = (
 CONTENT: Final = "SELECT sha256, size, CAST(content AS BLOB) FROM rows WHERE seq=?"
 LARGE_CONTENT: Final = "SELECT '', 0, CAST(content AS BLOB) FROM contents WHERE sha256=?"
 NOTES: Final = "zone=? AND path=? AND actor=? AND tool=? AND version IS NULL AND outcome='ok'"
+LAST_NOTES: Final = f"""
+SELECT asked.key,{_OF_HEAD} FROM json_each(?) AS asked CROSS JOIN rows AS head ON head.seq=(
+    SELECT seq FROM rows WHERE zone=json_extract(asked.value,'$[0]') AND path=json_extract(asked.value,'$[1]')
+    AND actor=json_extract(asked.value,'$[2]') AND tool=json_extract(asked.value,'$[3]')
+    AND version IS NULL AND outcome='ok' ORDER BY seq DESC LIMIT 1)
+"""
+"""For a JSON array of (zone, path, actor, tool) the newest notes, each with its place in the array."""
 OPEN_ITEMS: Final = (
     f"SELECT {','.join(f'rows.{name}' for name in COLUMNS.split(','))} FROM open_items AS item"
     " CROSS JOIN rows ON rows.seq=item.seq WHERE item.zone=? AND item.holder=? ORDER BY item.path"
 )
 INSERT: Final = f"INSERT INTO rows ({COLUMNS},content) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_OF_HEAD: Final = ",".join(f"head.{name}" for name in COLUMNS.split(","))
 ROW: Final = SELECT + "WHERE seq=?"
 LAST_UNTIL: Final = "SELECT seq,time FROM rows WHERE seq<=? ORDER BY seq DESC LIMIT 1"
 HEADS_OF: Final = f"""

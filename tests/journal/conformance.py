@@ -1,0 +1,485 @@
+"""What every journal has to do: against a plain list of rows, whatever is appended, every question has the same
+answer; and the laws of what lies between rows: keys, conditions, waking, exclusion, the clock, presence.
+
+A backend conforms if `run_against_the_model` and `Conformance` pass for it: see `test_sqlite.py`."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Final, TypeAlias
+
+import pytest
+from evidence import all_rows
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from journal.sample import OF_EVERY_KIND, OPEN, TOPICS
+from watchroom import Outcome, Row, Zone
+from watchroom.journal import Journal, NoteKey, RowFilter
+from watchroom.journal.sqlite import INLINE_BYTES
+from watchroom.model import UNCHECKED, Condition, Draft, Note, Write
+from watchroom.validation import sha256
+
+PATIENCE: Final = 20.0
+ACTORS: Final = ("alice", "bob", "human:eve", "outside")
+TOOLS: Final = ("collab_write", "collab_read")
+CHOSEN_ZONES: Final[tuple[Zone, ...]] = ("collab", "private")
+PATHS: Final = ("a", "a/b", "a/b/c", "ab", "a b", "计划.md", "é", "z/y")
+PREFIXES: Final = ("", "a", "a/", "a/b", "计", "none")
+LARGE: Final = tuple(letter * (INLINE_BYTES + 1) for letter in "xy文")
+
+contents = st.one_of(
+    st.text(st.characters(codec="utf-8"), max_size=40),
+    st.sampled_from(LARGE),
+    st.just("x" * INLINE_BYTES),
+)
+
+
+Open: TypeAlias = Callable[[Path], Journal]
+"""Opens the journal in a folder; the same one again, where it is durable."""
+
+
+@dataclass
+class Kept:
+    """A row as the model has it: what was asked for, and what must have become of it."""
+
+    seq: int
+    draft: Draft
+    version: int | None
+    outcome: Outcome
+    error: str
+
+
+class Model:
+    """A list of rows, and the rules said once more in the plainest way."""
+
+    def __init__(self) -> None:
+        self.rows: list[Kept] = []
+
+    def append(self, draft: Draft, seq: int) -> None:
+        if isinstance(draft, Note):
+            self.rows.append(Kept(seq, draft, None, draft.outcome, draft.error))
+            return
+        versions = self.history(draft.zone, draft.path)
+        current = len(versions)
+        live = bool(versions) and versions[-1].draft.content is not None
+        fits = draft.expected in (UNCHECKED, current) or (draft.expected == 0 and not live)
+        if not fits:
+            self.rows.append(Kept(seq, draft, None, "conflict", "version_conflict"))
+        elif draft.content is not None and not live and self.blocked(draft.zone, draft.path):
+            self.rows.append(Kept(seq, draft, None, "failed", "path_blocked"))
+        else:
+            self.rows.append(Kept(seq, draft, current + 1, "ok", ""))
+
+    @property
+    def last(self) -> int:
+        return self.rows[-1].seq if self.rows else 0
+
+    def between(self, after: int, until: int) -> list[Kept]:
+        return [kept for kept in self.rows if after < kept.seq <= until]
+
+    def history(self, zone: Zone, path: str, until: int | None = None) -> list[Kept]:
+        return [
+            row
+            for row in self.rows
+            if (until is None or row.seq <= until)
+            and row.version is not None
+            and (row.draft.zone, row.draft.path) == (zone, path)
+        ]
+
+    def head(self, zone: Zone, path: str, until: int | None = None) -> Kept | None:
+        versions = self.history(zone, path, until)
+        return versions[-1] if versions else None
+
+    def heads(self, zone: Zone, prefix: str = "", until: int | None = None) -> list[Kept]:
+        found = [
+            self.head(zone, path, until) for path in sorted(PATHS, key=str.encode) if path.startswith(prefix)
+        ]
+        return [head for head in found if head]
+
+    def blocked(self, zone: Zone, path: str) -> bool:
+        live = {head.draft.path for head in self.heads(zone) if head.draft.content is not None}
+        return any(other.startswith(path + "/") or path.startswith(other + "/") for other in live)
+
+
+def told(row: Row | None) -> tuple[object, ...] | None:
+    """What a row says, but for its time."""
+    if row is None:
+        return None
+    described = (
+        row.seq,
+        row.actor,
+        row.tool,
+        row.zone,
+        row.path,
+        row.version,
+        row.base,
+        row.outcome,
+        row.error,
+    )
+    return (*described, row.message, row.sha256, row.size)
+
+
+def meant(kept: Kept | None) -> tuple[object, ...] | None:
+    """What the model says that the row must say."""
+    if kept is None:
+        return None
+    draft = kept.draft
+    base = draft.expected if isinstance(draft, Write) else draft.base
+    described = (kept.seq, draft.actor, draft.tool, draft.zone, draft.path, kept.version, base)
+    data = None if draft.content is None else draft.content.encode()
+    content = (None, None) if data is None else (sha256(data), len(data))
+    return (*described, kept.outcome, kept.error, draft.message, *content)
+
+
+class JournalMachine(RuleBasedStateMachine):
+    open_journal: Open
+    is_durable: bool
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.model = Model()
+
+    @initialize()
+    def open(self) -> None:
+        self.journal = type(self).open_journal(self.folder)
+
+    def teardown(self) -> None:
+        assert self.journal.problems() == []
+        self.journal.close()
+        shutil.rmtree(self.folder)
+
+    def append(self, drafts: list[Draft]) -> None:
+        heads = []
+        appended = self.journal.append(drafts)
+        before = self.model.last
+        for draft, each in zip(drafts, appended, strict=True):
+            assert each.row.seq > self.model.last
+            heads.append(self.model.head(draft.zone, draft.path) if isinstance(draft, Write) else None)
+            self.model.append(draft, each.row.seq)
+        new = [kept for kept in self.model.rows if kept.seq > before]
+        assert [told(each.row) for each in appended] == [meant(kept) for kept in new]
+        assert [told(each.head) for each in appended] == [meant(head) for head in heads]
+
+    def draft(self, data: st.DataObject) -> Draft:
+        actor, tool = data.draw(st.sampled_from(ACTORS)), data.draw(st.sampled_from(TOOLS))
+        zone, path = data.draw(st.sampled_from(CHOSEN_ZONES)), data.draw(st.sampled_from(PATHS))
+        content = data.draw(st.none() | contents)
+        message = data.draw(st.text(st.characters(codec="utf-8"), max_size=5))
+        if data.draw(st.booleans()):
+            outcome: Outcome = data.draw(st.sampled_from(("ok", "denied", "failed")))
+            return Note(
+                *(actor, tool, zone, path, outcome),
+                error="" if outcome == "ok" else "refused",
+                message=message,
+                content=content,
+                base=data.draw(st.none() | st.integers(0, 3)),
+                durable=data.draw(st.booleans()),
+            )
+        current = len(self.model.history(zone, path))
+        expected = data.draw(
+            st.sampled_from((UNCHECKED, 0, current, current, max(0, current - 1), current + 1))
+        )
+        return Write(actor, tool, zone, path, content, message, expected)
+
+    @rule(data=st.data())
+    def append_one(self, data: st.DataObject) -> None:
+        self.append([self.draft(data)])
+
+    @rule(data=st.data(), size=st.integers(2, 5))
+    def append_many(self, data: st.DataObject, size: int) -> None:
+        self.append([self.draft(data) for _ in range(size)])
+
+    @rule()
+    def reopen(self) -> None:
+        if self.is_durable:
+            self.journal.close()
+            self.open()
+
+    @rule(data=st.data())
+    def ask_for_a_part(self, data: st.DataObject) -> None:
+        """Pages, filters and moments, which are too many to try all of them every time."""
+        rows = self.model.rows
+        after, until = (data.draw(st.integers(0, self.model.last + 1)) for _ in range(2))
+        limit = data.draw(st.integers(1, 6))
+        assert [told(row) for row in self.journal.rows(after, until=until, limit=limit)] == [
+            meant(kept) for kept in self.model.between(after, until)[:limit]
+        ]
+        only = RowFilter(
+            actor=data.draw(st.none() | st.sampled_from(ACTORS)),
+            zone=data.draw(st.none() | st.sampled_from(CHOSEN_ZONES)),
+            path=data.draw(st.none() | st.sampled_from(("a", "/", "计", "%"))),
+            tool=data.draw(st.none() | st.sampled_from(TOOLS)),
+            outcome=data.draw(st.none() | st.sampled_from(("ok", "conflict", "denied", "failed"))),
+        )
+        passing = [kept for kept in rows if kept.seq < after and _passes(kept, only)]
+        assert [told(row) for row in self.journal.rows_before(after, limit=limit, only=only)] == [
+            meant(kept) for kept in passing[::-1][:limit]
+        ]
+        zone, path = data.draw(st.sampled_from(CHOSEN_ZONES)), data.draw(st.sampled_from(PATHS))
+        assert [told(row) for row in self.journal.history(zone, path, after_version=after, limit=limit)] == [
+            meant(kept) for kept in self.model.history(zone, path)[after:][:limit]
+        ]
+        refused = [kept for kept in rows if kept.seq < after and _is_refused(kept, zone, path)]
+        assert [told(row) for row in self.journal.refused(zone, path, before=after, limit=limit)] == [
+            meant(kept) for kept in refused[::-1][:limit]
+        ]
+        prefix = data.draw(st.sampled_from(PREFIXES))
+        assert [told(row) for row in self.journal.heads(zone, prefix, as_of=until)] == [
+            meant(kept) for kept in self.model.heads(zone, prefix, until)
+        ]
+
+    @invariant()
+    def every_row_is_as_it_was_meant(self) -> None:
+        rows = all_rows(self.journal)
+        assert [told(row) for row in rows] == [meant(kept) for kept in self.model.rows]
+        assert self.journal.last_seq() == self.model.last
+        times = [row.time for row in rows]
+        assert times == sorted(times)
+        for time in {times[0], times[-1], times[len(times) // 2]} if times else set():
+            assert self.journal.seq_at(time) == max(row.seq for row in rows if row.time <= time)
+        assert self.journal.seq_at(times[0] - 1 if times else 1) == 0
+
+    @invariant()
+    def every_content_is_kept_accepted_or_refused(self) -> None:
+        for kept in self.model.rows:
+            assert self.journal.content(kept.seq) == kept.draft.content
+
+    @invariant()
+    def every_path_has_its_head_and_its_versions_without_gaps(self) -> None:
+        for zone in CHOSEN_ZONES:
+            assert [told(row) for row in self.journal.heads(zone)] == [
+                meant(kept) for kept in self.model.heads(zone)
+            ]
+            for path in PATHS:
+                history = self.model.history(zone, path)
+                assert [told(row) for row in self.journal.history(zone, path)] == [meant(k) for k in history]
+                assert [kept.version for kept in history] == list(range(1, len(history) + 1))
+                assert told(self.journal.head(zone, path)) == meant(self.model.head(zone, path))
+                for number, kept in enumerate(history, start=1):
+                    assert told(self.journal.version(zone, path, number)) == meant(kept)
+                assert self.journal.version(zone, path, len(history) + 1) is None
+
+    @invariant()
+    def every_earlier_moment_is_as_it_was(self) -> None:
+        written = {(kept.draft.zone, kept.draft.path) for kept in self.model.rows}
+        for zone, path in written:
+            for seq in range(self.model.last + 1):
+                assert told(self.journal.head(zone, path, as_of=seq)) == meant(
+                    self.model.head(zone, path, seq)
+                )
+
+    @invariant()
+    def the_newest_note_is_found(self) -> None:
+        for actor in ACTORS:
+            for tool in TOOLS:
+                notes = [
+                    kept
+                    for kept in self.model.rows
+                    if (kept.version, kept.outcome) == (None, "ok")
+                    and (kept.draft.zone, kept.draft.path) == ("collab", "a")
+                    and (kept.draft.actor, kept.draft.tool) == (actor, tool)
+                ]
+                assert told(self.journal.last_note("collab", "a", actor, tool)) == meant(
+                    notes[-1] if notes else None
+                )
+
+    @invariant()
+    def questions_in_a_batch_have_the_same_answers(self) -> None:
+        places = [(zone, path) for zone in CHOSEN_ZONES for path in (*PATHS, "none")]
+        heads = self.journal.heads_of(places)
+        assert heads == [self.journal.head(zone, path) for zone, path in places]
+        assert self.journal.heads_with_content(places) == [
+            head and (head, self.journal.content(head.seq)) for head in heads
+        ]
+        keys: list[NoteKey] = [
+            ("collab", path, actor, tool) for path in ("a", "ab") for actor in ACTORS for tool in TOOLS
+        ]
+        assert self.journal.last_notes(keys) == [self.journal.last_note(*key) for key in keys]
+        for kept in self.model.rows:
+            assert told(self.journal.row(kept.seq)) == meant(kept)
+        assert self.journal.row(self.model.last + 1) is None
+
+
+def _passes(kept: Kept, only: RowFilter) -> bool:
+    draft = kept.draft
+    return (
+        only.actor in (None, draft.actor)
+        and only.zone in (None, draft.zone)
+        and only.tool in (None, draft.tool)
+        and only.outcome in (None, kept.outcome)
+        and (only.path is None or only.path in draft.path)
+    )
+
+
+def _is_refused(kept: Kept, zone: Zone, path: str) -> bool:
+    return kept.outcome != "ok" and (kept.draft.zone, kept.draft.path) == (zone, path)
+
+
+def run_against_the_model(open_journal: Open, machine: type[JournalMachine], *, is_durable: bool) -> None:
+    """Have hypothesis look for a question that the journal answers otherwise than a list of rows would."""
+    made = type("Machine", (machine,), {"open_journal": staticmethod(open_journal), "is_durable": is_durable})
+    run_state_machine_as_test(
+        made,
+        settings=settings(
+            max_examples=30,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        ),
+    )
+
+
+class Conformance:
+    """The laws that no list of rows shows. A backend's tests give the fixture ``journal``, an empty one."""
+
+    def test_a_draft_with_a_key_makes_one_row(self, journal: Journal) -> None:
+        first = Write("alice", "t", "collab", "a", "one", expected=0, key="k")
+        (made,) = journal.append([first])
+        journal.append([Write("bob", "t", "collab", "a", "two")])
+        assert journal.append([first, first]) == [made, made]
+        assert journal.append([Write("alice", "t", "collab", "b", "other", key="k")]) == [made]
+        (stale,) = journal.append([first._replace(key="l")])
+        assert journal.append([first._replace(key="l")]) == [stale]
+        assert stale.row.outcome == "conflict"
+        (theirs,) = journal.append([first._replace(actor="bob")])
+        assert theirs.row.seq > stale.row.seq
+        note = Note("alice", "t", "collab", "a", key="n")
+        noted = journal.append([note, note, Write("alice", "t", "collab", "c", "x")])
+        assert noted[0] == noted[1]
+        assert [row.seq for row in journal.rows(theirs.row.seq)] == [noted[0].row.seq, noted[2].row.seq]
+
+    def test_a_write_whose_condition_does_not_hold_is_a_failed_row(self, journal: Journal) -> None:
+        (head,) = journal.append([Write("alice", "t", "collab", "a", "one")])
+        holds = Condition("collab", "a", head.row.seq)
+        never = Condition("collab", "a", -1, "other_code")
+        none_yet = Condition("collab", "none", 0)
+
+        def attempt(*conditions: Condition, expected: int = UNCHECKED) -> tuple[str, str]:
+            draft = Write("bob", "t", "collab", "b", "x", expected=expected, conditions=conditions)
+            ((row, _),) = journal.append([draft])
+            assert journal.content(row.seq) == "x"
+            return row.outcome, row.error
+
+        assert attempt(holds, none_yet) == ("ok", "")
+        assert attempt(holds, never) == ("failed", "other_code")
+        assert attempt(never, expected=7) == ("conflict", "version_conflict")
+        journal.append([Write("alice", "t", "collab", "a", "two")])
+        assert attempt(holds) == ("failed", "approval_outdated")
+        # Of a batch each draft is decided with what those before it did.
+        batch = journal.append(
+            [
+                Write("alice", "t", "collab", "none", "now it is there"),
+                Write("bob", "t", "collab", "c", "x", conditions=(none_yet,)),
+            ]
+        )
+        assert [each.row.outcome for each in batch] == ["ok", "failed"]
+
+    def test_folders_and_files_of_one_batch_block_each_other(self, journal: Journal) -> None:
+        def outcomes(*drafts: Draft) -> list[str]:
+            return [each.row.error for each in journal.append(drafts)]
+
+        def write(path: str, content: str | None = "x") -> Write:
+            return Write("alice", "t", "collab", path, content)
+
+        assert outcomes(write("a"), write("a/b")) == ["", "path_blocked"]
+        assert outcomes(write("d/e"), write("d")) == ["", "path_blocked"]
+        assert outcomes(write("a", None), write("a/b"), write("a")) == ["", "", "path_blocked"]
+        assert outcomes(write("d/e", None), write("d")) == ["", ""]
+
+    def test_who_waits_is_woken_by_an_append(self, journal: Journal) -> None:
+        with closing(journal.changes()) as changes, ThreadPoolExecutor() as threads:
+            woken = threads.submit(changes.wait, PATIENCE)
+            began = monotonic()
+            journal.append([Note("alice", "t", "collab", "a")])
+            woken.result(PATIENCE)
+            assert monotonic() - began < PATIENCE / 2
+        with closing(journal.changes(after=0)) as behind:
+            behind.wait(PATIENCE)
+            assert monotonic() - began < PATIENCE / 2
+        with closing(journal.changes(after=journal.last_seq())) as current:
+            current.wait(0.01)
+            current.wake()
+            current.wait(PATIENCE)
+            assert monotonic() - began < PATIENCE / 2
+            current.close()
+            current.wake()
+
+    def test_one_at_a_time_is_within_an_exclusive_section_of_a_key(self, journal: Journal) -> None:
+        within = 0
+        most = 0
+
+        def count(_: int) -> None:
+            nonlocal within, most
+            with journal.exclusive("a"), journal.exclusive("b"):
+                within += 1
+                most = max(most, within)
+                # Appends of others, and of the holder, go on.
+                journal.append([Note("alice", "t", "collab", "a", durable=False)])
+                within -= 1
+
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(count, range(40)))
+        assert (most, within) == (1, 0)
+        with pytest.raises(RuntimeError, match="left"), journal.exclusive("a"):
+            raise RuntimeError("left")
+        with journal.exclusive("a"):
+            pass
+
+    def test_the_clock_is_never_behind_the_newest_row(self, journal: Journal) -> None:
+        for _ in range(5):
+            before = journal.now()
+            ((row, _),) = journal.append([Note("alice", "t", "collab", "a", durable=False)])
+            assert before <= row.time <= journal.now()
+
+    def test_a_process_is_present_until_its_journal_is_closed(self, journal: Journal) -> None:
+        assert journal.presences() == []
+        lease = journal.present("go on")
+        assert journal.present() == lease
+        assert [(each.id, each.is_alive, each.resume) for each in journal.presences()] == [
+            (lease, True, "go on")
+        ]
+        journal.forget_presence(lease)
+        assert [each.id for each in journal.presences()] == [lease]
+
+    def test_rows_are_found_by_topic_call_and_what_is_open(self, journal: Journal) -> None:
+        journal.append(OF_EVERY_KIND)
+        assert {name: [row.tool for row in journal.topic(name)] for name in TOPICS} == TOPICS
+        for (zone, holder), paths in OPEN.items():
+            items = journal.open_items(zone, holder)
+            assert [row.path for row in items] == paths
+            assert items == [journal.head(zone, path) for path in paths]
+        assert journal.open_items("handoff", "alice") == []
+        assert [row.zone for row in journal.rows_of_call("alice", "s1/1/0")] == ["agent"]
+        assert [row.zone for row in journal.rows_of_call("alice", "s1/2/0")] == ["collab"]
+        assert journal.rows_of_call("alice", "5") == journal.rows_of_call("bob", "s1/1/0") == []
+        (settled,) = journal.settled("collab", "plan.md")
+        assert settled.tool == "dismiss_conflict"
+
+    def test_a_reader_never_sees_a_row_below_one_that_it_saw(self, journal: Journal) -> None:
+        writers, each_writes = 4, 40
+
+        def write(writer: int) -> None:
+            for n in range(each_writes):
+                path = f"{writer}/{n}" if n % 3 else "shared"
+                journal.append(
+                    [Write(f"w{writer}", "t", "collab", path, "x"), Note("w", "t", "collab", path)]
+                )
+
+        seen: list[int] = []
+        with ThreadPoolExecutor(writers) as threads:
+            running = [threads.submit(write, writer) for writer in range(writers)]
+            while len(seen) < 2 * writers * each_writes:
+                assert not [each.exception() for each in running if each.done() and each.exception()]
+                seen += [row.seq for row in journal.rows(seen[-1] if seen else 0, limit=7)]
+        assert seen == [row.seq for row in all_rows(journal)]
+        shared = journal.history("collab", "shared")
+        assert [row.version for row in shared] == list(range(1, len(shared) + 1))

@@ -1,0 +1,41 @@
+"""The journal in memory conforms, and so do one whose numbers have gaps, and a workspace upon it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from journal.conformance import Conformance, JournalMachine, run_against_the_model
+from watchroom import Workspace
+from watchroom.errors import JournalError
+from watchroom.journal import Journal, MemoryJournal, open_journal
+
+
+@pytest.mark.parametrize("gap", [0, 3])
+def test_the_journal_in_memory_answers_as_a_plain_list_of_rows_would(gap: int) -> None:
+    run_against_the_model(lambda _: MemoryJournal(gap), JournalMachine, is_durable=False)
+
+
+class TestMemory(Conformance):
+    @pytest.fixture(params=[0, 3], ids=["dense", "with gaps"])
+    def journal(self, request: pytest.FixtureRequest) -> Journal:
+        return MemoryJournal(request.param)
+
+
+def test_a_journal_is_opened_by_its_address(tmp_path: Path) -> None:
+    assert isinstance(open_journal("memory:"), MemoryJournal)
+    file = open_journal(tmp_path / "journal.db")
+    file.close()
+    assert (tmp_path / "journal.db").exists()
+    with pytest.raises(JournalError):
+        open_journal("gopher://somewhere")
+
+
+def test_a_workspace_stands_on_any_journal(root: Path) -> None:
+    with Workspace.open(root, agents=["alice"], journal=MemoryJournal(gap=2)) as workspace:
+        workspace.tools("alice").dispatch_tool_call(
+            "collab_write", {"filepath": "a.md", "content": "x", "message": "m", "expected_version": 0}
+        )
+        assert (root / "collaborative/current/a.md").read_text() == "x"
+        assert workspace.verify() == []
+    assert not (root / ".watchroom/journal.db").exists()

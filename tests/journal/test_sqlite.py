@@ -1,0 +1,117 @@
+"""The embedded journal conforms; and what it promises of its file: rows that nothing changes, large contents once."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from evidence import all_rows
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+from journal.conformance import LARGE, Conformance, JournalMachine, run_against_the_model
+from watchroom.journal import Journal, SqliteJournal
+from watchroom.journal.sqlite import INLINE_BYTES
+
+WRITE_UNTIL_KILLED = """
+import sys
+from watchroom.journal import SqliteJournal
+from watchroom.model import Note, Write
+
+journal = SqliteJournal(sys.argv[1])
+n = 0
+while True:
+    path = "shared" if n % 2 else f"{sys.argv[2]}/{n}"
+    drafts = [Write(sys.argv[2], "t", "collab", path, "x" * (70_000 if n % 7 == 0 else 10), key=f"{n}"),
+              Note(sys.argv[2], "t", "collab", path)]
+    print(*(each.row.seq for each in journal.append(drafts)), flush=True)
+    n += 1
+"""
+
+
+class SqliteMachine(JournalMachine):
+    @rule(sql=st.sampled_from(("UPDATE rows SET message = 'x'", "DELETE FROM rows")))
+    def meddle_with_rows(self, sql: str) -> None:
+        if self.model.rows:
+            self.meddle(sql)
+
+    @rule(sql=st.sampled_from(("UPDATE contents SET content = 'x'", "DELETE FROM contents")))
+    def meddle_with_contents(self, sql: str) -> None:
+        if any(row.draft.content in LARGE for row in self.model.rows):
+            self.meddle(sql)
+
+    def meddle(self, sql: str) -> None:
+        connection = sqlite3.connect(self.folder / "journal.db", isolation_level=None)
+        try:
+            with pytest.raises(sqlite3.IntegrityError, match="immutable"):
+                connection.execute(sql)
+        finally:
+            connection.close()
+
+    @invariant()
+    def large_contents_are_kept_once(self) -> None:
+        connection = sqlite3.connect(self.folder / "journal.db")
+        try:
+            ((apart,),) = connection.execute("SELECT count(*) FROM contents").fetchall()
+            ((longest,),) = connection.execute(
+                "SELECT ifnull(max(length(cast(content AS blob))), 0) FROM rows"
+            ).fetchall()
+        finally:
+            connection.close()
+        assert apart == len({kept.draft.content for kept in self.model.rows} & set(LARGE))
+        assert longest <= INLINE_BYTES
+
+
+def open_file(folder: Path) -> Journal:
+    return SqliteJournal(folder / "journal.db")
+
+
+def test_the_embedded_journal_answers_as_a_plain_list_of_rows_would() -> None:
+    run_against_the_model(open_file, SqliteMachine, is_durable=True)
+
+
+class TestSqlite(Conformance):
+    @pytest.fixture
+    def journal(self, tmp_path: Path) -> Iterator[Journal]:
+        journal = open_file(tmp_path)
+        yield journal
+        journal.close()
+
+
+def test_what_was_acknowledged_stands_when_writers_are_killed(tmp_path: Path) -> None:
+    """Several processes write, and are killed at random; a reader sees rows in order, and none is lost."""
+    journal = open_file(tmp_path)
+    acknowledged: set[int] = set()
+    seen: list[int] = []
+    random = Random(5)
+    for _ in range(3):
+        command = [sys.executable, "-c", WRITE_UNTIL_KILLED, str(tmp_path / "journal.db")]
+        writers = [
+            subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in ("alice", "bob")
+        ]
+        for writer in writers:
+            assert writer.stdout is not None
+            for _ in range(random.randrange(1, 30)):
+                writer.stdout.readline()
+                seen += [row.seq for row in journal.rows(seen[-1] if seen else 0)]
+        for writer in writers:
+            writer.kill()
+        for writer in writers:
+            # A line that was cut off acknowledges nothing.
+            lines = writer.communicate()[0].split("\n")[:-1]
+            acknowledged |= {int(seq) for line in lines for seq in line.split()}
+    seen += [row.seq for row in journal.rows(seen[-1], limit=100_000)]
+    rows = all_rows(journal)
+    assert seen == [row.seq for row in rows]
+    assert acknowledged <= set(seen)
+    assert journal.problems() == []
+    shared = journal.history("collab", "shared")
+    assert [row.version for row in shared] == list(range(1, len(shared) + 1))
+    # What was appended with a key is known by it, whoever was killed meanwhile.
+    keyed = [(row.actor, row.detail["idempotency_key"]) for row in rows if "idempotency_key" in row.detail]
+    assert len(keyed) == len(set(keyed))
+    journal.close()
