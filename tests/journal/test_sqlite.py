@@ -71,7 +71,7 @@ def open_file(folder: Path) -> Journal:
 
 
 def test_the_embedded_journal_answers_as_a_plain_list_of_rows_would() -> None:
-    run_against_the_model(open_file, SqliteMachine, is_durable=True)
+    run_against_the_model(open_file, SqliteMachine, is_durable=True, examples=30)
 
 
 class TestSqlite(Conformance):
