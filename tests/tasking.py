@@ -1,4 +1,4 @@
-"""Two tasks with an agent each, and what lies in their folders."""
+"""Two tasks with an agent each, what lies in their folders, and the sandboxes of this machine."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ import shutil
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from watchroom import Toolbox, Workspace
+from watchroom.sandbox.probe import SandboxProbe
+
+
+@cache
+def machine_sandbox() -> SandboxProbe:
+    """The sandboxes of this machine, tested once for all tests of a process."""
+    return SandboxProbe.run()
 
 
 class Team(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the tests of the sandbox share: the machine's backend, and a folder to work in."""
+"""What the tests of the sandbox share: the machine's backends, and a folder to work in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tasking import machine_sandbox
 from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.bubblewrap import BubblewrapBackend
 from watchroom.sandbox.cgroups import CgroupFactory
@@ -19,7 +20,7 @@ Run = Callable[..., CommandResult]
 
 @pytest.fixture(scope="session")
 def probe() -> SandboxProbe:
-    return SandboxProbe.run()
+    return machine_sandbox()
 
 
 @pytest.fixture(scope="session", params=["bubblewrap", "landlock"])

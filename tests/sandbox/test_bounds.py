@@ -51,7 +51,7 @@ def test_a_fork_bomb_ends_at_the_timeout(inside: Run) -> None:
     """It is still one that can be ended, and while it burns there are no more processes than there may be."""
     marked = token()
     bomb = f"b() {{ b | b & }}; b; sleep {marked}"
-    finished = inside(bomb, limits=ResourceLimits(seconds=1, processes=40))
+    finished = inside(bomb, limits=ResourceLimits(seconds=0.5, processes=40))
     assert finished.exit_code == 137 or finished.stderr
     assert marked_processes(marked) == []
     assert groups_left() == []
@@ -125,11 +125,11 @@ def test_a_file_is_bounded(inside: Run, folder: Path) -> None:
     assert (folder / "big").stat().st_size <= MIB
 
 
-def test_a_gigabyte_of_output_costs_no_memory(inside: Run) -> None:
+def test_output_without_end_costs_no_memory(inside: Run) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     told: list[int] = []
     finished = inside(
-        "head -c 1G /dev/zero | tr '\\0' a; echo done >&2",
+        "head -c 300M /dev/zero | tr '\\0' a; echo done >&2",
         limits=ResourceLimits(seconds=120),
         on_output=lambda _, text: told.append(len(text)),
     )

@@ -23,7 +23,7 @@ def fake_bwrap(tmp_path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
-def test_without_bubblewrap_its_rung_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_bubblewrap_the_probe_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     result = SandboxProbe.run().results[0]
     assert (result.name, result.installed, result.works, result.backend) == ("bubblewrap", False, False, None)
@@ -68,7 +68,7 @@ def test_an_older_one_is_given_only_what_it_knows(
     assert not (folder / ".git" / "config").exists()
 
 
-def test_a_fence_that_is_gone_meanwhile_says_so(
+def test_a_sandbox_that_is_gone_meanwhile_says_so(
     bubblewrap: SandboxBackend, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = shutil.which("bwrap")

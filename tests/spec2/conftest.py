@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tasking import Team
+from tasking import Team, machine_sandbox
 from watchroom import Agent, Workspace
 
 
 @pytest.fixture
 def team(tmp_path: Path) -> Iterator[Team]:
-    with Workspace.open(tmp_path / "team") as workspace:
+    with Workspace.open(tmp_path / "team", sandbox=machine_sandbox()) as workspace:
         folders = [tmp_path / "one", tmp_path / "other"]
         for agent, folder in zip(("alice", "bob"), folders, strict=True):
             task = workspace.tasks.submit("human:dana", "Build something.", folder)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from sandbox.processes import marked_processes, token
-from tasking import Team
+from tasking import Team, machine_sandbox
 from watchroom import Agent, Json, Row, Workspace
 
 
@@ -136,7 +136,7 @@ with Workspace.open({str(tmp_path / "team")!r}, scan=False) as workspace:
         ok(team.one, "run_command", command="true")
         assert len(rows_of(team, "end_command")) == 1, "what another process runs is not over"
         process.kill()
-    with Workspace.open(tmp_path / "team", scan=False) as again:
+    with Workspace.open(tmp_path / "team", scan=False, sandbox=machine_sandbox()) as again:
         ok(again.tools("alice"), "run_command", command="true")
         ok(again.tools("alice"), "run_command", command="true")
     begun = next(row for row in rows_of(team, "run_command") if "sleep 600" in row.message)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from tasking import Team
+from tasking import Team, machine_sandbox
 from watchroom import Agent, Workspace
 from watchroom.errors import ConfigInvalid
 from watchroom.rules.config import parse_config, render_config
@@ -26,7 +26,7 @@ def allow(workspace: Workspace, *hosts: str) -> None:
 
 @pytest.fixture
 def landlocked(tmp_path: Path) -> Iterator[Team]:
-    results = [result for result in SandboxProbe.run().results if result.name == "landlock"]
+    results = [result for result in machine_sandbox().results if result.name == "landlock"]
     if not results[0].works:
         pytest.skip("Landlock does not work here")
     with Workspace.open(tmp_path / "team", sandbox=SandboxProbe(results, False)) as workspace:

@@ -97,7 +97,7 @@ def test_a_command_says_what_there_was_no_time_to_look_at(
 ) -> None:
     monkeypatch.setattr(commands, "_MIN_RECORDING_SECONDS", 0)
     command = f"touch $(seq {BATCH_ROWS + 50}); sleep 60"
-    result = refused(sandboxed.one, "run_command", command=command, timeoutMs=2_000)
+    result = refused(sandboxed.one, "run_command", command=command, timeoutMs=1_000)
     assert (result["error"], result["pending"]) == ("command_timeout", 50)
     assert "50" in result["notice"]
     assert "pending" not in ok(sandboxed.one, "run_command", command="true")

@@ -15,18 +15,16 @@ from typing import Any, Final
 import pytest
 from calls import ok, refused
 from spec2.test_commands import rows_of, wait_for
-from tasking import Team
+from tasking import Team, machine_sandbox
 from watchroom import Agent, Workspace
 from watchroom.sandbox.probe import SandboxProbe
 from watchroom.sandbox.repositories import find_repositories_at
 
-_RUNGS: Final = {result.name: result for result in SandboxProbe.run().results}
-
 
 @contextmanager
 def sandboxed(tmp_path: Path, name: str) -> Iterator[Team]:
-    """A task whose commands run behind that backend."""
-    result = _RUNGS[name]
+    """A task whose commands run in that kind of sandbox."""
+    result = next(each for each in machine_sandbox().results if each.name == name)
     if not result.works:
         pytest.skip(f"{name} does not work here: {result.reason.strip()}")
     with Workspace.open(tmp_path / "team", sandbox=SandboxProbe([result], False)) as workspace:
@@ -44,7 +42,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Team]:
 
 @pytest.fixture
 def bubblewrap(tmp_path: Path) -> Iterator[Team]:
-    """Only bubblewrap holds the place at the top; elsewhere it is cleared afterwards."""
+    """Only bubblewrap keeps a folder at the top; elsewhere it is cleared afterwards."""
     with sandboxed(tmp_path, "bubblewrap") as found:
         yield found
 

@@ -194,7 +194,7 @@ def test_a_folder_that_is_swapped_for_a_symlink_leads_nowhere(team: Team) -> Non
     try:
         results = [
             team.one.dispatch_tool_call("write_file", {"path": "src/main.py", "content": f"{number}\n"})
-            for number in range(300)
+            for number in range(150)
         ]
     finally:
         over.set()

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pytest
 from calls import ok
 from runtime.scripted import say, until
+from tasking import machine_sandbox
 from watchroom import Json, Workspace
 from watchroom.rules.members import Member
 from watchroom.runtime import AgentState, ModelPayload, ToolMessage, UserMessage
@@ -64,7 +65,7 @@ END = call("end_task", status="done", report="It works.")
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    with Workspace.open(tmp_path / "team") as opened:
+    with Workspace.open(tmp_path / "team", sandbox=machine_sandbox()) as opened:
         yield opened
 
 

@@ -18,7 +18,7 @@ from watchroom.model import Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 
 EXAMPLES = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 NAMES = st.from_regex(r"[a-z0-9_é中-]{1,12}(\.[a-z]{1,3})?", fullmatch=True).filter(
     lambda name: name not in ("con", "nul", "aux", "prn")
@@ -79,7 +79,7 @@ def test_property_3_tasks_do_not_see_each_other(team: Team, path: str, others: s
 
 
 @EXAMPLES
-@given(st.lists(PATHS, max_size=8, unique=True))
+@given(st.lists(PATHS, max_size=5, unique=True))
 def test_property_4_and_9_all_is_listed_and_counted(team: Team, paths: list[str]) -> None:
     for path in paths:
         above = {"/".join(path.split("/")[:depth]) for depth in range(1, path.count("/") + 1)}
