@@ -5,6 +5,7 @@ Every tool there is, by agents and by a person, in batches: 1,000 calls each tim
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from watchroom.toolbox.buffers import buffer_tool
 from watchroom.toolbox.tool_registry import all_tools
 
 CALLS_IN_A_BATCH: Final = 25
+NUMBERS: Final = itertools.count()
 BATCHES: Final = 800 if "WATCHROOM_HUNT" in os.environ else 40
 
 BUFFER_TOOLS: Final = {
@@ -103,15 +105,21 @@ def calls(draw: st.DrawFn) -> FuzzedCall:
     return FuzzedCall(caller, tool, arguments)
 
 
-def check_answer(toolbox: Toolbox, tool: Any, arguments: Any) -> None:
-    """Call, and insist on a whole answer in JSON that can be sent."""
-    result = toolbox.dispatch_tool_call(tool, arguments)
+def check_answer(workspace: Workspace, toolbox: Toolbox, tool: Any, arguments: Any) -> None:
+    """Call, and insist on a whole answer in JSON that can be sent, and on one row that says why where the call
+    was refused."""
+    call = f"call-{next(NUMBERS)}"
+    result = toolbox.dispatch_tool_call(tool, arguments, call=call)
     json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
     assert isinstance(result["success"], bool)
     if not result["success"]:
         told = [result[key] for key in ("error", "message", "suggestion")]
         assert all(isinstance(each, str) and each for each in told), result
         assert result["error"] != "internal_error", result
+        # Editing tools that did not do what was wanted, and commands, have rows of their own kind.
+        if "workflow_state" not in result and tool != "run_command":
+            rows = workspace.journal.rows_of_call(toolbox.actor, call)
+            assert [row.error for row in rows if row.error] == [result["error"]], (result, rows)
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +152,9 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace
 def test_every_call_is_answered_in_json(
     fuzzed: tuple[Workspace, list[Toolbox]], batch: list[FuzzedCall]
 ) -> None:
-    _, toolboxes = fuzzed
+    workspace, toolboxes = fuzzed
     for call in batch:
-        check_answer(toolboxes[call.caller], call.tool, call.arguments)
+        check_answer(workspace, toolboxes[call.caller], call.tool, call.arguments)
 
 
 @pytest.mark.parametrize("tool", sorted(ALL_TOOLS))
@@ -157,8 +165,8 @@ def test_arguments_deeper_than_the_stack_are_answered(
     for _ in range(20_000):
         deep = {"a": [deep]}
     for name in ALL_TOOLS[tool].params.model_json_schema().get("properties", {}):
-        check_answer(fuzzed[1][0], tool, {name: deep})
-    check_answer(fuzzed[1][0], tool, deep)
+        check_answer(fuzzed[0], fuzzed[1][0], tool, {name: deep})
+    check_answer(fuzzed[0], fuzzed[1][0], tool, deep)
 
 
 def test_what_was_called_left_the_workspace_whole(fuzzed: tuple[Workspace, list[Toolbox]]) -> None:

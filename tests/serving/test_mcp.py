@@ -18,7 +18,8 @@ from serving.clients import called, over_http, over_stdio, refused, serving, wit
 from watchroom import Json, Toolbox, Workspace
 from watchroom.sandbox.probe import SandboxProbe
 from watchroom.serving.resources import PAGE_SIZE
-from watchroom.serving.toolsets import DEFAULT_TOOLSETS, TOOLSETS
+from watchroom.serving.toolsets import DEFAULT_TOOLSETS
+from watchroom.toolbox.tool_registry import all_toolsets
 
 
 async def test_every_tool_is_listed_with_its_shape_and_its_hints(
@@ -60,7 +61,7 @@ async def test_only_the_toolsets_that_were_wanted_are_listed(workspace: Workspac
     async with within(workspace, alice, toolsets=["handoff"]) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
     assert names == {"handoff_file", "check_my_handoffs", "read_handoff", "acknowledge_handoff"}
-    assert set(DEFAULT_TOOLSETS) < set(TOOLSETS)
+    assert set(DEFAULT_TOOLSETS) < set(all_toolsets())
 
 
 def every_call(agent: str, replica: Json) -> list[tuple[str, dict[str, Json]]]:
@@ -134,7 +135,7 @@ async def joined(transport: str, workspace: Workspace, agent: str) -> AsyncItera
         async with within(workspace, workspace.tools(agent)) as client:
             yield client
     elif transport == "stdio":
-        async with over_stdio(Path(workspace.root), agent, "--toolsets", ",".join(TOOLSETS)) as client:
+        async with over_stdio(Path(workspace.root), agent, "--toolsets", ",".join(all_toolsets())) as client:
             yield client
     else:
         with serving(workspace) as url:

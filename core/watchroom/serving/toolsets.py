@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Final
 
 from watchroom.toolbox.tool import ToolsetName
 
-TOOLSETS: Final[tuple[ToolsetName, ...]] = get_args(ToolsetName)
 DEFAULT_TOOLSETS: Final[tuple[ToolsetName, ...]] = ("private", "handoff", "collab")
 """At most 4,000 tokens of GPT-3's byte pairs, with all that the protocol tells of a tool."""

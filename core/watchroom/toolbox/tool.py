@@ -23,9 +23,8 @@ from watchroom.texts import Language, catalogue
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import ParamsModel, ResultModel
 
-ToolsetName: TypeAlias = Literal[
-    "private", "handoff", "collab", "board", "realtime", "request", "session", "file", "agent", "buffer"
-]
+ToolsetName: TypeAlias = Zone
+"""A toolset has the name of the zone that its tools act in."""
 Audience: TypeAlias = Literal["everyone", "agents", "people"]
 """Who has a tool."""
 CORE_TEXTS: Final = "watchroom.texts"

@@ -29,7 +29,7 @@ from watchroom.toolbox import (
     tasks,
 )
 from watchroom.toolbox.context import ToolContext
-from watchroom.toolbox.tool import AnyTool
+from watchroom.toolbox.tool import AnyTool, ToolsetName
 from watchroom.zones.buffers.errors import BufferNotFound
 from watchroom.zones.buffers.record import CLOSE
 
@@ -49,6 +49,11 @@ def all_tools() -> Mapping[str, AnyTool]:
                 raise TypeError(f"two tools have the name {tool.name}")
             found[tool.name] = tool
     return found
+
+
+def all_toolsets() -> list[ToolsetName]:
+    """Return the names of all toolsets, in the order of their tools."""
+    return list(dict.fromkeys(tool.toolset for tool in all_tools().values()))
 
 
 def prompt_parts(

@@ -33,12 +33,12 @@ def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_mcp(given: Namespace, texts: Catalogue) -> int:
-    from watchroom.serving.toolsets import DEFAULT_TOOLSETS, TOOLSETS
-    from watchroom.toolbox.tool_registry import all_tools
+    from watchroom.serving.toolsets import DEFAULT_TOOLSETS
+    from watchroom.toolbox.tool_registry import all_tools, all_toolsets
 
     toolsets: Sequence[str] = DEFAULT_TOOLSETS if given.toolsets is None else tuple(given.toolsets.split(","))
-    if unknown := set(toolsets) - set(TOOLSETS):
-        known = ", ".join(TOOLSETS)
+    if unknown := set(toolsets) - set(all_toolsets()):
+        known = ", ".join(all_toolsets())
         raise WrongUsage(texts("cli.tools.unknown", given=", ".join(sorted(unknown)), known=known))
     if unknown := set(given.ask) - all_tools().keys():
         raise WrongUsage(texts("cli.mcp.no_tool", given=", ".join(sorted(unknown))))
