@@ -20,6 +20,7 @@ import sandboxing
 import sessions
 import sharing
 import stalls
+import statements
 import storage
 import syncs
 import writing_together
@@ -27,6 +28,7 @@ from measure import Measure, table
 
 BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "storage": storage.measure,
+    "statements": statements.measure,
     "syncs": syncs.measure,
     "sharing": sharing.measure,
     "opening": opening.measure,

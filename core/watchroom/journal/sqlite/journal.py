@@ -23,6 +23,7 @@ from watchroom.errors import JournalBusy, JournalDamaged, JournalError
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
 from watchroom.journal.sqlite.changes import changes_of_file
+from watchroom.journal.sqlite.counting import CountingConnection
 from watchroom.journal.sqlite.damage import decode_content, decode_damaged, despite_damage
 from watchroom.journal.sqlite.exclusion import KeyedProcessLock
 from watchroom.journal.sqlite.presence import PresenceFolder
@@ -88,8 +89,17 @@ class SqliteJournal:
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(
-            self._path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
+            self._path,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=_BUSY_SECONDS,
+            factory=CountingConnection,
         )
+
+    @property
+    def statements(self) -> int:
+        """How many statements this thread has run on journals so far."""
+        return CountingConnection.count_of_thread()
 
     @despite_damage
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
