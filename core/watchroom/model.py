@@ -294,6 +294,7 @@ class Appended(NamedTuple):
 
 
 def actor_kind(actor: str) -> ActorKind:
+    """Whether ``actor`` is an agent, a person (``human:NAME``), somebody outside, or Watchroom itself."""
     if actor.startswith(HUMAN_PREFIX):
         return "human"
     if actor == OUTSIDE:
@@ -302,7 +303,7 @@ def actor_kind(actor: str) -> ActorKind:
 
 
 def is_step(row: Row) -> bool:
-    """Whether the row only tells how a session or a command goes on: what they do to files has rows of its
+    """Whether ``row`` only tells how a session or a command goes on: what they do to files has rows of its
     own."""
     if row.zone == "command":
         return row.tool == PRINTED
@@ -317,7 +318,7 @@ def timestamp(time_ns: int) -> str:
 
 
 def row_as_json(row: Row) -> dict[str, Json]:
-    """The row as the CLI prints it: without empty fields, the time as ISO 8601."""
+    """``row`` as the command line prints it: without empty fields, the time as ISO 8601."""
     fields: dict[str, Json] = {**row._asdict(), "time": row.timestamp, "kind": row.kind}
     del fields["detail_json"]
     if row.detail_json:

@@ -34,7 +34,11 @@ _held: Final[ContextVar[dict[Registry, _Version] | None]] = ContextVar("watchroo
 
 
 class Registry:
-    """The config as ``journal`` has it now. May be used from any thread."""
+    """Who is registered, and the settings, as ``journal`` has them now. May be used from any thread.
+
+    `current` asks the journal which version of the config is the newest one, and reads that once. Within
+    `hold`, as each call of a tool is made, it is not asked again.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -98,8 +102,9 @@ class Registry:
         check_role(agent, self.current())
 
     def add(self, agents: Iterable[Agent], write: Callable[[str, int], Row]) -> None:
-        """Register ``agents`` by handing the new config and the version it follows to ``write``, which gives
-        its row. Raises `ConfigInvalid`, `InvalidRole`, and what ``write`` raises."""
+        """Register ``agents`` by handing the new config and the version it follows to ``write``, which
+        returns its row. Nothing is written where all are registered so already. Raises `ConfigInvalid`,
+        `InvalidAgentId`, `InvalidRole`, and what ``write`` raises."""
         version, config = self._current()
         new = [agent for agent in agents if config.agents.get(agent.id) != agent]
         if not new:

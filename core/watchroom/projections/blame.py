@@ -11,10 +11,8 @@ V = TypeVar("V")
 
 
 def blame(versions: Sequence[tuple[V, str]]) -> list[V]:
-    """For each line of the last text, the version that brought it; ``versions`` are in order, oldest first.
-
-    What the first version has comes from it.
-    """
+    """For each line of the last text, the version that brought it; ``versions`` are in order, oldest first,
+    each with its text. What the first version has comes from it."""
     found: list[V] = []
     before = ""
     for version, text in versions:
@@ -24,7 +22,8 @@ def blame(versions: Sequence[tuple[V, str]]) -> list[V]:
 
 
 def update_blame(before: Sequence[V], changed: Sequence[LineChange], version: V) -> list[V]:
-    """The blame of ``version``, from that of the version before it and what changed in between."""
+    """The blame of ``version``, from ``before``, that of the version before it, and what was ``changed`` in
+    between."""
     found: list[V] = []
     done = 0
     for change in changed:

@@ -63,7 +63,7 @@ class BufferProjection:
         self._changed = False
 
     def apply(self, row: Row) -> None:
-        """Take in the next row."""
+        """Take in ``row``, the next one."""
         if row.zone == ZONE:
             if row.version is not None:
                 self._apply_to_buffer(row)

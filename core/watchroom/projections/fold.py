@@ -33,7 +33,12 @@ RECENT: Final = 400
 class Fold:
     """Takes rows in order with `apply`; gives the model of all rows so far with `model`.
 
-    ``content`` fetches the content of a row: only the registry's rows are asked for.
+    ``content`` fetches the content of a row by its number: only the config's rows are asked for. ::
+
+        fold = Fold(journal.content)
+        while rows := journal.rows(fold.seq):
+            fold.apply(rows)
+        model = fold.model()
     """
 
     def __init__(self, content: Callable[[int], str | None]) -> None:
@@ -65,7 +70,7 @@ class Fold:
         return self._seq
 
     def apply(self, rows: Iterable[Row]) -> None:
-        """Take in the next rows."""
+        """Take in ``rows``, the next ones in order."""
         for row in rows:
             self._seq = row.seq
             self._time = row.time

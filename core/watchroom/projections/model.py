@@ -45,7 +45,8 @@ class AgentView(NamedTuple):
         return streams is not None and (self.last is None or streams.seq > self.last.seq)
 
     def status(self, now: int, idle_after: float = 30.0) -> Status:
-        """What the agent is up to at ``now`` (nanoseconds since the epoch)."""
+        """What the agent is up to at ``now`` (nanoseconds since the epoch); ``idle`` when nothing was heard
+        of it for ``idle_after`` seconds."""
         step = self.session.status if self.session else "idle"
         if self.is_lost:
             return "lost"
@@ -162,9 +163,11 @@ class Model(NamedTuple):
         return [each for each in self.conflicts if (each.zone, each.path) == (head.zone, head.path)]
 
     def buffers_of(self, agent_id: str) -> list[BufferView]:
+        """The open buffers of the agent ``agent_id``, by name."""
         return [each for each in self.buffers if each.agent == agent_id]
 
     def agent(self, agent_id: str) -> AgentView | None:
+        """The agent ``agent_id``, None if no such agent is registered."""
         return next((view for view in self.agents if view.agent.id == agent_id), None)
 
 
@@ -177,7 +180,8 @@ STALLED_SECONDS: Final = 300.0
 
 
 def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
-    """The needs that a person should look at by ``now`` (nanoseconds since the epoch), most urgent first.
+    """The needs of ``model`` that a person should look at by ``now`` (nanoseconds since the epoch), most
+    urgent first.
 
     All that count or list needs call this, so that they agree. Handoffs that may still wait are left out. An
     agent that does nothing about its handoffs is a need of the kind ``stalled``, in the place of the oldest
@@ -220,10 +224,12 @@ def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
 
 
 def sparkline_counts(activity: Mapping[int, int], now: int, buckets: int = BUCKETS) -> list[int]:
-    """Rows per bucket up to ``now`` (nanoseconds since the epoch), oldest first."""
+    """The numbers of ``activity`` in the last so many ``buckets`` up to ``now`` (nanoseconds since the
+    epoch), oldest first."""
     newest = bucket_of(now)
     return [activity.get(bucket, 0) for bucket in range(newest - buckets + 1, newest + 1)]
 
 
 def bucket_of(time_ns: int) -> int:
+    """The bucket of activity in which ``time_ns`` (nanoseconds since the epoch) lies."""
     return time_ns // (BUCKET_SECONDS * 1_000_000_000)

@@ -80,7 +80,8 @@ class NeedProjection:
     def current(
         self, conflicts: tuple[ConflictView, ...], requests: tuple[RequestView, ...]
     ) -> tuple[Need, ...]:
-        """All open needs, the most urgent first, then the newest; the same object if none changed."""
+        """All open needs, with one for each of ``conflicts`` and ``requests`` that are open: the most urgent
+        first, then the newest; the same object if none changed."""
         if self._changed or conflicts is not self._conflicts or requests is not self._requests:
             self._changed = False
             self._conflicts, self._requests = conflicts, requests

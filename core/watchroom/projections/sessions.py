@@ -104,7 +104,8 @@ class SessionProjection:
         self._newest: dict[str, SessionView] = {}
 
     def apply(self, row: Row) -> SessionView | None:
-        """Take in a row of the zone; gives the session that it is of, None if it is of none that counts."""
+        """Take in ``row``, one of the zone. Returns the session that it is of, None if it is of none that
+        counts."""
         agent = row.path.partition("/")[0]
         known = self._newest.get(agent)
         if row.version == 1:
@@ -131,7 +132,7 @@ class RequestProjection:
         self._changed = False
 
     def apply(self, row: Row) -> None:
-        """Take in a row of the zone."""
+        """Take in ``row``, one of the zone."""
         if row.version == 1:
             self._open[row.path] = RequestView(row)
             self._changed = True

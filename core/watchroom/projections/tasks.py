@@ -94,13 +94,13 @@ class TaskProjection:
         self._command_list: tuple[CommandView, ...] | None = ()
 
     def register(self, agents: Iterable[Agent]) -> None:
-        """These are the agents from now on."""
+        """Take ``agents`` for those that are registered from now on."""
         self._agents = {agent.id: agent for agent in agents if agent.task}
         if self._begun:
             self._tasks = None
 
     def apply(self, row: Row) -> tuple[str, ...]:
-        """Take in a row that is no step; gives the agents that it ended."""
+        """Take in ``row``, which is no step. Returns the agents that it ended."""
         if row.outcome != "ok":
             return ()
         if row.zone == "task" and row.version is not None:
@@ -116,7 +116,7 @@ class TaskProjection:
         return ()
 
     def apply_step(self, row: Row) -> None:
-        """Take in a row of how a session or a command goes on."""
+        """Take in ``row``, one of how a session or a command goes on."""
         if row.zone == "command":
             known = self._commands.get(row.path)
             if known is not None and row.tool == PRINTED:

@@ -48,6 +48,7 @@ class Config(NamedTuple):
     """So many bytes they may take on disk."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
+        """The config with the ``new`` agents, in place of those with the same ids."""
         return self._replace(agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
 
 
@@ -60,8 +61,8 @@ class RoleCollision(NamedTuple):
 
 
 def board_owner(agent: Agent) -> str:
-    """What the board of a mid-layer agent is called after: its role as a file's name can say it, else its id
-    (spec 3 §2.1)."""
+    """What the board of a mid-layer ``agent`` is called after: its role as a file's name can say it, else its
+    id (spec 3 §2.1)."""
     return _role_slug(agent) or agent.id
 
 
@@ -96,7 +97,8 @@ def _role_slug(agent: Agent) -> str:
 
 
 def sort_top_down(agents: Mapping[str, Agent]) -> list[Agent]:
-    """Each after the one above it, those beneath one together, in the order given."""
+    """``agents`` (by id) so that each comes after its supervisor, those beneath one together, in the order
+    given."""
     below: dict[str, list[Agent]] = {}
     for agent in agents.values():
         below.setdefault(agent.supervisor if agent.supervisor in agents else "", []).append(agent)
@@ -110,7 +112,8 @@ def sort_top_down(agents: Mapping[str, Agent]) -> list[Agent]:
 
 
 def parse_config(text: str) -> Config:
-    """Read a config. Raises `ConfigInvalid`, which says which entry is wrong."""
+    """The config that ``text``, which is TOML, says. Raises `ConfigInvalid`, which names the entry that is
+    wrong."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -168,8 +171,8 @@ def _agent(name: str, fields: object) -> Agent:
 
 
 def add_agents(config: Config, agents: Iterable[Agent]) -> Config:
-    """The config with these agents registered. Raises `InvalidAgentId`, `InvalidRole`, and `ConfigInvalid`
-    where they do not fit together."""
+    """``config`` with ``agents`` registered, in place of those with the same ids. Raises `InvalidAgentId`,
+    `InvalidRole`, and `ConfigInvalid` where they do not fit together."""
     new = list(agents)
     for agent in new:
         validation.check_agent_id(agent.id)
@@ -181,6 +184,8 @@ def add_agents(config: Config, agents: Iterable[Agent]) -> Config:
 
 
 def check_role(agent: Agent, config: Config) -> None:
+    """Raises `InvalidRole` where ``agent`` could be taken for another one of ``config``, or another for
+    it."""
     found = find_role_collision(agent, config.agents.values())
     if found is not None:
         given = validation.escape_unstorable(agent.role, 100)
@@ -199,7 +204,7 @@ def _check_supervisors(config: Config) -> None:
 
 
 def render_config(config: Config) -> str:
-    """The config as TOML, fields that have their default left out."""
+    """``config`` as TOML, fields that have their default left out."""
     import tomli_w
 
     agents = {

@@ -110,7 +110,8 @@ class ConflictTracker:
         self._changed = False
 
     def apply(self, row: Row, head: Row | None) -> None:
-        """Take in the next row of a shared file or board; ``head`` is the current version of its path."""
+        """Take in ``row``, the next one of a shared file or board; ``head`` is the current version of its
+        path."""
         if is_conflict(row):
             self._refuse(row, head)
         elif row.outcome == "ok" and _place(row) in self._refusals:

@@ -153,7 +153,7 @@ def has_expired(expires: int | None, now: int) -> bool:
 
 
 def stricter_policy(one: Policy, other: Policy) -> Policy:
-    """The policy that holds where there are two."""
+    """That of the two policies ``one`` and ``other`` that lets less happen."""
     return max(one, other, key=_STRICTNESS.index)
 
 
@@ -187,12 +187,12 @@ def _is_object(text: str) -> bool:
 
 
 def dump_request(request: Request) -> str:
-    """The request as JSON, as its row carries it."""
+    """``request`` as JSON, as its row carries it."""
     return json.dumps(asdict(request), ensure_ascii=False)
 
 
 def parse_request(text: str) -> Request:
-    """The reverse of `request_text`."""
+    """The request that ``text`` carries: the reverse of `dump_request`."""
     fields = json.loads(text)
     return Request(
         **{
@@ -204,12 +204,12 @@ def parse_request(text: str) -> Request:
 
 
 def dump_answer(answer: Answer) -> str:
-    """The answer as JSON, as its row carries it."""
+    """``answer`` as JSON, as its row carries it."""
     return json.dumps(asdict(answer), ensure_ascii=False)
 
 
 def parse_answer(text: str) -> Answer:
-    """The reverse of `dump_answer`."""
+    """The answer that ``text`` carries: the reverse of `dump_answer`."""
     fields = json.loads(text)
     return Answer(
         **{
@@ -221,7 +221,8 @@ def parse_answer(text: str) -> Answer:
 
 
 def answer_outcome(request: Request, answer: Answer) -> str:
-    """In one word, for lists: approved, rejected, mixed, edited, replied, chosen or expired."""
+    """What ``answer`` to ``request`` comes to, in one word, for lists: approved, rejected, mixed, edited,
+    replied, chosen or expired."""
     if answer.expired:
         return "expired"
     if request.kind != "approve":
@@ -233,14 +234,14 @@ def answer_outcome(request: Request, answer: Answer) -> str:
 
 
 def summarize_request(request: Request) -> str:
-    """One line for lists: what is asked."""
+    """What ``request`` asks, in one line for lists."""
     if request.prompt:
         return request.prompt.strip().split("\n", 1)[0]
     return ", ".join(describe_call(call) for call in request.calls)
 
 
 def describe_call(call: PendingCall) -> str:
-    """A call in short, for lists: its tool, and what it is about."""
+    """``call`` in short, for lists: its tool, and what it is about."""
     return f"{call.name} {call_subject(call)}".strip()
 
 
@@ -248,7 +249,7 @@ _SUBJECTS: Final = ("filepath", "filename", "path", "command", "to_agent", "to",
 
 
 def call_subject(call: PendingCall) -> str:
-    """What a call is about, in a word or two: its path, command, or first short text."""
+    """What ``call`` is about, in a word or two: its path, command, or first short text."""
     arguments = parse_arguments(call.arguments)
     named = [arguments[name] for name in _SUBJECTS if isinstance(arguments.get(name), str)]
     others = [value for value in arguments.values() if isinstance(value, str) and len(value) <= 60]
@@ -256,7 +257,8 @@ def call_subject(call: PendingCall) -> str:
 
 
 def parse_arguments(text: str) -> Mapping[str, Json]:
-    """A call's arguments as an object that can be shown and stored, empty where the text is none."""
+    """A call's arguments, the JSON in ``text``, as an object that can be shown and stored; empty where the
+    text is none."""
     if not _is_object(text):
         return {}
     arguments = json.loads(text)
@@ -269,7 +271,8 @@ def parse_arguments(text: str) -> Mapping[str, Json]:
 def decide_all(
     request: Request, approved: bool, reason: str = "", edited: Mapping[str, str] | None = None
 ) -> Answer:
-    """One decision for all calls of ``request``; ``edited`` gives new arguments by call id."""
+    """An answer with one decision for all calls of ``request``: whether they are ``approved``, and for what
+    ``reason``; ``edited`` gives new arguments by call id."""
     given = edited or {}
     decisions: Sequence[CallDecision] = [
         CallDecision(call.id, approved, reason, given.get(call.id)) for call in request.calls

@@ -47,9 +47,10 @@ class CollabZone:
         message: str = "",
         detail: Mapping[str, Json] | None = None,
     ) -> Row:
-        """Commit ``content`` as the next version of ``path`` if ``expected`` is the current one (0: there is
-        none; -1: whichever it is). ``tool``, ``message`` and ``detail`` stand in the version's row, which is
-        returned. Raises `InvalidPath`, `NotText`, `TooLarge`, `VersionConflict`, `PathBlocked`."""
+        """Commit ``content`` for ``actor`` as the next version of ``path`` if ``expected`` is the current one
+        (0: there is none; -1: whichever it is). ``tool``, ``message`` and ``detail`` stand in the version's
+        row, which is returned. Raises `InvalidPath`, `NotText`, `TooLarge`, `VersionConflict`,
+        `PathBlocked`."""
         validation.check_path(path)
         validation.encode_text(content)
         draft = Write(actor, tool, "collab", path, content, message, expected, detail)

@@ -49,9 +49,10 @@ class ConflictSettlement:
     def resolve(
         self, actor: str, path: str, content: str, expected: int, conflicts: Sequence[int], message: str
     ) -> Row:
-        """Commit ``content`` as the next version of the shared file or board ``path`` if ``expected`` is the
-        current one; that settles ``conflicts``, rows of this path. Returns the version's row, which carries
-        ``message``. Raises `InvalidPath`, `NotAConflict`, `VersionConflict`, `BoardLeased`."""
+        """Commit ``content`` for ``actor`` as the next version of the shared file or board ``path`` if
+        ``expected`` is the current one; that settles ``conflicts``, rows of this path. Returns the version's
+        row, which carries ``message``. Raises `InvalidPath`, `NotAConflict`, `VersionConflict`,
+        `BoardLeased`."""
         validation.check_path(path)
         named = [self._conflict(number) for number in conflicts]
         zone = named[0].zone if named else "collab"
