@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias, get_args
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -96,27 +96,18 @@ class ZoneSpec(NamedTuple):
     is_on_disk_first: bool = False
 
 
-ZONES: Final[Mapping[Zone, ZoneSpec]] = {
+ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()) | {
     "private": ZoneSpec(("agents",), on_edit="version"),
     "handoff": ZoneSpec(("handoff",), on_edit="conflict"),
     "collab": ZoneSpec(("collaborative", "current"), on_edit="conflict", is_shared=True),
     "config": ZoneSpec((".watchroom",), on_edit="version"),
     "board": ZoneSpec(("whiteboards",), on_edit="conflict", is_shared=True),
     "lease": ZoneSpec(("whiteboards", ".locks")),
-    "workspace": ZoneSpec(),
-    "session": ZoneSpec(),
-    "request": ZoneSpec(),
-    "realtime": ZoneSpec(),
-    "task": ZoneSpec(),
     # By TASK/PATH; it lies in the task's own folder.
     "file": ZoneSpec(is_on_disk_first=True),
-    "command": ZoneSpec(),
-    "agent": ZoneSpec(),
-    "buffer": ZoneSpec(),
-    "token": ZoneSpec(),
 }
-"""Each zone's record: a zone is declared here and in `Zone`, and nowhere else. All have versions as files
-have, whether their rows are laid out as files or not."""
+"""Each zone's record; one without files needs no entry. All have versions as files have, whether their rows
+are laid out as files or not."""
 SHARED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.is_shared)
 """What several write: a stale write is refused, and waits as a conflict to be settled."""
 Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]

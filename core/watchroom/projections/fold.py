@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from watchroom.errors import ConfigInvalid, JournalDamaged
-from watchroom.model import LOST, SYSTEM, Outcome, Row, is_step
+from watchroom.model import LOST, SYSTEM, Outcome, Row, Zone, is_step
 from watchroom.projections.buffers import BufferProjection
 from watchroom.projections.model import (
     BUCKETS,
@@ -63,6 +63,16 @@ class Fold:
         self._needs = NeedProjection()
         self._model = Model()
         self._changed: set[str] = set()
+        self._handlers: dict[Zone, Callable[[Row], None]] = {
+            "request": self._apply_to_request,
+            "collab": self._apply_to_file,
+            "board": self._apply_to_board,
+            "lease": self._apply_to_lease,
+            "handoff": self._apply_to_delivery,
+            "realtime": self._apply_to_document,
+            "config": self._apply_to_registry,
+            "workspace": self._apply_to_workspace,
+        }
 
     @property
     def seq(self) -> int:
@@ -85,33 +95,12 @@ class Fold:
             self._recent.append(row)
             self._count(self._activity, row.time)
             self._apply_to_agent(row)
-            self._apply_to_zone(row)
+            if row.zone in self._handlers:
+                self._handlers[row.zone](row)
             self._buffers.apply(row)
             self._needs.apply(row)
             for agent in self._society.apply(row):
                 self._needs.end_agent(agent)
-
-    def _apply_to_zone(self, row: Row) -> None:
-        if row.zone == "request":
-            self._apply_to_request(row)
-        elif row.zone == "collab":
-            self._apply_to_file(row)
-            file = self._files.get(row.path)
-            self._conflicts.apply(row, file.head if file else None)
-        elif row.zone == "board":
-            self._apply_to_board(row)
-            board = self._boards.get(row.path)
-            self._conflicts.apply(row, board.head if board else None)
-        elif row.zone == "lease":
-            self._apply_to_lease(row)
-        elif row.zone == "handoff":
-            self._apply_to_delivery(row)
-        elif row.zone == "realtime":
-            self._apply_to_document(row)
-        elif row.zone == "config" and row.version is not None:
-            self._apply_to_registry(row)
-        elif row.tool == LOST and row.actor == SYSTEM:
-            self._lose_process(row)
 
     def model(self) -> Model:
         """The model of all rows so far. Parts that did not change are those of the model before."""
@@ -191,8 +180,10 @@ class Fold:
             is_lost = view.is_lost and row.version is None
             self._agents[row.actor] = view._replace(session=session, last_heard=row.time, is_lost=is_lost)
 
-    def _lose_process(self, row: Row) -> None:
-        """Nobody goes on with the sessions of the process that ``row`` says is gone."""
+    def _apply_to_workspace(self, row: Row) -> None:
+        """Nobody goes on with the sessions of a process that is gone."""
+        if row.tool != LOST or row.actor != SYSTEM:
+            return
         for agent, view in self._agents.items():
             if view.session is not None and presence_behind(view.session.last) == row.path:
                 self._agents[agent] = view._replace(is_lost=True)
@@ -206,6 +197,8 @@ class Fold:
         activity[bucket] = activity.get(bucket, 0) + 1
 
     def _apply_to_registry(self, row: Row) -> None:
+        if row.version is None:
+            return
         try:
             config = parse_config(self._content(row.seq) or "")
         except (ConfigInvalid, JournalDamaged):
@@ -222,16 +215,16 @@ class Fold:
         if row.version is not None:
             self._files[row.path] = SharedFile(row.path, row)
             self._changed.add("files")
+        file = self._files.get(row.path)
+        self._conflicts.apply(row, file.head if file else None)
 
     def _apply_to_board(self, row: Row) -> None:
-        if row.version is None:
-            return
-        known = self._boards.get(row.path) or BoardView(row.path, row)
-        writers = known.writers
-        if not writers or writers[0] != row.actor:
-            writers = (row.actor, *(each for each in writers if each != row.actor))
-        self._boards[row.path] = known._replace(head=row, writers=writers)
-        self._changed.add("boards")
+        board = self._boards.get(row.path)
+        if row.version is not None:
+            board = BoardView(row.path, row, _newest_first(row.actor, board.writers if board else ()))
+            self._boards[row.path] = board
+            self._changed.add("boards")
+        self._conflicts.apply(row, board.head if board else None)
 
     def _apply_to_lease(self, row: Row) -> None:
         if row.version is not None:
@@ -242,10 +235,7 @@ class Fold:
         if row.version is None:
             return
         known = self._documents.get(row.path) or DocumentView(row.path, row, row)
-        writers = known.writers
-        if not writers or writers[0] != row.actor:
-            writers = (row.actor, *(each for each in writers if each != row.actor))
-        activity = dict(known.activity)
+        writers, activity = _newest_first(row.actor, known.writers), dict(known.activity)
         self._count(activity, row.time)
         self._documents[row.path] = known._replace(newest=row, writers=writers, activity=activity)
         self._changed.add("documents")
@@ -258,3 +248,7 @@ class Fold:
         elif row.path in self._deliveries:
             self._deliveries[row.path] = self._deliveries[row.path].advance(row)
         self._changed.add("deliveries")
+
+
+def _newest_first(writer: str, before: tuple[str, ...]) -> tuple[str, ...]:
+    return before if before[:1] == (writer,) else (writer, *(each for each in before if each != writer))

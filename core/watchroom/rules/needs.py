@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from watchroom.model import LOST, MESSAGE, OUTSIDE, SHARED, SYSTEM, UNCHECKED, USER, Row, Zone
 
 NeedKind: TypeAlias = Literal[
     "conflict", "request", "lost", "failed", "message", "outside", "unchecked", "denied", "stalled", "handoff"
 ]
-URGENCY: Final[tuple[NeedKind, ...]] = (
-    "conflict",
-    "request",
-    "lost",
-    "failed",
-    "message",
-    "outside",
-    "unchecked",
-    "denied",
-    "stalled",
-    "handoff",
-)
+URGENCY: Final[tuple[NeedKind, ...]] = get_args(NeedKind)
 """What a person should look at first."""
 
 _FAILED: Final = '"status": "error"'
