@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from watchroom import validation
 from watchroom.errors import NotFound
+from watchroom.journal.protocol import NoteKey
 from watchroom.journal.topics import deliveries_to
 from watchroom.model import Note, Row, Write
 from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL, READ_TOOL, Delivery, handoff_path
@@ -35,7 +36,14 @@ class HandoffZone:
         reading is noted as one by ``tool``."""
         found = self._delivered(actor) if acknowledged else self._store.journal.open_items("handoff", actor)
         self._store.note_reading(actor, tool, "handoff", "", None)
-        return [self._as_seen(row, actor) for row in sorted(found, key=lambda row: row.seq)]
+        deliveries = [Delivery.from_row(row) for row in sorted(found, key=lambda row: row.seq)]
+        for tool in (READ_TOOL, ACKNOWLEDGE_TOOL) if acknowledged else (READ_TOOL,):
+            keys: list[NoteKey] = [("handoff", each.row.path, actor, tool) for each in deliveries]
+            notes = self._store.journal.last_notes(keys)
+            deliveries = [
+                each.advance(note) if note else each for each, note in zip(deliveries, notes, strict=True)
+            ]
+        return deliveries
 
     def _delivered(self, actor: str) -> list[Row]:
         """The newest version of everything that was ever delivered to the actor."""
@@ -65,10 +73,3 @@ class HandoffZone:
                 self._store.registry.agent(sender)
             raise NotFound(path=filename, zone=path.partition("/")[0])
         return head
-
-    def _as_seen(self, row: Row, actor: str) -> Delivery:
-        found = Delivery.from_row(row)
-        for tool in (READ_TOOL, ACKNOWLEDGE_TOOL):
-            note = self._store.journal.last_note("handoff", row.path, actor, tool)
-            found = found.advance(note) if note else found
-        return found
