@@ -23,8 +23,8 @@ PORT = "8643"
 
 def main() -> int:
     team = roster(6)
-    with TemporaryDirectory(prefix="night-train-") as folder:
-        root = os.path.join(folder, "night-train")
+    with TemporaryDirectory(prefix="calculator-") as folder:
+        root = os.path.join(folder, "calculator")
         with Workspace.open(root, team) as workspace, Simulation(workspace, team, seed=7, speed=1.5):
             command = [sys.executable, "-m", "watchroom_tui.cli", "web", root, "--port", PORT, "--view"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:

@@ -84,8 +84,8 @@ def team_at_work() -> Iterator[Workspace]:
     """A team that has worked for a while and goes on; the same seed, nearly the same story."""
     agents = roster(6)
     with (
-        TemporaryDirectory(prefix="night-train-") as root,
-        Workspace.open(root, agents) as workspace,
+        TemporaryDirectory(prefix="calculator-") as folder,
+        Workspace.open(os.path.join(folder, "calculator"), agents) as workspace,
         Simulation(workspace, agents, seed=7, speed=STORY_SPEED, people=True),
     ):
         Event().wait(STORY_SECONDS)
@@ -153,7 +153,7 @@ class Shot:
 def _dashboard(workspace: Workspace, language: Language = "en") -> WatchroomApp:
     return WatchroomApp(
         workspace.journal,
-        place="night-train/",
+        place="calculator/",
         language=language,
         open_workspace=lambda: workspace,
     )
@@ -185,7 +185,7 @@ async def _settled(pilot: Pilot[Any]) -> None:
 
 NEWS = 6
 """So many edits come before one looks again."""
-DISPUTED = "announcement.md"
+DISPUTED = "release-notes.md"
 """What two agents of the team could not agree on."""
 
 

@@ -14,7 +14,7 @@ from tui.team import opens_merge
 from watchroom import Workspace
 from watchroom.simulation import Simulation, roster
 
-PATH = "announcement.md"
+PATH = "release-notes.md"
 KEYS = ("c", "i", "w")
 PATIENCE = 30.0
 
@@ -41,19 +41,19 @@ def check(workspace: Workspace, root: Path) -> None:
     assert head is not None
     assert (head.version, head.actor, head.tool) == (3, "human:dana", "resolve_conflict")
     assert head.message == (
-        "2 from writer, 2 from analyst: Two nights, and half the fare for nurses (writer)"
-        " + Earlier, and cheaper at first. A person should decide (analyst)"
+        "2 from coder, 2 from architect: Powers are in, and say ten digits (coder)"
+        " + Promise less: no powers, all digits. A person should decide (architect)"
     )
     text = workspace.journal.content(head.seq) or ""
     assert text == (root / "collaborative/current" / PATH).read_text(encoding="utf-8")
     for line in (
-        "For nurses, bakers, night owls.",
-        "Fridays and Saturdays at 23:50.",
-        "A ride costs 4.50 until spring.",
-        "- Fennwick, hospital (29 riders)",
+        "A small calculator for the command line, in plain Python.",
+        "- It reads `+ - * / **`, signs and parentheses.",
+        "- Results have all digits that a float has.",
+        "Copy the folder; nothing is installed. Tests come along.",
     ):
         assert f"{line}\n" in text
-    assert "A ride costs 6.00" not in text
+    assert "twelve digits" not in text
 
 
 async def test_the_demos_conflict_is_resolved_from_its_overview_in_five_keys(

@@ -1,20 +1,29 @@
-"""Runs the agents: each through sessions of its own, all on one event loop in a thread of its own, or some of
-them apart, in processes of their own."""
+"""Plays a scenario: each agent through sessions of its own, all on one event loop in a thread of its own,
+one of them, if wanted, in a second process."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack, suppress
 from threading import Lock, Thread
 from traceback import extract_tb
 from types import TracebackType
 from typing import Final, Self
 
 from watchroom.rules.config import Agent
-from watchroom.simulation.apart import Apart
-from watchroom.simulation.player import Player, Stage, Workplace
-from watchroom.simulation.tally import Summary, Tally
-from watchroom.simulation.turns import Turns
+from watchroom.sandbox.errors import InvalidWorkspace
+from watchroom.simulation.follower import JournalFollower
+from watchroom.simulation.player import Player, Stage
+from watchroom.simulation.process import AgentProcess
+from watchroom.simulation.request_queue import RequestQueue
+from watchroom.simulation.scenario import Scenario
+from watchroom.simulation.scenario_file import demo
+from watchroom.simulation.statistics import Statistics, Summary
+from watchroom.workspace import Workspace
+from watchroom.zones import Task
+from watchroom.zones.task_errors import TaskInUse
 
 _GOODBYE: Final = 2.0
 """So many seconds at most are left to the calls that are in flight at the end."""
@@ -22,21 +31,27 @@ _GOODBYE: Final = 2.0
 _FULL_SPEED: Final = 60.0
 """Where agents never pause, they still ask people no more often than at this speed."""
 
+_SUBMITTER: Final = "human:product"
+
 
 class Simulation:
-    """A team at work, until it is stopped. Public methods may be called from any thread.
+    """A team at work in ``workspace``, until it is stopped. Methods may be called from any thread.
 
-    ``agents``, at least one, are registered in ``workspace``. ``speed`` divides all pauses: at 1 an agent
-    acts about once a second or two, at 0 it never pauses. With ``people`` the agents ask people now and then:
-    they wait for the answer, but not for ever. The agents ``apart`` work in processes of their own, which end
-    with the simulation, and ask nobody.
+    ``agents``, at least one, are registered there. ``scenario`` says what they do, by default the built-in
+    one; ``seed`` decides what is left to chance: the same seed and the same results give the same calls.
+    ``speed`` divides all pauses: at 1 an agent acts every second or two, at 0 it never pauses. With
+    ``people`` the agents ask people now and then, and wait for the answer as long as the scenario says,
+    whatever the speed. The agents ``apart`` work in processes of their own, which end with the simulation,
+    and ask nobody. Used as a context manager it starts and stops. Raises ValueError where ``speed`` is
+    negative.
     """
 
     def __init__(
         self,
-        workspace: Workplace,
+        workspace: Workspace,
         agents: Iterable[Agent],
         *,
+        scenario: Scenario | None = None,
         seed: int = 0,
         speed: float = 1.0,
         people: bool = False,
@@ -45,13 +60,13 @@ class Simulation:
         if speed < 0:
             raise ValueError(f"speed is 0 (no pauses) or more, not {speed}")
         self._workspace = workspace
+        self._scenario = scenario or demo()
         self._team = list(agents)
         self._apart = [agent.id for agent in self._team if agent.id in apart]
-        self._agents = [(agent, workspace.tools(agent.id)) for agent in self._team if agent.id not in apart]
         self._seed = seed
         self._speed = speed
         self._people = people
-        self._tally = Tally()
+        self._statistics = Statistics()
         self._lock = Lock()
         self._thread: Thread | None = None
         self._is_stopped = False
@@ -59,7 +74,7 @@ class Simulation:
         self._over: asyncio.Event | None = None
 
     def start(self) -> None:
-        """Let the agents begin. A simulation runs once."""
+        """Let the agents begin. Raises RuntimeError the second time."""
         with self._lock:
             if self._thread is not None or self._is_stopped:
                 raise RuntimeError("a simulation can be started only once")
@@ -76,8 +91,8 @@ class Simulation:
             self._thread.join()
 
     def summary(self) -> Summary:
-        """What has happened so far."""
-        return self._tally.summary()
+        """What has happened so far, in numbers."""
+        return self._statistics.summary()
 
     def __enter__(self) -> Self:
         self.start()
@@ -89,10 +104,36 @@ class Simulation:
         self.stop()
 
     def _run(self) -> None:
-        with asyncio.Runner() as runner:
+        with ExitStack() as stack, asyncio.Runner() as runner:
+            task = self._begin_task()
+            if task is not None:
+                # Whoever looks sees that somebody works on it.
+                with suppress(TaskInUse):
+                    stack.enter_context(self._workspace.tasks.claim(task.id))
             runner.run(self._play())
             with self._lock:
                 self._loop = None
+
+    def _begin_task(self) -> Task | None:
+        """The task of the scenario, which all agents are members of; begun anew unless it is open from
+        before."""
+        plan = self._scenario.task_in(self._workspace.config.language)
+        if plan is None:
+            return None
+        tasks = self._workspace.tasks
+        found = next((each for each in tasks.list() if each.status == "open" and each.by == _SUBMITTER), None)
+        if found is None:
+            folder = os.path.realpath(self._workspace.root) + "-files"
+            try:
+                found = tasks.submit(_SUBMITTER, plan.text, folder)
+            except InvalidWorkspace as error:
+                self._statistics.add_error(str(error))
+                return None
+        known = self._workspace.config.agents
+        self._team = [agent._replace(task=found.id) for agent in self._team]
+        if any(known.get(agent.id) != agent for agent in self._team):
+            self._workspace.register(self._team)
+        return found
 
     async def _play(self) -> None:
         loop = asyncio.get_running_loop()
@@ -102,39 +143,48 @@ class Simulation:
             if self._is_stopped:
                 over.set()
         began = loop.time()
-        turns = Turns(lambda: (loop.time() - began) * (self._speed or _FULL_SPEED)) if self._people else None
+
+        def seconds() -> float:
+            return (loop.time() - began) * (self._speed or _FULL_SPEED)
+
         stage = Stage(
             workspace=self._workspace,
+            scenario=self._scenario,
             team=self._team,
             seed=self._seed,
             speed=self._speed,
-            tally=self._tally,
+            statistics=self._statistics,
+            follower=JournalFollower(self._workspace),
             over=over,
-            people_help=self._people,
-            turns=turns,
+            queue=RequestQueue(self._scenario, seconds) if self._people else None,
         )
-        players = [Player(stage, agent, toolbox) for agent, toolbox in self._agents]
-        await play(stage, players, [Apart(stage, agent) for agent in self._apart])
+        here = [Player(stage, agent) for agent in self._team if agent.id not in self._apart]
+        await play(stage, here, [AgentProcess(stage, agent) for agent in self._apart])
 
 
-async def play(stage: Stage, players: Sequence[Player], others: Sequence[Apart] = ()) -> None:
-    """Let these live, and those in processes of their own, until the simulation is over."""
-    tasks = [asyncio.create_task(_watch(stage, each.id, each)) for each in players]
+async def play(stage: Stage, players: Sequence[Player], processes: Sequence[AgentProcess] = ()) -> None:
+    """Let these ``players``, and those in ``processes`` of their own, work on ``stage`` until it is over."""
+    tasks = [asyncio.create_task(_watch(stage, each)) for each in players]
     # After the others, which would begin slowly beside a process that is loading.
-    processes = [asyncio.create_task(_watch(stage, each.id, each)) for each in others]
+    others = [asyncio.create_task(_watch(stage, each)) for each in processes]
     await stage.over.wait()
     if tasks:
         resting = [asyncio.create_task(player.comes_to_rest()) for player in players]
         await asyncio.wait(resting, timeout=_GOODBYE)
+    for player in players:
+        stage.workspace.commands.stop(player.id)
     for task in tasks:
         task.cancel()
-    if tasks or processes:
-        await asyncio.wait([*tasks, *processes])
+    if tasks or others:
+        await asyncio.wait([*tasks, *others])
+    stage.follower.close()
 
 
-async def _watch(stage: Stage, agent: str, life: Player | Apart) -> None:
+async def _watch(stage: Stage, life: Player | AgentProcess) -> None:
     try:
         await life.live()
     except Exception as error:  # noqa: BLE001 - whatever it is, it must be seen
         where = extract_tb(error.__traceback__)[-1]
-        stage.tally.failed(f"{agent}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})")
+        stage.statistics.add_error(
+            f"{life.id}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+        )

@@ -23,7 +23,7 @@ from watchroom_tui.commands.time_argument import moment, open_journal
 from watchroom_tui.localization import load_texts
 from watchroom_tui.terminal import TerminalWatch, require_terminal
 
-FEWEST_AGENTS: Final = 3
+DEMO_AGENTS: Final = 6
 HEADLESS_SECONDS: Final = 10.0
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def run_open(given: Namespace, texts: Catalogue) -> int:
 
 def declare_demo(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", nargs="?", help=texts("cli.argument.demo_dir"))
-    parser.add_argument("--agents", type=int, default=6, metavar="N", help=texts("cli.argument.agents"))
+    parser.add_argument("--agents", type=int, metavar="N", help=texts("cli.argument.agents"))
+    parser.add_argument("--scenario", metavar="FILE", help=texts("cli.argument.scenario"))
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=texts("cli.argument.seed"))
     parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=texts("cli.argument.speed"))
     parser.add_argument("--headless", action="store_true", help=texts("cli.argument.headless"))
@@ -76,27 +77,32 @@ def run_demo(given: Namespace, texts: Catalogue) -> int:
     import tempfile
     from dataclasses import asdict
 
-    from watchroom.simulation import Simulation, roster, works_apart
+    from watchroom.simulation import Simulation, demo, load
     from watchroom.workspace import Workspace
 
-    if given.agents < FEWEST_AGENTS:
-        raise WrongUsage(texts("cli.demo.too_few"))
+    scenario = demo() if given.scenario is None else load(given.scenario)
+    count = DEMO_AGENTS if given.scenario is None and given.agents is None else given.agents
+    if count is not None and count < scenario.at_least:
+        raise WrongUsage(texts("cli.demo.too_few", fewest=scenario.at_least))
     if given.speed < 0 or (given.seconds is not None and given.seconds <= 0):
         raise WrongUsage(texts("cli.demo.not_positive"))
     if given.dir and is_foreign(given.dir):
         raise WrongUsage(texts("cli.demo.not_empty", root=given.dir))
     with ExitStack() as stack:
-        root = given.dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-"))
-        agents = roster(given.agents)
+        root = given.dir or os.path.join(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-")), "calculator"
+        )
+        agents = scenario.roster(count)
         workspace = stack.enter_context(Workspace.open(root, agents, language=given.language))
         workspace.journal.present(resume=shlex.join(["watchroom", "demo", root]))
         simulation = Simulation(
             workspace,
             agents,
+            scenario=scenario,
             seed=given.seed,
             speed=given.speed,
             people=not given.headless,
-            apart=works_apart(agents),
+            apart=[scenario.second_process],
         )
         if not given.headless:
             with simulation:

@@ -9,7 +9,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Final
 
-from watchroom.simulation.steps import Call, Result, succeeded, text_in
+from watchroom.model import Json
 
 _QUICK: Final = 2
 _EDITS: Final = frozenset(
@@ -18,6 +18,29 @@ _EDITS: Final = frozenset(
 _LOOKS: Final = frozenset({"list", "contains", "value"})
 _BOARD_WRITES: Final = frozenset({"whiteboard_write", "whiteboard_append", "whiteboard_update_section"})
 _WRITES: Final = frozenset({"collab_write", "collab_rollback"})
+_HANDOFFS: Final = frozenset({"handoff_file", "acknowledge_handoff"})
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """A call that has come back: its ``tool``, the ``operation`` among its arguments, how often it was
+    tried again after a conflict (``attempt``), and its outcome: ``error`` is empty where it succeeded."""
+
+    tool: str
+    operation: str
+    attempt: int
+    error: str
+    is_conflict: bool
+
+    @classmethod
+    def of(
+        cls, tool: str, arguments: Mapping[str, Json], attempt: int, result: Mapping[str, Json]
+    ) -> CallRecord:
+        """The record of a call of ``tool`` with ``arguments``, tried for the ``attempt``-th time, and its
+        ``result``."""
+        error = "" if result.get("success") is True else str(result.get("error") or "unknown")
+        operation = str(arguments.get("operation", ""))
+        return cls(tool, operation, attempt, error, result.get("is_conflict") is True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +81,7 @@ class Summary:
         return self.quick_recoveries / ended if ended else 1.0
 
 
-class Tally:
+class Statistics:
     """Counts. May be used from any thread."""
 
     def __init__(self) -> None:
@@ -67,46 +90,46 @@ class Tally:
         self._counts: Counter[str] = Counter()
         self._errors: list[str] = []
 
-    def called(self, call: Call, result: Result) -> None:
-        """A call has come back."""
+    def count_call(self, call: CallRecord) -> None:
+        """Count a ``call`` that has come back."""
         with self._lock:
-            ok = succeeded(result)
-            self._outcomes["ok" if ok else text_in(result, "error") or "unknown"] += 1
-            conflict = result.get("is_conflict") is True
+            self._outcomes[call.error or "ok"] += 1
             if call.tool in _WRITES:
-                self._wrote(call.attempt, ok, conflict)
-            if not ok and not conflict:
-                self._counts["refused"] += 1
-            if ok and call.tool in _EDITS and call.arguments.get("operation") not in _LOOKS:
-                self._counts["edits"] += 1
-            if ok and call.tool in _BOARD_WRITES:
-                self._counts["board_versions"] += 1
-            if ok and call.tool in ("handoff_file", "acknowledge_handoff"):
+                self._count_write(call)
+            if call.error:
+                self._counts["refused"] += not call.is_conflict
+                return
+            self._counts["edits"] += call.tool in _EDITS and call.operation not in _LOOKS
+            self._counts["board_versions"] += call.tool in _BOARD_WRITES
+            if call.tool in _HANDOFFS:
                 self._counts[call.tool] += 1
 
-    def _wrote(self, attempt: int, ok: bool, conflict: bool) -> None:
-        if attempt == 0 and (ok or conflict):
+    def _count_write(self, call: CallRecord) -> None:
+        if call.attempt == 0 and (not call.error or call.is_conflict):
             self._counts["writes"] += 1
-            self._counts["conflicts"] += conflict
-        elif attempt and ok:
+            self._counts["conflicts"] += call.is_conflict
+        elif call.attempt and not call.error:
             self._counts["recoveries"] += 1
-            self._counts["quick"] += attempt <= _QUICK
+            self._counts["quick"] += call.attempt <= _QUICK
 
-    def gave_up(self) -> None:
+    def count_abandoned(self) -> None:
+        """Count a conflict that its agent left open."""
         with self._lock:
             self._counts["abandoned"] += 1
 
-    def ended_session(self, tokens: int) -> None:
+    def count_session(self, tokens: int) -> None:
+        """Count a session that has ended, and the ``tokens`` that it used."""
         with self._lock:
             self._counts["sessions"] += 1
             self._counts["tokens"] += tokens
 
-    def failed(self, error: str) -> None:
-        """An agent came to an unexpected end."""
+    def add_error(self, error: str) -> None:
+        """Keep what brought an agent to an unexpected end."""
         with self._lock:
             self._errors.append(error)
 
     def summary(self) -> Summary:
+        """The numbers now."""
         with self._lock:
             counts = self._counts
             return Summary(
