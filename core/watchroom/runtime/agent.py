@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from watchroom.model import Json
 from watchroom.rules.requests import Policy
@@ -102,30 +102,6 @@ class Agent(Protocol):
     def runner(self, state: AgentState) -> Instruction | Awaitable[Instruction]:
         """The next instruction for ``state``, or a mapping of its fields. It must not change anything."""
         ...
-
-
-@runtime_checkable
-class HasExecutors(Protocol):
-    """An agent with executors of its own, by kind of instruction."""
-
-    @property
-    def executors(self) -> Mapping[str, Executor]: ...
-
-
-@runtime_checkable
-class HasModelRuntime(Protocol):
-    """An agent with a model of its own."""
-
-    @property
-    def model_runtime(self) -> ModelRuntime | None: ...
-
-
-@runtime_checkable
-class HasPolicies(Protocol):
-    """An agent with policies of its own."""
-
-    @property
-    def policies(self) -> Policies: ...
 
 
 class CallLedger(Protocol):

@@ -12,7 +12,7 @@ from pydantic import JsonValue, ValidationError
 
 from watchroom import validation
 from watchroom.errors import InvalidInstruction
-from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, HasExecutors, RuntimeConfig
+from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, RuntimeConfig
 from watchroom.runtime.errors import LimitReached
 from watchroom.runtime.events import LlmStart, LlmStream
 from watchroom.runtime.executors import built_in_executors
@@ -40,11 +40,10 @@ class AgentRuntime:
     def __init__(self, agent: Agent, config: RuntimeConfig | None = None) -> None:
         self.agent = agent
         self.config = config or RuntimeConfig()
-        own = agent.executors if isinstance(agent, HasExecutors) else {}
         self.executors: Mapping[str, Executor] = {
             **built_in_executors(agent, self.config),
             **self.config.executors,
-            **(own or {}),
+            **(getattr(agent, "executors", None) or {}),
         }
 
     @staticmethod

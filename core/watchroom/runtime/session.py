@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Row
 from watchroom.runtime import transitions
@@ -28,6 +28,8 @@ from watchroom.runtime.threads import run_to_completion
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionRecord, SessionZone, session_path
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _STREAM_SECONDS: Final = 0.2
 """So often, at most, what a model has said so far is noted."""
 
@@ -169,9 +171,7 @@ class Session:
             return again or key in self._uncertain_calls or self._resumed_at == self._version
         if not again:
             name = call.function.name
-            await run_to_completion(
-                self._threads, self._zone.record_tool_start, self.path, self._version, key, name
-            )
+            await self._in_pool(self._zone.record_tool_start, self.path, self._version, key, name)
         return again
 
     def _on_event(self, event: Event) -> None:
@@ -268,7 +268,7 @@ class Session:
 
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None:
-            await run_to_completion(self._threads, self._requests.withdraw, await self._asked(), row.actor)
+            await self._in_pool(self._requests.withdraw, await self._asked(), row.actor)
         language = self._runtime.config.language
         await self._commit_step(transitions.cancel(self._state, row.actor, reason, language), row)
 
@@ -281,23 +281,21 @@ class Session:
         expires = asked.expires if asked is not None else None
         seconds = None if expires is None else max(0.0, (expires - time.time_ns()) / 1e9)
         if not await self._wait(seconds):
-            await run_to_completion(self._threads, self._requests.expire, self._request_path())
+            await self._in_pool(self._requests.expire, self._request_path())
             await self._take_answer()
 
     async def _asked(self) -> str:
         """Where the request stands, which is opened if it was not."""
         asked = self._state.asked
         if asked is not None:
-            await run_to_completion(
-                self._threads, self._requests.ask, self.agent_id, self._request_path(), asked
-            )
+            await self._in_pool(self._requests.ask, self.agent_id, self._request_path(), asked)
         return self._request_path()
 
     def _request_path(self) -> str:
         return f"{self.path}/{self._state.step_count}"
 
     async def _take_answer(self) -> bool:
-        ended = await run_to_completion(self._threads, self._requests.ended, self._request_path())
+        ended = await self._in_pool(self._requests.ended, self._request_path())
         if ended is None or ended.answer is None:
             return False
         language = self._runtime.config.language
@@ -314,9 +312,12 @@ class Session:
             await asyncio.wait_for(self._signal.wait(), seconds)
         return self._signal.is_set()
 
+    async def _in_pool(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await run_to_completion(self._threads, function, *args, **kwargs)
+
     async def _commit_step(self, result: StepResult, control: Row | None = None) -> None:
         """Make the step a row; from then on it has happened."""
-        await run_to_completion(self._threads, self._write, result, control)
+        await self._in_pool(self._write, result, control)
 
     def _write(self, result: StepResult, control: Row | None) -> None:
         before, after = self._state, result.new_state

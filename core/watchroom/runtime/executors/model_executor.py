@@ -10,11 +10,11 @@ from typing import Final, Literal, TypeAlias
 
 from watchroom.errors import LlmProviderRequired
 from watchroom.model import SYSTEM, Json
-from watchroom.runtime.agent import Agent, AgentTool, HasModelRuntime, RuntimeConfig
+from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig
 from watchroom.runtime.errors import IncompleteAnswer
 from watchroom.runtime.events import LlmAnswer, LlmIncomplete, LlmResult, LlmStart, LlmStream
 from watchroom.runtime.executors.tool_policies import ToolPolicies
-from watchroom.runtime.instructions import CallLlm, Instruction
+from watchroom.runtime.instructions import CallLlm
 from watchroom.runtime.messages import AssistantMessage, Message, UserMessage
 from watchroom.runtime.models.answer_accumulator import (
     AnswerAccumulator,
@@ -44,16 +44,12 @@ class ModelExecutor:
         self._config = config
         self._policies = policies
         self._call_ids = _CallIds()
-        # Asked once: a protocol that is checked as the program runs is slow to check.
-        self._with_model = agent if isinstance(agent, HasModelRuntime) else None
 
-    async def call_llm(self, instruction: Instruction, state: AgentState) -> StepResult:
+    async def call_llm(self, instruction: CallLlm, state: AgentState) -> StepResult:
         """Carry out ``instruction`` (`CallLlm`) in ``state``: ask the model, and append its answer to the
         messages. A partial answer changes nothing.
 
         Raises `LlmProviderRequired`; any other error is the step's result."""
-        if not isinstance(instruction, CallLlm):
-            raise TypeError(instruction.type)
         model = self._model()
         payload = instruction.payload or ModelPayload.model_construct(
             messages=state.messages, tools=self._definitions(), model="", options={}
@@ -119,7 +115,7 @@ class ModelExecutor:
         return StepResult(events=tuple(events), new_state=after)
 
     def _model(self) -> ModelRuntime:
-        own = self._with_model.model_runtime if self._with_model is not None else None
+        own: ModelRuntime | None = getattr(self._agent, "model_runtime", None)
         model = own or self._config.model_runtime
         if model is None:
             raise LlmProviderRequired()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated
@@ -21,7 +22,6 @@ from watchroom.runtime.events import (
 from watchroom.runtime.executors.tool_policies import ToolPolicies
 from watchroom.runtime.executors.tool_results import forbid_call
 from watchroom.runtime.instructions import (
-    Instruction,
     RequestHumanApprove,
     RequestHumanPrompt,
     RequestHumanSelect,
@@ -42,11 +42,9 @@ class RequestExecutor:
         self._config = config
         self._policies = policies
 
-    async def request_human_approve(self, instruction: Instruction, state: AgentState) -> StepResult:
+    async def request_human_approve(self, instruction: RequestHumanApprove, state: AgentState) -> StepResult:
         """Carry out ``instruction`` (`RequestHumanApprove`) in ``state``: wait until a person has decided on
         each of the calls. Nobody is asked about a call that is not allowed."""
-        if not isinstance(instruction, RequestHumanApprove):
-            raise TypeError(instruction.type)
         calls = instruction.pending_tools_calling
         never = next((call for call in calls if self._policies.of(call.function.name) == "never"), None)
         if never is not None:
@@ -89,42 +87,27 @@ class RequestExecutor:
         waiting = _waiting(state, asked).with_changes(pending_tools_calling=calls)
         return StepResult(events=(required, ToolPending(tools_calling=calls)), new_state=waiting)
 
-    async def request_human_prompt(self, instruction: Instruction, state: AgentState) -> StepResult:
+    async def request_human_prompt(self, instruction: RequestHumanPrompt, state: AgentState) -> StepResult:
         """Carry out ``instruction`` (`RequestHumanPrompt`) in ``state``: wait until a person has written a
         text."""
-        if not isinstance(instruction, RequestHumanPrompt):
-            raise TypeError(instruction.type)
-        asked = Request(
-            "prompt",
-            prompt=instruction.prompt,
-            metadata=instruction.metadata,
-            expires=self._expires(instruction.timeout),
-        )
-        required = HumanPromptRequired(
-            prompt=instruction.prompt, metadata=instruction.metadata, session_id=state.session_id
-        )
-        return StepResult(events=(required,), new_state=_waiting(state, asked))
+        return self._question(state, instruction, "prompt", HumanPromptRequired)
 
-    async def request_human_select(self, instruction: Instruction, state: AgentState) -> StepResult:
+    async def request_human_select(self, instruction: RequestHumanSelect, state: AgentState) -> StepResult:
         """Carry out ``instruction`` (`RequestHumanSelect`) in ``state``: wait until a person has chosen."""
-        if not isinstance(instruction, RequestHumanSelect):
-            raise TypeError(instruction.type)
-        asked = Request(
-            "select",
-            prompt=instruction.prompt,
-            options=instruction.options,
-            multi=instruction.multi,
-            metadata=instruction.metadata,
-            expires=self._expires(instruction.timeout),
-        )
-        required = HumanSelectRequired(
-            prompt=instruction.prompt,
-            options=instruction.options,
-            multi=instruction.multi,
-            metadata=instruction.metadata,
-            session_id=state.session_id,
-        )
-        return StepResult(events=(required,), new_state=_waiting(state, asked))
+        return self._question(state, instruction, "select", HumanSelectRequired)
+
+    def _question(
+        self,
+        state: AgentState,
+        instruction: RequestHumanPrompt | RequestHumanSelect,
+        kind: Literal["prompt", "select"],
+        event: type[HumanPromptRequired | HumanSelectRequired],
+    ) -> StepResult:
+        asked = {name: getattr(instruction, name) for name in type(instruction).model_fields}
+        expires = self._expires(asked.pop("timeout"))
+        del asked["type"]
+        waiting = _waiting(state, Request(kind, **asked, expires=expires))
+        return StepResult(events=(event(**asked, session_id=state.session_id),), new_state=waiting)
 
     def _expires(self, timeout: float | None) -> int | None:
         """When ``timeout`` seconds from now are over, in nanoseconds since the epoch; None: never."""

@@ -16,7 +16,7 @@ from watchroom.runtime.agent import Agent, AgentTool, CallOrigin, RuntimeConfig,
 from watchroom.runtime.executors.request_executor import RequestExecutor
 from watchroom.runtime.executors.tool_policies import ToolPolicies
 from watchroom.runtime.executors.tool_results import fail_call, forbid_call, record_result, refuse_call
-from watchroom.runtime.instructions import CallTool, Instruction, RequestHumanApprove
+from watchroom.runtime.instructions import CallTool, RequestHumanApprove
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.state import AgentState, StepResult, call_key
 from watchroom.runtime.step_errors import wrap_tool_error
@@ -36,13 +36,11 @@ class ToolExecutor:
         self._policies = policies
         self._people = people
 
-    async def call_tool(self, instruction: Instruction, state: AgentState) -> StepResult:
+    async def call_tool(self, instruction: CallTool, state: AgentState) -> StepResult:
         """Carry out ``instruction`` (`CallTool`) in ``state``: run the call, if the policy allows it, and
         append the result to the messages.
 
         What goes wrong in a tool is an event, and the model is told, so that it can try otherwise."""
-        if not isinstance(instruction, CallTool):
-            raise TypeError(instruction.type)
         call = instruction.tool_call
         name = call.function.name
         language = self._config.language

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchroom.rules.requests import Policy, stricter_policy
-from watchroom.runtime.agent import Agent, AgentTool, HasPolicies, RuntimeConfig
+from watchroom.runtime.agent import Agent, AgentTool, Policies, RuntimeConfig
 
 
 class ToolPolicies:
@@ -12,13 +12,12 @@ class ToolPolicies:
     def __init__(self, agent: Agent, config: RuntimeConfig) -> None:
         self._agent = agent
         self._config = config
-        # Asked once: a protocol that is checked as the program runs is slow to check.
-        self._with_policies = agent if isinstance(agent, HasPolicies) else config
 
     def of(self, tool: str) -> Policy:
         """The policy for ``tool``: the stricter one of the two, and of that for the tool that it writes
         as."""
-        policy = stricter_policy(self._config.policies.of(tool), self._with_policies.policies.of(tool))
+        own: Policies = getattr(self._agent, "policies", None) or self._config.policies
+        policy = stricter_policy(self._config.policies.of(tool), own.of(tool))
         found = self._agent.tools.get(tool)
         same = found.writes_as if isinstance(found, AgentTool) else ""
         return stricter_policy(policy, self.of(same)) if same else policy
