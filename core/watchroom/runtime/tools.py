@@ -22,7 +22,7 @@ Function: TypeAlias = Callable[..., object]
 """What a tool is made from. It may be a coroutine function; it gives JSON."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What providers take as the name of a tool."""
-_MOST_PROBLEMS: Final = 8
+_MAX_PROBLEMS: Final = 8
 
 
 @overload
@@ -56,16 +56,16 @@ def tool(
     cannot be given by name.
     """
 
-    def made(given: Function) -> AgentTool:
-        called = name or _name_of(given)
-        hints = _hints(given, called)
-        origins = [each for each, kind in hints.items() if kind is CallOrigin]
-        arguments = _arguments_model(given, called, hints, origins)
-        definition = _definition(given, called, arguments)
-        run = _runner(given, called, arguments, origins)
-        return AgentTool(called, run, definition, repeatable, checksum=checksum)
+    def decorate(decorated: Function) -> AgentTool:
+        tool_name = name or _name_of(decorated)
+        types = _parameter_types(decorated, tool_name)
+        origins = [each for each, kind in types.items() if kind is CallOrigin]
+        params = _params_model(decorated, tool_name, types, origins)
+        definition = _build_definition(decorated, tool_name, params)
+        run = _build_runner(decorated, tool_name, params, origins)
+        return AgentTool(tool_name, run, definition, repeatable, checksum=checksum)
 
-    return made if function is None else made(function)
+    return decorate if function is None else decorate(function)
 
 
 def checked_tools(tools: Iterable[AgentTool] | Mapping[str, Tool]) -> dict[str, AgentTool]:
@@ -74,34 +74,32 @@ def checked_tools(tools: Iterable[AgentTool] | Mapping[str, Tool]) -> dict[str, 
     found: dict[str, AgentTool] = {}
     for name, each in named:
         if not isinstance(each, AgentTool):
-            raise InvalidTool(tool=_shown(name), rule="tool_function")
+            raise InvalidTool(tool=_escape_name(name), rule="tool_function")
         if name in found:
-            raise InvalidTool(tool=_shown(name), rule="tool_name_taken")
-        rule = _broken_rule(each) if each.name == name else "tool_name_differs"
+            raise InvalidTool(tool=_escape_name(name), rule="tool_name_taken")
+        rule = _find_broken_rule(each) if each.name == name else "tool_name_differs"
         if rule:
-            raise InvalidTool(tool=_shown(name), rule=rule)
+            raise InvalidTool(tool=_escape_name(name), rule=rule)
         found[name] = each
     return found
 
 
-def _name_of(given: object) -> str:
-    return (
-        given.name if isinstance(given, AgentTool) else str(getattr(given, "__name__", type(given).__name__))
-    )
+def _name_of(tool: object) -> str:
+    return tool.name if isinstance(tool, AgentTool) else str(getattr(tool, "__name__", type(tool).__name__))
 
 
-def _shown(name: str) -> str:
+def _escape_name(name: str) -> str:
     return validation.escape_unstorable(name, 100)
 
 
-def _broken_rule(given: AgentTool) -> str | None:
-    """What is wrong with a tool's definition, None if nothing is."""
-    if not given.definition:
+def _find_broken_rule(tool: AgentTool) -> str | None:
+    """Return the rule that the definition of ``tool`` breaks, None if it breaks none."""
+    if not tool.definition:
         return "tool_undefined"
-    function = given.definition.get("function")
-    if given.definition.get("type") != "function" or not isinstance(function, Mapping):
+    function = tool.definition.get("function")
+    if tool.definition.get("type") != "function" or not isinstance(function, Mapping):
         return "tool_dialect"
-    if function.get("name") != given.name or not _NAME.fullmatch(given.name):
+    if function.get("name") != tool.name or not _NAME.fullmatch(tool.name):
         return "tool_name"
     return None if _is_schema_of_object(function.get("parameters", _NO_PARAMETERS)) else "tool_schema"
 
@@ -118,31 +116,31 @@ def _is_schema_of_object(schema: object) -> bool:
     )
 
 
-def _hints(function: Function, name: str) -> dict[str, Any]:
+def _parameter_types(function: Function, name: str) -> dict[str, Any]:
     """The type of each parameter."""
     try:
         whole = inspect.unwrap(function)
         # What it gives is no matter of its parameters, and may be a name for type checkers alone.
         annotations = {each: kind for each, kind in whole.__annotations__.items() if each != "return"}
-        hints = get_type_hints(
+        types = get_type_hints(
             SimpleNamespace(__annotations__=annotations), whole.__globals__, include_extras=True
         )
         parameters = inspect.signature(function).parameters.values()
     except (AttributeError, NameError, TypeError, ValueError) as error:
-        raise InvalidTool(tool=_shown(name), rule="tool_types") from error
+        raise InvalidTool(tool=_escape_name(name), rule="tool_types") from error
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    if any(each.kind not in by_name or each.name not in hints for each in parameters):
-        raise InvalidTool(tool=_shown(name), rule="tool_types")
-    return {each.name: hints[each.name] for each in parameters}
+    if any(each.kind not in by_name or each.name not in types for each in parameters):
+        raise InvalidTool(tool=_escape_name(name), rule="tool_types")
+    return {each.name: types[each.name] for each in parameters}
 
 
-def _arguments_model(
-    function: Function, name: str, hints: Mapping[str, Any], origins: Iterable[str]
+def _params_model(
+    function: Function, name: str, types: Mapping[str, Any], origins: Iterable[str]
 ) -> type[BaseModel]:
     """What checks the arguments: its fields have names of their own, and go by those of the parameters."""
     parameters = inspect.signature(function).parameters
     fields: dict[str, Any] = {}
-    for number, (parameter, kind) in enumerate(hints.items()):
+    for number, (parameter, kind) in enumerate(types.items()):
         if parameter not in origins:
             default = parameters[parameter].default
             given = ... if default is inspect.Parameter.empty else default
@@ -150,19 +148,19 @@ def _arguments_model(
     try:
         return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
     except (PydanticUserError, TypeError) as error:
-        raise InvalidTool(tool=_shown(name), rule="tool_types") from error
+        raise InvalidTool(tool=_escape_name(name), rule="tool_types") from error
 
 
-def _definition(function: Function, name: str, arguments: type[BaseModel]) -> Mapping[str, Json]:
+def _build_definition(function: Function, name: str, arguments: type[BaseModel]) -> Mapping[str, Json]:
     description = inspect.getdoc(function)
     if not description:
-        raise InvalidTool(tool=_shown(name), rule="tool_undescribed")
+        raise InvalidTool(tool=_escape_name(name), rule="tool_undescribed")
     try:
         schema = _without_titles(arguments.model_json_schema())
     except (PydanticUserError, TypeError) as error:
-        raise InvalidTool(tool=_shown(name), rule="tool_types") from error
-    told: dict[str, Json] = {"name": name, "description": description, "parameters": schema}
-    return {"type": "function", "function": told}
+        raise InvalidTool(tool=_escape_name(name), rule="tool_types") from error
+    described: dict[str, Json] = {"name": name, "description": description, "parameters": schema}
+    return {"type": "function", "function": described}
 
 
 def _without_titles(schema: Any) -> Any:
@@ -176,14 +174,14 @@ def _without_titles(schema: Any) -> Any:
     return [_without_titles(each) for each in schema] if isinstance(schema, list) else schema
 
 
-def _runner(
+def _build_runner(
     function: Function, name: str, model: type[BaseModel], origins: Iterable[str]
 ) -> Callable[[Mapping[str, Json], CallOrigin], Any]:
-    def bound(arguments: Mapping[str, Json], origin: CallOrigin) -> dict[str, object]:
+    def bind(arguments: Mapping[str, Json], origin: CallOrigin) -> dict[str, object]:
         try:
             checked = model.model_validate(arguments)
         except ValidationError as error:
-            raise InvalidArguments(tool=_shown(name), problems=_problems(error)) from error
+            raise InvalidArguments(tool=_escape_name(name), problems=_format_problems(error)) from error
         # What was left out has the function's own default.
         found = {each: model.model_fields[each].alias or each for each in checked.model_fields_set}
         given = {name: getattr(checked, each) for each, name in found.items()}
@@ -192,17 +190,17 @@ def _runner(
     if inspect.iscoroutinefunction(function):
 
         async def run_async(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
-            return cast("Json", await function(**bound(arguments, origin)))
+            return cast("Json", await function(**bind(arguments, origin)))
 
         return run_async
 
     def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
-        return cast("Json", function(**bound(arguments, origin)))
+        return cast("Json", function(**bind(arguments, origin)))
 
     return run
 
 
-def _problems(error: ValidationError) -> str:
-    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_PROBLEMS]
-    told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problems]
-    return validation.escape_unstorable("; ".join(told), 500)
+def _format_problems(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_PROBLEMS]
+    texts = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problems]
+    return validation.escape_unstorable("; ".join(texts), 500)

@@ -45,22 +45,22 @@ class BufferTools:
         fields or what `snapshot` shows."""
         if tool != OPEN and (parse_tool_name(tool) is None or tool in all_tools()):
             return content
-        given = _parse_object(content)
+        parsed = _parse_object(content)
         # Where a person changed the arguments, the result stands beside them.
-        inner = given.get("result")
-        result = cast("dict[str, Json]", inner) if isinstance(inner, dict) else given
+        inner = parsed.get("result")
+        result = cast("dict[str, Json]", inner) if isinstance(inner, dict) else parsed
         if "markdown" not in result:
             return content
         kept = result.keys() - {"markdown"} if is_newest else _OPEN_FIELDS if tool == OPEN else _EDIT_FIELDS
         short: dict[str, Json] = {name: value for name, value in result.items() if name in kept}
-        whole = {**given, "result": short} if result is inner else short
+        whole = {**parsed, "result": short} if result is inner else short
         return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
 def _parse_object(content: str) -> dict[str, Json]:
     """The JSON object in a text, empty where there is none."""
     try:
-        given = parse_json(content)
+        parsed = parse_json(content)
     except (ValueError, RecursionError):
         return {}
-    return given if isinstance(given, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}

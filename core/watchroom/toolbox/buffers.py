@@ -20,7 +20,7 @@ from watchroom.editing import (
     render,
 )
 from watchroom.editing.buffer_messages import BufferMessages
-from watchroom.model import Json, Row
+from watchroom.model import Row
 from watchroom.toolbox.conflict_diff import truncate_diff
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import Integer, Message, Name, NoParams, ParamsModel, ResultModel
@@ -183,13 +183,12 @@ def buffer_tool(actor: str, buffer: str, kind: BufferTool) -> AnyTool:
     name, editing = build_tool_name(buffer, kind), _EDITING_TOOLS[kind]
 
     def run(context: ToolContext, params: ParamsModel) -> BufferEditResult:
-        given: Mapping[str, Json] = params.model_dump(exclude_none=True)
         acted = context.zones.buffers.apply_operation(
             context.actor,
             buffer,
             editing.operation(params),
             tool=name,
-            arguments=given,
+            arguments=params.model_dump(exclude_none=True),
             language=context.language,
         )
         return _edit_result(context, *acted)

@@ -24,7 +24,7 @@ from watchroom.toolbox.tool import Toolset
 if TYPE_CHECKING:
     from watchroom.zones.commands import CommandChanges, CommandOutcome
 
-_MOST_NAMED: Final = 5
+_MAX_NAMED: Final = 5
 
 TOOLS: Final = Toolset("file", audience="agents", needs_task=True)
 tool = TOOLS.tool
@@ -191,7 +191,7 @@ def _command_result(outcome: CommandOutcome, params: RunCommandParams, texts: Ca
         raise CommandStopped(**values)
     values["exit_code"] = finished.exit_code
     if left.quarantined:
-        raise RepositoryRefused(paths=", ".join(left.quarantined[:_MOST_NAMED]), **values)
+        raise RepositoryRefused(paths=", ".join(left.quarantined[:_MAX_NAMED]), **values)
     if left.over_quota:
         raise TaskQuotaExceeded(**left.over_quota, **values)
     if finished.exit_code:
@@ -201,11 +201,11 @@ def _command_result(outcome: CommandOutcome, params: RunCommandParams, texts: Ca
 
 def _changes_notice(left: CommandChanges, texts: Catalogue) -> str:
     """In words what else is to be known of what a command left; empty if nothing is."""
-    said = []
+    lines = []
     if left.pending:
-        said.append(texts("command.pending", count=left.pending))
+        lines.append(texts("command.pending", count=left.pending))
     if left.quarantined:
-        said.append(texts("command.quarantined", paths=", ".join(left.quarantined[:_MOST_NAMED])))
+        lines.append(texts("command.quarantined", paths=", ".join(left.quarantined[:_MAX_NAMED])))
     if left.left_out:
-        said.append(texts("command.left_out", count=left.left_out))
-    return " ".join(said)
+        lines.append(texts("command.left_out", count=left.left_out))
+    return " ".join(lines)

@@ -149,7 +149,7 @@ class Toolset:
 
         def decorate(function: Callable[[ToolContext, P], R]) -> Tool[P, R]:
             _, params, result = function.__annotations__.values()
-            made = Tool(
+            defined = Tool(
                 name,
                 self.name,
                 _class(function, params),
@@ -162,8 +162,8 @@ class Toolset:
                 zone,
                 self._texts,
             )
-            self._tools.append(made)
-            return made
+            self._tools.append(defined)
+            return defined
 
         return decorate
 

@@ -158,30 +158,30 @@ class Toolbox:
         self, tool_name: str, arguments: Mapping[str, Json] | str, repeated: str, approved: str
     ) -> ToolResult:
         # Until its arguments are read, the text of a call is all that there is to keep.
-        given: Mapping[str, Json] = {"content": arguments} if isinstance(arguments, str) else {}
+        parsed: Mapping[str, Json] = {"content": arguments} if isinstance(arguments, str) else {}
         try:
             tool = self.registry.require(tool_name, repeated=bool(repeated))
-            given = self._parse(tool, arguments)
-            params = self._validate(tool, given)
+            parsed = self._parse(tool, arguments)
+            params = self._validate(tool, parsed)
             earlier = self._earlier_row(tool, repeated) if repeated else None
             if earlier:
                 return self._replay(tool, params, earlier).to_dict()
             with self._store.registry.hold():
                 self._context.check_not_ended()
-                with self._approval_scope(tool.name, given, approved, repeated):
+                with self._approval_scope(tool.name, parsed, approved, repeated):
                     result: ResultModel = tool.run(self._context, params)
             return result.to_dict()
         except WatchroomError as error:
-            return self.refuse(tool_name, given, error)
+            return self.refuse(tool_name, parsed, error)
         except OSError as error:
-            return self.refuse(tool_name, given, disk_error(error))
+            return self.refuse(tool_name, parsed, disk_error(error))
 
     def _approval_scope(
-        self, tool: str, given: Mapping[str, Json], approved: str, repeated: str
+        self, tool: str, parsed: Mapping[str, Json], approved: str, repeated: str
     ) -> AbstractContextManager[None]:
         if not approved:
             return nullcontext()
-        return approval_scope(self._store.journal, self.actor, tool, given, approved, repeated)
+        return approval_scope(self._store.journal, self.actor, tool, parsed, approved, repeated)
 
     def _earlier_row(self, tool: AnyTool, call: str) -> Row | None:
         """The row that an earlier run of the call made, None where it made none."""
@@ -217,9 +217,9 @@ class Toolbox:
             raise InvalidArguments(tool=tool.name, problems=self.texts("arguments.not_an_object"))
         return arguments
 
-    def _validate(self, tool: AnyTool, given: Mapping[str, Json]) -> ParamsModel:
+    def _validate(self, tool: AnyTool, parsed: Mapping[str, Json]) -> ParamsModel:
         try:
-            params: ParamsModel = tool.params.model_validate(given)
+            params: ParamsModel = tool.params.model_validate(parsed)
         except ValidationError as error:
             problems = []
             for problem in error.errors(include_url=False, include_input=False)[:_MAX_PROBLEMS]:
