@@ -1,4 +1,4 @@
-"""What it costs to run a command behind the backend: ``python benchmarks/sandboxing.py``."""
+"""What it costs to run a command in a sandbox: ``python benchmarks/sandboxing.py``."""
 
 from __future__ import annotations
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,11 +22,32 @@ HOSTILE = (
 HARMLESS = "é 中文\u3000。 ❤ 👍 \u00a0«»"
 
 
-def printed_to_terminal(*arguments: str) -> tuple[int, str]:
-    """Status, and what a command prints, standard output and error, to a terminal."""
+MANY = """
+import json, sys
+from watchroom_tui.cli import main
+for arguments in json.loads(sys.argv[1]):
+    main(arguments)
+    print(sys.argv[2], flush=True)
+"""
+"""Runs several commands one after the other, each as it would run alone."""
+
+
+def printed_to_terminal(*arguments: str) -> str:
+    """What a command prints, standard output and error, to a terminal."""
+    return shown_in_terminal(as_typed(*arguments))
+
+
+def all_printed_to_terminal(*commands: Sequence[str]) -> list[str]:
+    """What each of the commands prints to a terminal."""
+    between = "-- next --"
+    shown = shown_in_terminal([sys.executable, "-c", MANY, json.dumps(commands), between])
+    return shown.split(f"{between}\n")[:-1]
+
+
+def shown_in_terminal(command: Sequence[str]) -> str:
     controller, terminal = os.openpty()
     process = subprocess.Popen(
-        as_typed(*arguments),
+        command,
         stdin=subprocess.DEVNULL,
         stdout=terminal,
         stderr=terminal,
@@ -39,7 +62,8 @@ def printed_to_terminal(*arguments: str) -> tuple[int, str]:
         pass
     finally:
         os.close(controller)
-    return process.wait(), seen.decode().replace("\r\n", "\n")
+    process.wait()
+    return seen.decode().replace("\r\n", "\n")
 
 
 @pytest.fixture
@@ -64,7 +88,7 @@ def is_visible(text: str) -> bool:
 )
 def test_json_is_escaped_in_a_terminal_and_means_the_same(team: str, command: tuple[str, ...]) -> None:
     arguments = [each.replace("{}", team) if each == "{}" else each for each in command]
-    _, shown = printed_to_terminal(*arguments)
+    shown = printed_to_terminal(*arguments)
     assert is_visible(shown)
     assert "\\u202e" in shown
     piped = spawned(*arguments).stdout
@@ -78,27 +102,26 @@ def test_json_is_escaped_in_a_terminal_and_means_the_same(team: str, command: tu
 
 
 def test_what_can_be_seen_stays_as_it_is(team: str) -> None:
-    _, shown = printed_to_terminal("log", team, "--json", "--zone", "private")
+    shown = printed_to_terminal("log", team, "--json", "--zone", "private")
     assert HARMLESS in shown
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("log", "{}-" + HOSTILE.replace("\x00", "")),
-        ("log", "{}", "--since", HOSTILE),
-        ("call", "{}", HOSTILE, "collab_list"),
-        ("export", "{}", "{}-out" + HOSTILE),
-        ("open", "{}", HOSTILE),
-        (HOSTILE,),
-        ("log", "{}", "--zone", HOSTILE),
-    ],
-    ids=["folder", "time", "agent", "out", "unknown argument", "command", "choice"],
-)
-def test_arguments_are_repeated_in_escapes(team: str, arguments: tuple[str, ...]) -> None:
-    _, shown = printed_to_terminal(*(each.replace("{}", team) for each in arguments))
-    assert is_visible(shown), shown
-    assert "202e" in shown.lower()
+REPEATED = {
+    "folder": ("log", "{}-" + HOSTILE.replace("\x00", "")),
+    "time": ("log", "{}", "--since", HOSTILE),
+    "agent": ("call", "{}", HOSTILE, "collab_list"),
+    "out": ("export", "{}", "{}-out" + HOSTILE),
+    "unknown argument": ("open", "{}", HOSTILE),
+    "command": (HOSTILE,),
+    "choice": ("log", "{}", "--zone", HOSTILE),
+}
+
+
+def test_arguments_are_repeated_in_escapes(team: str) -> None:
+    commands = [[each.replace("{}", team) for each in arguments] for arguments in REPEATED.values()]
+    for name, shown in zip(REPEATED, all_printed_to_terminal(*commands), strict=True):
+        assert is_visible(shown), (name, shown)
+        assert "202e" in shown.lower(), name
 
 
 def test_every_invisible_character_is_escaped_as_json_would() -> None:

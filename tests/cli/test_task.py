@@ -9,12 +9,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from cli.running import Captured, as_typed, misuse, spawned
+from cli.running import Captured, as_typed, misuse, printed_json, refusal, run, spawned
 from runtime.models.server import Exchange, serving
-from tasking import on_disk
+from tasking import machine_sandbox, on_disk
 from watchroom import Workspace, validation
 from watchroom_tui.cli import OK, REFUSED, USAGE
 
@@ -23,9 +23,8 @@ REQUIREMENT = "Build a calculator for the command line."
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with Workspace.open(tmp_path / "probe") as workspace:
-        if workspace.commands.sandbox.best is None:
-            pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
+    if machine_sandbox().best is None:
+        pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
     return tmp_path / "app"
 
 
@@ -52,8 +51,25 @@ def checked(root: Path, folder: Path, task: str) -> None:
         assert workspace.tasks.find(task).status == "done"
 
 
-def test_a_team_builds_a_program_mends_what_fails_and_ends_the_task(folder: Path) -> None:
+class Built(NamedTuple):
+    """A task that is done: its folder, its team's, and how the program that ran it ended."""
+
+    folder: Path
+    root: Path
+    done: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    if machine_sandbox().best is None:
+        pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
+    folder = tmp_path_factory.mktemp("task") / "app"
     done = spawned("task", REQUIREMENT, "--workspace", str(folder), "--headless")
+    return Built(folder, folder.with_name("app-watchroom"), done)
+
+
+def test_a_team_builds_a_program_mends_what_fails_and_ends_the_task(built: Built) -> None:
+    folder, root, done = built
     assert done.returncode == OK, done.stderr
     summary = json.loads(done.stdout)
     assert (summary["status"], summary["verify"]) == ("done", "clean")
@@ -63,7 +79,20 @@ def test_a_team_builds_a_program_mends_what_fails_and_ends_the_task(folder: Path
     assert "root: makes architect" in done.stderr
     assert "calculator.tests.test_evaluate  → 1\n" in done.stderr, "one test failed"
     assert "calculator.tests.test_evaluate  → 0\n" in done.stderr, "and was mended"
-    checked(folder.with_name("app-watchroom"), folder, summary["task"])
+    checked(root, folder, summary["task"])
+
+
+def test_its_tasks_messages_and_commands_are_shown(capsys: Captured, built: Built) -> None:
+    root = str(built.root)
+    (task,) = printed_json(capsys, "show", root, "tasks", "--json")
+    assert (task["status"], task["what"], task["agents"]) == ("done", REQUIREMENT, "")
+    assert task["report"] == "A calculator in calculator/: 14 tests pass."
+    messages = printed_json(capsys, "show", root, "messages", "--json")
+    report = next(each for each in messages if (each["from"], each["to"]) == ("architect", "root"))
+    assert (report["delivered"], report["read"], report["task"]) == (True, True, task["task"])
+    commands = printed_json(capsys, "show", root, "commands", "--json")
+    assert [each["exit_code"] for each in commands].count(1) == 1
+    assert not any(each["running"] for each in commands)
 
 
 def test_what_was_killed_goes_on(folder: Path) -> None:
@@ -83,15 +112,16 @@ def test_what_was_killed_goes_on(folder: Path) -> None:
     checked(root, folder, summary["task"])
 
 
-def test_what_somebody_else_wrote_there_is_left_alone(folder: Path) -> None:
+def test_what_somebody_else_wrote_there_is_left_alone(capsys: Captured, folder: Path) -> None:
     (folder / "calculator").mkdir(parents=True)
     (folder / "calculator" / "mine.py").write_text("kept\n")
     (folder / "README.md").write_text("mine\n")
-    done = spawned("task", REQUIREMENT, "--workspace", str(folder), "--headless", "--language", "zh")
-    assert done.returncode == OK, done.stderr
+    given = ("--workspace", str(folder), "--headless", "--language", "zh")
+    status, out, err = run(capsys, "task", REQUIREMENT, *given)
+    assert status == OK, err
     assert on_disk(folder)["calculator/mine.py"] == b"kept\n"
     assert on_disk(folder)["README.md"] == b"mine\n"
-    assert "14 个测试通过" in json.loads(done.stdout)["report"]
+    assert "14 个测试通过" in json.loads(out)["report"]
     assert (folder / "calculator_2" / "evaluate.py").exists()
 
 
@@ -107,11 +137,9 @@ def test_it_says_what_is_missing(capsys: Captured, tmp_path: Path) -> None:
     assert not Path(app).exists()
 
 
-def test_a_folder_that_holds_the_journal_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_holds_the_journal_is_refused(capsys: Captured, tmp_path: Path) -> None:
     given = ("--workspace", str(tmp_path), "--team", str(tmp_path / "team"), "--headless")
-    done = spawned("task", "x", *given)
-    assert (done.returncode, done.stdout) == (REFUSED, "")
-    assert "cannot be a task's workspace" in done.stderr
+    assert "cannot be a task's workspace" in refusal(capsys, "task", "x", *given)
 
 
 def test_where_nothing_is_open_nothing_goes_on(tmp_path: Path, capsys: Captured) -> None:
@@ -161,7 +189,7 @@ async def test_a_model_behind_an_address_runs_the_team(tmp_path: Path) -> None:
     assert "ask_person" not in offered, "nobody is there to answer"
 
 
-async def test_a_model_that_cannot_be_reached_leaves_the_task_open(tmp_path: Path) -> None:
+async def test_a_task_whose_model_fails_stays_open_and_goes_on_with_one_of_its_kind(tmp_path: Path) -> None:
     async def step(exchange: Exchange) -> None:
         await exchange.answer(b'{"error": {"message": "no such model"}}', status=404)
 
@@ -172,6 +200,11 @@ async def test_a_model_that_cannot_be_reached_leaves_the_task_open(tmp_path: Pat
     assert json.loads(done.stdout)["status"] == "open"
     assert "no such model" in done.stderr
     assert "wait for you" in done.stderr
+    team = str(tmp_path / "app-watchroom")
+    assert f"watchroom task --team {team}" in done.stderr
+    again = await asyncio.to_thread(spawned, "task", "--team", team, "--headless")
+    assert again.returncode == USAGE
+    assert "--model m1" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -179,28 +212,17 @@ async def test_a_model_that_cannot_be_reached_leaves_the_task_open(tmp_path: Pat
     [("~", "home folder"), ("/", "home folder"), ("other/agents", "another team"), ("file", "no folder")],
 )
 def test_a_folder_that_is_no_place_for_agents_is_refused_and_nothing_is_made(
-    tmp_path: Path, where: str, rule: str
+    capsys: Captured, tmp_path: Path, where: str, rule: str
 ) -> None:
     with Workspace.open(tmp_path / "other", agents=["alice"]):
         pass
     (tmp_path / "file").write_text("x")
     given = os.path.expanduser(where) if where in ("~", "/") else str(tmp_path / where)
     before = sorted(tmp_path.rglob("*"))
-    done = spawned("task", "x", "--workspace", given, "--team", str(tmp_path / "team"), "--headless")
-    assert (done.returncode, done.stdout) == (REFUSED, "")
-    assert rule in done.stderr or "folder" in done.stderr
+    team = str(tmp_path / "team")
+    said = refusal(capsys, "task", "x", "--workspace", given, "--team", team, "--headless")
+    assert rule in said or "folder" in said
     assert sorted(tmp_path.rglob("*")) == before
-
-
-async def test_a_task_goes_on_with_the_kind_of_model_it_was_begun_with(tmp_path: Path) -> None:
-    given = ["task", "x", "--workspace", str(tmp_path / "app"), "--headless", "--model", "m1"]
-    done = await asyncio.to_thread(spawned, *given, "--base-url", "http://127.0.0.1:9/v1")
-    assert done.returncode == REFUSED
-    team = str(tmp_path / "app-watchroom")
-    again = await asyncio.to_thread(spawned, "task", "--team", team, "--headless")
-    assert again.returncode == USAGE
-    assert "--model m1" in again.stderr
-    assert f"watchroom task --team {team}" in done.stderr
 
 
 def test_limits_hold_from_the_beginning(capsys: Captured, tmp_path: Path) -> None:
@@ -213,7 +235,8 @@ def test_limits_hold_from_the_beginning(capsys: Captured, tmp_path: Path) -> Non
     )
 
 
-def test_a_team_whose_steps_are_used_up_fails(folder: Path) -> None:
-    done = spawned("task", REQUIREMENT, "--workspace", str(folder), "--headless", "--steps", "6")
-    assert done.returncode == REFUSED
-    assert json.loads(done.stdout)["status"] != "done"
+def test_a_team_whose_steps_are_used_up_fails(capsys: Captured, folder: Path) -> None:
+    given = ("--workspace", str(folder), "--headless", "--steps", "6")
+    status, out, _ = run(capsys, "task", REQUIREMENT, *given)
+    assert status == REFUSED
+    assert json.loads(out)["status"] != "done"

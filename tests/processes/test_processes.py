@@ -17,7 +17,7 @@ from processes.write_many import Told, write_many
 from watchroom import Workspace
 
 PATH = "shared/plan.md"
-PROCESSES, VERSIONS_EACH = 8, 200
+PROCESSES, VERSIONS_EACH = 8, 60
 THREADS, VERSIONS_A_THREAD = 16, 20
 
 

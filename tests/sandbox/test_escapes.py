@@ -369,7 +369,7 @@ def test_everything_ends_with_the_one_that_started_it(backend: SandboxBackend, f
 def test_no_command_outlives_one_that_is_killed_while_it_starts(
     backend: SandboxBackend, folder: Path, after: float
 ) -> None:
-    """The backend is up by then in part, or about to let the command begin. Of bubblewrap itself a process may
+    """The sandbox is set up by then in part, or about to let the command begin. Of bubblewrap itself a process may
     stay, which waits for ever for one that was killed; that one is ended here."""
     marked = token()
     program = supervisor(f"sleep {marked}", folder, backend)
