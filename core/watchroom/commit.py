@@ -35,8 +35,8 @@ class RowConsumer(Protocol):
         """Take note of what became of ``drafts``, quickly."""
         ...
 
-    def lay_out(self, until: int) -> None:
-        """Do what has to be done before a commit returns, for each row up to ``until``. Raises nothing."""
+    def lay_out(self, appended: Sequence[Appended]) -> None:
+        """Do what has to be done for these rows before their commits return. Raises nothing."""
         ...
 
 
@@ -157,7 +157,7 @@ class GroupCommit:
 
     def _lay_out(self, appended: Sequence[Appended]) -> None:
         if self._consumer is not None and appended:
-            self._consumer.lay_out(max(each.row.seq for each in appended))
+            self._consumer.lay_out(appended)
 
     def _wait(self, ticket: _Ticket, wake: Lock) -> None:
         """Sleep until others have committed the ticket, or lead."""

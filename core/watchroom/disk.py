@@ -13,7 +13,7 @@ import itertools
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from watchroom.files import (
@@ -181,24 +181,34 @@ class Folder:
                 self._drop(name)
         return self._folds_case
 
-    def write(self, parts: Parts, data: bytes, *, new: bool = False) -> bytes | None:
+    def write(
+        self,
+        parts: Parts,
+        data: bytes,
+        *,
+        new: bool = False,
+        look: Callable[[bytes | None], bool] | None = None,
+    ) -> bytes | None:
         """Put ``data`` at ``parts``, making folders as needed. A reader sees the old file or the new one.
 
         Returns what it replaced, None if there was no file; ``new`` says that there is none, or that it does
-        not matter. Raises `NotAFile` where something else stands. Not for two threads at a time.
+        not matter. ``look`` is shown what is there before it is replaced, and says whether to go on. Raises
+        `NotAFile` where something else stands. Not for two threads at a time.
         """
-        source = self._staged(data, is_private=parts[0] == self._private)
-        try:
-            if self._root_fd is None or self._scratch_fd is None:
-                return replace_by_name(source, self._checked_by_name(parts, make=True))
-            with self._place(parts, make=True) as (folder, name):
-                if new or folder is None:
+        with self._place(parts, make=True) as (folder, name):
+            if look is not None and not look(_read_if_there(folder, name)):
+                return None
+            source = self._staged(data, is_private=parts[0] == self._private)
+            try:
+                if folder is None or self._scratch_fd is None:
+                    return replace_by_name(source, name)
+                if new:
                     os.replace(source, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
                     return None
                 previous = replace(self._scratch_fd, source, folder, name)
-        except BaseException:
-            self._drop(source)
-            raise
+            except BaseException:
+                self._drop(source)
+                raise
         if previous is not None:
             self._spares.append(source)
             if len(self._spares) > _MOST_SPARES:
@@ -346,6 +356,13 @@ def _step(fd: int, part: str, *, make: bool) -> int:
     with contextlib.suppress(FileExistsError):
         os.mkdir(part, dir_fd=fd)
     return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
+
+
+def _read_if_there(fd: int | None, name: str) -> bytes | None:
+    try:
+        return read_file(fd, name)
+    except FileNotFoundError:
+        return None
 
 
 def _found(entry: os.DirEntry[str]) -> Found | None:

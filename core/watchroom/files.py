@@ -19,6 +19,8 @@ FILE_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) |
 _NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _RENAME_EXCHANGE: Final = 2
 _LARGEST_SPARE: Final = 64 * 1024
+_ONE_READ: Final = 1 << 30
+"""Up to so many bytes, a reading that gives less than was wanted has come to the end of the file."""
 _log = logging.getLogger("watchroom")
 
 
@@ -99,8 +101,11 @@ def read_file(fd: int | None, name: str, limit: int | None = None) -> bytes:
 def read_opened(file: int, limit: int | None = None) -> bytes:
     """The bytes of an open file, at most ``limit`` + 1."""
     most = sys.maxsize if limit is None else limit + 1
-    data = os.read(file, min(os.fstat(file).st_size + 1, most))
-    # Usually everything has come; a file that grows, or a large one, comes in several pieces.
+    wanted = min(os.fstat(file).st_size + 1, most)
+    data = os.read(file, wanted)
+    if len(data) < wanted <= _ONE_READ:
+        return data
+    # A file that grows, or a large one, comes in several pieces.
     while len(data) < most and (more := os.read(file, min(1 << 20, most - len(data)))):
         data += more
     return data

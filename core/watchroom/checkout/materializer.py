@@ -29,7 +29,7 @@ from watchroom.checkout.layout import (
     place,
 )
 from watchroom.checkout.rendering import verified_content
-from watchroom.disk import Folder
+from watchroom.disk import Folder, Parts
 from watchroom.errors import NotText, TooLarge
 from watchroom.follower import Follower
 from watchroom.journal import Journal
@@ -156,12 +156,15 @@ class Materializer:
         if is_derived:
             self._follower.schedule("derived files", self.derived.catch_up)
 
-    def lay_out(self, until: int) -> None:
-        """Have the file of each row up to ``until`` in place. Raises nothing: the rows stand, and who comes
+    def lay_out(self, appended: Sequence[Appended]) -> None:
+        """Have the files of the rows in ``appended`` in place. Raises nothing: the rows stand, and who comes
         next goes on."""
+        waiting = [each.row.seq for each in appended if each.row.seq in self._pending]
+        if not waiting:
+            return
         try:
             with self._cursor.hold():
-                self._catch_up(until)
+                self._catch_up(max(waiting))
         except Exception:  # noqa: BLE001  # the cursor has not moved past what is missing
             _log.exception("files could not be laid out")
 
@@ -198,7 +201,10 @@ class Materializer:
         self._cursor.close()
 
     def _catch_up(self, until: int) -> None:
-        """Lay out the rows from the cursor on, at least up to ``until``. The cursor is held."""
+        """Lay out the rows from the cursor on, at least up to ``until``. The cursor is held.
+
+        Rows by `OUTSIDE` tell of what is on disk: a file is never behind them.
+        """
         done = self._cursor.seq or 0
         if done >= until:
             return
@@ -218,29 +224,14 @@ class Materializer:
             del self._pending[seq]
 
     def _lay_out(self, rows: Sequence[Row]) -> None:
-        """Put the newest version of each path that ``rows`` changed in its place. What somebody wrote there
-        by hand is a row before."""
-        changes = [each for each in self._changes(rows) if not _is_on_disk(each.row)]
-        if not changes:
-            return
-        found = [self._old(change) for change in changes]
-        notes = [overwritten_note(edit) for edit in map(self._edit, changes, found) if edit]
-        if notes:
-            # What someone wrote must not depend on this process living on.
-            self._append(notes)
-        late: list[OverwrittenEdit] = []
+        """Put the newest version of each path that ``rows`` changed in its place."""
         failed: list[tuple[Row, OSError]] = []
-        for change, old in zip(changes, found, strict=True):
-            try:
-                replaced = self._replace(change.row, old)
-            except OSError as error:
-                failed.append((change.row, error))
-                continue
-            # Someone may have written in the instant between our look and the replacement.
-            if replaced is not None and replaced != old and (edit := self._edit(change, replaced)):
-                late.append(edit)
-        if late:
-            self._append([*map(overwritten_note, late)])
+        for change in self._changes(rows):
+            if change.row.actor != OUTSIDE:
+                try:
+                    self._replace(change)
+                except OSError as error:
+                    failed.append((change.row, error))
         if failed:
             self._note_failures(failed)
 
@@ -261,20 +252,48 @@ class Materializer:
             return committed.head
         return self._journal.version(row.zone, row.path, (row.version or 0) - 1)
 
-    def _old(self, change: _Change) -> bytes | None:
+    def _replace(self, change: _Change) -> None:
+        """Put the newest row's content in its place. What somebody wrote there by hand is a row before: that
+        must not depend on this process living on. Raises OSError."""
+        row, parts = change.row, place(change.row.zone, change.row.path)
+        shown: list[bytes | None] = []
+
+        def look(old: bytes | None) -> bool:
+            shown.append(old)
+            self._keep_edit(change, old)
+            return data != old
+
+        if row.deleted:
+            self._keep_edit(change, self._old(parts))
+            self.folder.remove(parts)
+            return
+        committed = self._pending.get(row.seq)
+        if committed is not None and committed.content is not None:
+            data: bytes | None = committed.content.encode()
+        else:
+            data = verified_content(self._journal, row)
+        if data is None:
+            return
+        replaced = self.folder.write(parts, data, look=look if is_edited(row.zone) else None)
+        if shown and replaced is not None and replaced != shown[0]:
+            # Someone wrote in the instant between our look and the replacement.
+            self._keep_edit(change, replaced)
+
+    def _old(self, parts: Parts) -> bytes | None:
         try:
-            return self.current(change.row.zone, change.row.path)
+            return self.folder.read(parts)
         except OSError:
-            # Something that is no file: to put ours there fails, and says so.
+            # Something that is no file: to remove it fails, and says so.
             return None
 
-    def _edit(self, change: _Change, data: bytes | None) -> OverwrittenEdit | None:
-        """What someone wrote at the path and the journal does not have yet, if ``data`` is that."""
+    def _keep_edit(self, change: _Change, data: bytes | None) -> None:
+        """Make a row of what someone wrote at the path, if ``data`` is that and the journal has it not."""
         row = change.row
         if data is None or not is_edited(row.zone) or validation.sha256(data) in change.checksums:
-            return None
+            return
         edit = OverwrittenEdit(row.zone, row.path, data, change.base)
-        return None if self._is_kept(edit) else edit
+        if not self._is_kept(edit):
+            self._append([overwritten_note(edit)])
 
     def _is_kept(self, edit: OverwrittenEdit) -> bool:
         """Whether the journal has this very text already, as an edit or as a version (one that was old on
@@ -284,22 +303,6 @@ class Materializer:
         kept = takewhile(lambda row: row.seq > reverted, edits(self._journal, edit.zone, edit.path))
         versions = self._journal.history(edit.zone, edit.path)
         return any(row.sha256 == checksum for row in chain(kept, versions))
-
-    def _replace(self, row: Row, old: bytes | None) -> bytes | None:
-        """Put the row's content in its place; returns what was there. Raises OSError."""
-        parts = place(row.zone, row.path)
-        if row.deleted:
-            replaced = self.folder.read(parts)
-            self.folder.remove(parts)
-            return replaced
-        committed = self._pending.get(row.seq)
-        if committed is not None and committed.content is not None:
-            data: bytes | None = committed.content.encode()
-        else:
-            data = verified_content(self._journal, row)
-        if data is None or data == old:
-            return old
-        return self.folder.write(parts, data)
 
     def _note_failures(self, failed: Sequence[tuple[Row, OSError]]) -> None:
         """Make a row of each row whose files could not be written, once."""
@@ -342,8 +345,3 @@ def overwritten_note(found: OverwrittenEdit) -> Note:
         sha256=validation.sha256(found.data),
         size=len(found.data),
     )
-
-
-def _is_on_disk(row: Row) -> bool:
-    """Whether the row tells of what somebody put on disk: then the file is never behind the row."""
-    return row.actor == OUTSIDE
