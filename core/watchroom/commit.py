@@ -69,12 +69,11 @@ class _Ticket:
 
 
 class GroupCommit:
-    """Commits drafts to ``journal``; ``follower`` commits the notes that nobody waits for. May be used from
-    any thread."""
+    """Commits drafts to ``journal``. May be used from any thread."""
 
-    def __init__(self, journal: Journal, follower: Follower) -> None:
+    def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._follower = follower
+        self._follower = Follower("notes")
         self._consumer: RowConsumer | None = None
         self._queue = Lock()
         self._waiting: deque[_Ticket] = deque()
@@ -154,6 +153,10 @@ class GroupCommit:
                 for note in notes:
                     if isinstance(note.error, WorkspaceLocked):
                         raise note.error
+
+    def close(self) -> None:
+        """Commit the notes that wait, and end."""
+        self._follower.close()
 
     def _lay_out(self, appended: Sequence[Appended]) -> None:
         if self._consumer is not None and appended:

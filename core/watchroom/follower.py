@@ -16,9 +16,10 @@ _log = logging.getLogger("watchroom")
 
 
 class Follower:
-    """Runs scheduled work on one thread of its own. May be used from any thread."""
+    """Runs scheduled work on one thread of its own, which is called ``name``. May be used from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._changed = Condition()
         self._work: dict[str, tuple[float, Callable[[], None]]] = {}
         """By key: when it is due (by `time.monotonic`), and what to do."""
@@ -37,7 +38,7 @@ class Follower:
         with self._changed:
             self._work.setdefault(key, (due, work))
             if self._thread is None:
-                self._thread = Thread(target=self._run, name="watchroom-follower", daemon=True)
+                self._thread = Thread(target=self._run, name=f"watchroom-{self._name}", daemon=True)
                 self._thread.start()
             if len(self._work) == 1:
                 self._changed.notify()

@@ -67,8 +67,7 @@ def verify(
     store: Store, outside: OutsideEdits, tasks: TaskFiles, documents: RealtimeZone | None = None
 ) -> list[Problem]:
     """Every disagreement between journal and files. Reads everything; changes nothing."""
-    store.commits.flush()
-    store.checkout.derived.catch_up()
+    store.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
     found.extend(_role_problems(store.registry.current()))
     found.extend(Problem("file", zone, path, "differs") for zone, path in outside.differing())

@@ -66,13 +66,13 @@ class Workspace:
         control = os.path.join(self.root, CONTROL)
         os.makedirs(control, mode=0o700, exist_ok=True)
         self.journal: Journal = journal or open_journal(os.path.join(control, JOURNAL_NAME))
-        self._follower = Follower()
-        self._commits = GroupCommit(self.journal, self._follower)
+        self._follower = Follower("files")
+        self._commits = GroupCommit(self.journal)
         self._checkout = Materializer(self.root, self.journal, self._commits.append, self._follower)
         self._commits.follow(self._checkout)
         make_private(control)
         self._registry = Registry(self.journal)
-        self._store = Store(self.journal, self._commits, self._checkout, self._registry)
+        self._store = Store(self.journal, self._commits, self._checkout, self._follower, self._registry)
         self._outside = OutsideEdits(self._store)
         self._is_closed = False
         self.private = PrivateZone(self._store, self._outside)
@@ -299,9 +299,7 @@ class Workspace:
     def flush(self) -> None:
         """Wait until every reading so far is a row, and every file is laid out that follows behind commits:
         versions, histories, metadata and checkpoints. Raises `JournalError`, `WorkspaceLocked`."""
-        self._commits.flush()
-        self._follower.flush()
-        self._checkout.derived.catch_up()
+        self._store.flush()
 
     def scan(self) -> list[Row]:
         """Compare all files with the journal; returns the rows of outside edits that were new."""
@@ -352,6 +350,7 @@ class Workspace:
         if self._realtime is not None:
             self._realtime.close()
         self.task_files.close()
+        self._commits.close()
         self._follower.close()
         self._checkout.close()
         self.journal.close()

@@ -36,6 +36,8 @@ def call(root: Path, agent: str, tool: str, **arguments: object) -> dict[str, An
 
 def elsewhere(root: Path, doc_id: str = "doc1") -> Document:
     """A replica of the document as another machine would begin it: from its file."""
+    # Whoever opens the workspace brings up the files that are behind.
+    Workspace.open(root).close()
     kept = json.loads((root / f"realtime/.crdt_state/{doc_id}.crdt.json").read_text())
     return Document.from_state({key: kept[key] for key in ("schema", "values", "fields")})
 
@@ -109,6 +111,7 @@ def test_the_file_itself_is_a_state_that_merges(root: Path, workspace: Workspace
     args = {"position": 0, "text": "x"}
     ok(alice, "realtime_edit_text", doc_id="there", field_name="body", operation="insert", args=args)
     create(alice, "here", body="rga")
+    workspace.flush()
     kept = json.loads((root / "realtime/.crdt_state/there.crdt.json").read_text())
     ok(alice, "realtime_merge_state", doc_id="here", state=kept)
     assert get(alice, "body", "here") == "x"
@@ -212,6 +215,7 @@ def test_a_checkpoint_that_somebody_wrote_over_is_kept_and_put_back(
 ) -> None:
     create(alice, title="lww_register")
     put(alice, "title", "看板")
+    workspace.flush()
     file = root / "realtime/.crdt_state/doc1.crdt.json"
     whole = file.read_bytes()
     file.write_text(text)
@@ -228,6 +232,7 @@ def test_what_a_machine_that_went_down_leaves_of_a_checkpoint_is_no_edit(
     root: Path, workspace: Workspace, alice: Toolbox, left: bytes
 ) -> None:
     create(alice, title="lww_register")
+    workspace.flush()
     file = root / "realtime/.crdt_state/doc1.crdt.json"
     whole = file.read_bytes()
     file.write_bytes(left)
@@ -239,9 +244,11 @@ def test_what_somebody_wrote_over_a_checkpoint_is_kept_when_the_next_edit_replac
     root: Path, workspace: Workspace, alice: Toolbox
 ) -> None:
     create(alice, title="lww_register")
+    workspace.flush()
     file = root / "realtime/.crdt_state/doc1.crdt.json"
     file.write_text("mine now")
     put(alice, "title", "Sprint 1")
+    workspace.flush()
     assert json.loads(file.read_text())["values"] == {"title": "Sprint 1"}
     workspace.flush()
     (row,) = [row for row in workspace.journal.rows() if row.actor == "outside"]
@@ -254,6 +261,7 @@ def test_another_documents_checkpoint_is_no_checkpoint(
 ) -> None:
     create(alice, title="lww_register")
     create(alice, "other", title="lww_register")
+    workspace.flush()
     folder = root / "realtime/.crdt_state"
     whole = (folder / "doc1.crdt.json").read_bytes()
     (folder / "doc1.crdt.json").write_bytes((folder / "other.crdt.json").read_bytes())
@@ -266,6 +274,7 @@ def test_what_was_written_over_a_checkpoint_is_noted_once_and_needs_nobody(
 ) -> None:
     create(alice, title="lww_register")
     file = root / "realtime/.crdt_state/doc1.crdt.json"
+    workspace.flush()
     for _ in range(4):
         file.write_text("mine now")
         call(root, "bob", "realtime_get_field", doc_id="doc1", field_name="title")
@@ -281,6 +290,7 @@ def test_an_edited_checkpoint_changes_nothing_for_the_next_process(
 ) -> None:
     create(alice, title="lww_register")
     put(alice, "title", "Sprint 1")
+    workspace.flush()
     file = root / "realtime/.crdt_state/doc1.crdt.json"
     file.write_text(file.read_text().replace("Sprint 1", "Sprint 2"))
     found = call(root, "bob", "realtime_get_field", doc_id="doc1", field_name="title")
@@ -292,6 +302,7 @@ def test_a_missing_checkpoint_is_made_from_the_journal(
 ) -> None:
     create(alice, body="rga")
     edit(alice, "insert", position=0, text="kept")
+    workspace.flush()
     file = root / "realtime/.crdt_state/doc1.crdt.json"
     whole = file.read_bytes()
     workspace.close()
@@ -305,6 +316,7 @@ def test_a_checkpoint_that_is_behind_is_brought_up_when_the_workspace_is_opened(
     root: Path, workspace: Workspace, alice: Toolbox
 ) -> None:
     create(alice, body="rga")
+    workspace.flush()
     file = root / "realtime/.crdt_state/doc1.crdt.json"
     old = file.read_bytes()
     edit(alice, "insert", position=0, text="new")

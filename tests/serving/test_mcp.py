@@ -124,6 +124,7 @@ def every_call(agent: str, replica: Json) -> list[tuple[str, dict[str, Json]]]:
 
 def state_of(workspace: Workspace, document: str) -> Json:
     """What another replica of the document would send of it."""
+    workspace.flush()
     kept = json.loads(Path(workspace.root, f"realtime/.crdt_state/{document}.crdt.json").read_text())
     return {key: kept[key] for key in ("schema", "values", "fields")}
 

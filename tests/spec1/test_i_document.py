@@ -74,6 +74,7 @@ def test_I_5_an_operation_of_another_type_is_refused(alice: Toolbox, board: obje
 def test_I_6_a_document_outlives_its_process(
     root: Path, workspace: Workspace, board: dict[str, object]
 ) -> None:
+    workspace.flush()
     file = root / "realtime/.crdt_state/board.crdt.json"
     assert file.exists()
     workspace.close()
@@ -84,11 +85,15 @@ def test_I_6_a_document_outlives_its_process(
         assert found["snapshot"] == board
 
 
-def test_I_6_the_file_is_there_at_once_and_can_be_read(root: Path, alice: Toolbox, bob: Toolbox) -> None:
+def test_I_6_the_file_is_there_at_once_and_can_be_read(
+    root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
     ok(alice, "realtime_create_document", doc_id="board", schema=SCHEMA)
+    workspace.flush()
     file = root / "realtime/.crdt_state/board.crdt.json"
     assert json.loads(file.read_text())["values"]["title"] is None
     ok(bob, "realtime_set_field", doc_id="board", field_name="title", value="看板")
+    workspace.flush()
     kept = json.loads(file.read_text())
     assert (kept["values"]["title"], kept["version"], kept["by"]) == ("看板", 2, "bob")
 

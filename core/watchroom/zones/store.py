@@ -11,6 +11,7 @@ from watchroom.checkout.materializer import Materializer
 from watchroom.commit import GroupCommit
 from watchroom.errors import ApprovalOutdated, InvalidPath, NotFound, NotText, PathBlocked
 from watchroom.files import NotAFile
+from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.locks import KeyedLock
 from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
@@ -24,6 +25,7 @@ class Store:
     journal: Journal
     commits: GroupCommit
     checkout: Materializer
+    follower: Follower
     registry: Registry
     calls: KeyedLock = field(default_factory=KeyedLock)
     """Held by each approved call, so that the same one made twice at once finds what it has done."""
@@ -73,6 +75,13 @@ class Store:
         above = (self.journal.head(draft.zone, "/".join(parts[:depth])) for depth in range(1, len(parts)))
         below = self.journal.heads(draft.zone, draft.path + "/")
         return any(head is not None and not head.deleted for head in chain(above, below))
+
+    def flush(self) -> None:
+        """Wait until every reading so far is a row, and every file is laid out that follows behind commits:
+        versions, histories, metadata and checkpoints. Raises `JournalError`, `WorkspaceLocked`."""
+        self.commits.flush()
+        self.follower.flush()
+        self.checkout.derived.catch_up()
 
     def live_head(self, zone: Zone, path: str) -> Row:
         """The current version of a path. Raises `NotFound` where there is none or it was deleted."""

@@ -1,11 +1,10 @@
-"""``realtime/.crdt_state/<document>.crdt.json``: written with its commit while small, behind when large."""
+"""``realtime/.crdt_state/<document>.crdt.json``: follows the commits to a document."""
 
 from __future__ import annotations
 
 import logging
 import os
-import time
-from threading import Condition, Lock, Thread
+from threading import Lock
 from typing import Final
 
 from watchroom import validation
@@ -22,33 +21,31 @@ from watchroom.crdt.checkpoint import (
 )
 from watchroom.disk import Folder
 from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
+from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.locks import ProcessLock
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Note
 from watchroom.zones.realtime.live_replica import LiveReplica
 
-SMALL: Final = 16 * 1024
-"""Bytes up to which a checkpoint is written with its commit."""
 EDIT_TOOL: Final = "outside_edit"
-_PAUSE: Final = 0.2
-_PAUSES: Final = 4
-"""How many times as long as the large ones took last they wait for the next time."""
 _log = logging.getLogger("watchroom")
 
 
 class Checkpoints:
     """Keeps the files current. May be used from any thread."""
 
-    def __init__(self, folder: Folder, journal: Journal, commits: GroupCommit, control: str) -> None:
+    def __init__(
+        self, folder: Folder, journal: Journal, commits: GroupCommit, follower: Follower, control: str
+    ) -> None:
         self._root, self._scratch, self._control = folder.root, folder.scratch, control
         self._journal = journal
         self._commits = commits
         self._turn = Lock()
         self._opened: tuple[Folder, ProcessLock] | None = None
-        self._changed = Condition()
+        self._follower = follower
+        self._changed = Lock()
         self._behind: dict[str, LiveReplica] = {}
-        self._closing = False
-        self._thread: Thread | None = None
+        self._writing = Lock()
 
     def read(self, document: str, head: int) -> Checkpoint | None:
         """The checkpoint on disk, None where there is none that can be used. What someone wrote in its place
@@ -85,25 +82,22 @@ class Checkpoints:
         return data is not None and is_checkpoint_of(data, document)
 
     def keep(self, live: LiveReplica) -> None:
-        """Bring the file up to the document, now while it is small, else soon. The caller holds its lock."""
-        live.checkpoint_size += live.newest.size or 0
-        if live.checkpoint_size <= SMALL:
-            self._write(live)
-            return
+        """Have the file of ``live`` follow what was written, within milliseconds."""
         with self._changed:
             self._behind[live.name] = live
-            if self._thread is None:
-                self._thread = Thread(target=self._run, name="watchroom-checkpoints", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+        self._follower.schedule("checkpoints", self.write_behind)
+
+    def write_behind(self) -> None:
+        """Bring the files that are behind up to their documents."""
+        with self._writing:
+            with self._changed:
+                behind, self._behind = self._behind, {}
+            for live in behind.values():
+                self._write(live)
 
     def close(self) -> None:
         """Write what is still behind, and close."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify()
-        if self._thread:
-            self._thread.join()
+        self.write_behind()
         if self._opened is not None:
             folder, lock = self._opened
             folder.close()
@@ -121,20 +115,6 @@ class Checkpoints:
                 raise
         return self._opened
 
-    def _run(self) -> None:
-        took = 0.0
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closing or self._behind)
-                if self._closing and not self._behind:
-                    return
-                self._changed.wait_for(lambda: self._closing, timeout=max(_PAUSE, _PAUSES * took))
-                behind, self._behind = self._behind, {}
-            began = time.monotonic()
-            for live in behind.values():
-                self._write(live)
-            took = time.monotonic() - began
-
     def _write(self, live: LiveReplica) -> None:
         """A checkpoint is a view: where it cannot be written, the document stands in the journal all the
         same, and `verify` tells."""
@@ -145,7 +125,6 @@ class Checkpoints:
                 live.catch_up()
                 state, version = live.capture(), live.version
             data = encode_checkpoint(state)
-            live.checkpoint_size = len(data)
             with self._turn:
                 folder, lock = self._open()
                 lock.acquire()

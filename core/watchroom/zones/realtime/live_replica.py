@@ -19,8 +19,6 @@ class LiveReplica(DocumentReplica):
 
     def __init__(self, name: str, journal: Journal, start: Checkpoint | None) -> None:
         self.lock = RLock()
-        self.checkpoint_size = 0
-        """Bytes of the checkpoint as it was last kept, and of the edits since."""
         self._last_looked = 0
         self._unmerged: dict[str, set[str]] = {}
         super().__init__(name, journal, start)

@@ -40,7 +40,9 @@ class RealtimeZone:
 
     def __init__(self, store: Store, control: str) -> None:
         self._store = store
-        self._checkpoints = Checkpoints(store.checkout.folder, store.journal, store.commits, control)
+        self._checkpoints = Checkpoints(
+            store.checkout.folder, store.journal, store.commits, store.follower, control
+        )
         self._lock = Lock()
         self._documents: dict[str, LiveReplica] = {}
 
