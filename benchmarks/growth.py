@@ -20,8 +20,8 @@ from measure import Measure, scratch
 from watchroom import Workspace
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.journal import Journal, SqliteJournal
-from watchroom.locks import ProcessLock, boot_id
 from watchroom.model import ENDED, UNCHECKED, Draft, Json, Note, Row, Write
+from watchroom.process_lock import ProcessLock, boot_id
 from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL, split_handoff
 from watchroom.simulation import Simulation, roster
 

@@ -1,7 +1,7 @@
 """Files beneath a root that no symlink can lead out of, replaced whole.
 
-With `watchroom.files` and `watchroom.locks` this is the seam to the operating system. On POSIX every step
-from the root down is opened by directory descriptor with O_NOFOLLOW, so that a symlink swapped in at the
+With `watchroom.files` and `watchroom.process_lock` this is the seam to the operating system. On POSIX every
+step from the root down is opened by directory descriptor with O_NOFOLLOW, so that a symlink swapped in at the
 wrong moment gets nowhere. On Windows, which has no directory descriptors, each step is checked by name.
 """
 

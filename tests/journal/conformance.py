@@ -436,6 +436,24 @@ class Conformance:
         with journal.exclusive("a"):
             pass
 
+    def test_a_claim_is_refused_while_another_one_holds_it(self, journal: Journal) -> None:
+        assert not journal.is_claimed("task/1")
+        with journal.claim("task/1") as is_first, ThreadPoolExecutor() as threads:
+            assert is_first
+            assert journal.is_claimed("task/1")
+
+            def claim_again() -> bool:
+                with journal.claim("task/1") as is_second:
+                    return is_second
+
+            assert not threads.submit(claim_again).result(PATIENCE)
+            assert journal.is_claimed("task/1")
+            with journal.claim("task/2") as is_other, journal.exclusive("task/1"):
+                assert is_other
+        assert not journal.is_claimed("task/1")
+        with journal.claim("task/1") as is_first:
+            assert is_first
+
     def test_the_clock_is_never_behind_the_newest_row(self, journal: Journal) -> None:
         for _ in range(5):
             before = journal.now()

@@ -59,7 +59,7 @@ def test_a_lock_that_is_not_let_go_is_told_of_with_its_holder(
     root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All who wait are refused at once, and the same writers go on as soon as the lock is free."""
-    monkeypatch.setattr("watchroom.locks.ProcessLock.acquire.__defaults__", (0.3,))
+    monkeypatch.setattr("watchroom.process_lock.ProcessLock.acquire.__defaults__", (0.3,))
     results: dict[str, object] = {}
 
     def write(agent: str) -> None:

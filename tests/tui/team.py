@@ -10,7 +10,7 @@ from calls import ok, refused
 from tui.driving import Desk
 from watchroom import Toolbox, Workspace
 from watchroom.checkout.layout import CONTROL
-from watchroom.locks import ProcessLock
+from watchroom.process_lock import ProcessLock
 from watchroom_tui.merge_draft import MergeDraft
 from watchroom_tui.screens.merge import MergeScreen
 

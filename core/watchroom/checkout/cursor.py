@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from watchroom.errors import WorkspaceLocked
-from watchroom.locks import LOCK_SECONDS, ProcessLock, boot_id
+from watchroom.process_lock import LOCK_SECONDS, ProcessLock, boot_id
 
 
 class Cursor:

@@ -22,8 +22,8 @@ from watchroom.errors import WorkspaceLocked
 from watchroom.journal.changes import LocalChanges
 from watchroom.journal.protocol import Changes, Damage, NoteKey, Presence, RowFilter
 from watchroom.journal.topics import holder_of, is_open_item, topic_of
-from watchroom.locks import LOCK_SECONDS
 from watchroom.model import SETTLING_TOOLS, Appended, Draft, Row, Zone
+from watchroom.process_lock import LOCK_SECONDS
 from watchroom.rules import append as rules
 
 _FOREVER: Final = 2**63 - 1
@@ -51,6 +51,7 @@ class MemoryJournal:
         self._keyed: dict[tuple[str, str], Row] = {}
         self._waiting: WeakSet[LocalChanges] = WeakSet()
         self._held: set[str] = set()
+        self._claimed: set[str] = set()
         self._released = ThreadCondition(Lock())
         self._presence: Presence | None = None
 
@@ -133,6 +134,21 @@ class MemoryJournal:
             with self._released:
                 self._held.remove(key)
                 self._released.notify_all()
+
+    @contextmanager
+    def claim(self, key: str) -> Iterator[bool]:
+        with self._lock:
+            is_held = key not in self._claimed
+            self._claimed.add(key)
+        try:
+            yield is_held
+        finally:
+            if is_held:
+                with self._lock:
+                    self._claimed.remove(key)
+
+    def is_claimed(self, key: str) -> bool:
+        return key in self._claimed
 
     def now(self) -> int:
         with self._lock:

@@ -140,6 +140,15 @@ class Journal(Protocol):
         """
         ...
 
+    def claim(self, key: str) -> AbstractContextManager[bool]:
+        """Have ``key`` to oneself for as long as the context lasts, hours perhaps; gives whether that is so:
+        not where any other thread or process has it. Waits for nobody. A holder that dies lets go of it."""
+        ...
+
+    def is_claimed(self, key: str) -> bool:
+        """Whether anybody has claimed ``key``."""
+        ...
+
     def now(self) -> int:
         """The time by the journal's clock, in nanoseconds since the epoch: the same for all who use the
         journal, and never before the newest row's."""

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple, cast
 
 from watchroom import validation
 from watchroom.errors import DiskFailed, WatchroomError
-from watchroom.locks import is_alive, this_process
 from watchroom.model import PRESENCE, PRINTED, SYSTEM, Json, Note, Row, Write
 from watchroom.sandbox.backend import SandboxBackend
 from watchroom.sandbox.blocklist import find_blocked_keyword
@@ -239,7 +238,7 @@ class CommandZone:
         path = f"{task}/{uuid.uuid4().hex[:12]}"
         message = validation.escape_unstorable(command.strip().replace("\n", " "), 200)
         known = [each.identity for each in find_repositories_at(folder)]
-        detail: dict[str, Json] = {"process": this_process(), PRESENCE: self._store.journal.present()}
+        detail: dict[str, Json] = {PRESENCE: self._store.journal.present()}
         if len(known) <= _MAX_KNOWN_REPOSITORIES:
             detail["repositories"] = known
         self._store.write(Write(actor, RUN, ZONE, path, command, message, 0, detail))
@@ -367,10 +366,7 @@ class CommandZone:
 
 def _is_run(start: Row, alive: Container[str]) -> bool:
     """Whether a process runs the command of this first row, by the leases that are ``alive``."""
-    if PRESENCE in start.detail:
-        return start.detail[PRESENCE] in alive
-    # Begun before commands named a lease.
-    return is_alive(str(start.detail.get("process", "")))
+    return start.detail.get(PRESENCE) in alive
 
 
 def _check_keywords(command: str) -> None:

@@ -13,7 +13,7 @@ from watchroom.errors import ApprovalOutdated, InvalidPath, NotFound, NotText, P
 from watchroom.files import NotAFile
 from watchroom.follower import Follower
 from watchroom.journal import Journal
-from watchroom.locks import KeyedLock
+from watchroom.keyed_lock import KeyedLock
 from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
 from watchroom.registry import Registry
 

@@ -12,7 +12,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 from watchroom import validation
 from watchroom.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.errors import JournalDamaged
-from watchroom.locks import ProcessLock, is_alive, this_process
 from watchroom.model import END_TASK, Json, Row, Write
 from watchroom.sandbox.errors import InvalidWorkspace, TaskNotFound
 from watchroom.sandbox.repositories import is_git_folder
@@ -99,31 +98,14 @@ class Tasks:
     def claim(self, task: str) -> Iterator[None]:
         """Have the agents of ``task`` work here and nowhere else meanwhile. Raises `TaskNotFound`,
         `TaskTaken`."""
-        lock = ProcessLock(self._lock_of(self.find(task).id))
-        try:
-            if not lock.try_acquire():
+        with self._store.journal.claim(_claim_key(self.find(task).id)) as is_ours:
+            if not is_ours:
                 raise TaskInUse(task=task)
-            lock.set_text(this_process())
-            try:
-                yield
-            finally:
-                lock.set_text("")
-        finally:
-            lock.close()
+            yield
 
     def is_claimed(self, task: str) -> bool:
         """Whether some process lets the agents of ``task`` work."""
-        path = self._lock_of(task)
-        if not os.path.exists(path):
-            return False
-        lock = ProcessLock(path)
-        try:
-            return is_alive(lock.text())
-        finally:
-            lock.close()
-
-    def _lock_of(self, task: str) -> str:
-        return os.path.join(self._root, CONTROL, f"task-{task}.lock")
+        return self._store.journal.is_claimed(_claim_key(task))
 
     def end_row(self, task: str) -> Row | None:
         """The row that ended ``task``, None while it is open."""
@@ -186,6 +168,11 @@ class Tasks:
         for head in self._store.journal.open_items(ZONE):
             if _overlap(folder, self._read(head).folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
+
+
+def _claim_key(task: str) -> str:
+    """What is claimed by who lets the agents of ``task`` work."""
+    return f"task/{task}"
 
 
 def checked_folder(given: str | os.PathLike[str], root: str) -> str:

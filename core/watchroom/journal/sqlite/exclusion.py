@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
+from contextlib import ExitStack, closing, contextmanager
+from typing import Final
 
 from watchroom.errors import JournalError, WorkspaceLocked
-from watchroom.locks import LOCK_SECONDS, ProcessLock
+from watchroom.keyed_lock import KeyedLock
+from watchroom.process_lock import LOCK_SECONDS, ProcessLock
+
+_CLAIM_SECONDS: Final = 0.05
+"""So long a claim waits for who only looks whether there is one."""
 
 
 class KeyedProcessLock:
@@ -18,9 +22,7 @@ class KeyedProcessLock:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._lock = Lock()
-        self._used: dict[str, tuple[Lock, int]] = {}
-        """Each lock that is held, with how many threads hold it or wait for it."""
+        self._threads = KeyedLock()
 
     @contextmanager
     def hold(self, key: str) -> Iterator[None]:
@@ -28,41 +30,40 @@ class KeyedProcessLock:
 
         Raises `WorkspaceLocked` after `LOCK_SECONDS`, and `JournalError` where its file cannot be made.
         """
-        with self._of_thread(key):
-            lock = self._open(key)
+        with ExitStack() as stack:
             try:
-                lock.acquire()
-                try:
-                    yield
-                finally:
-                    lock.release()
-            finally:
-                lock.close()
+                stack.enter_context(self._threads.hold(key, LOCK_SECONDS))
+            except TimeoutError:
+                raise WorkspaceLocked(seconds=round(LOCK_SECONDS), holder=f"({os.getpid()})") from None
+            lock = stack.enter_context(closing(self._open(key)))
+            lock.acquire()
+            stack.callback(lock.release)
+            yield
 
     @contextmanager
-    def _of_thread(self, key: str) -> Iterator[None]:
-        with self._lock:
-            lock, users = self._used.get(key, (Lock(), 0))
-            self._used[key] = lock, users + 1
-        try:
-            if not lock.acquire(timeout=LOCK_SECONDS):
-                raise WorkspaceLocked(seconds=round(LOCK_SECONDS), holder=f"this process ({os.getpid()})")
+    def claim(self, key: str) -> Iterator[bool]:
+        """Hold the lock of ``key``, if nobody else holds it; gives whether it is held. Raises as `hold`."""
+        with closing(self._open(key)) as lock:
             try:
-                yield
-            finally:
-                lock.release()
-        finally:
-            with self._lock:
-                users = self._used[key][1] - 1
-                if users:
-                    self._used[key] = lock, users
-                else:
-                    del self._used[key]
+                lock.acquire(_CLAIM_SECONDS)
+                is_held = True
+            except WorkspaceLocked:
+                is_held = False
+            yield is_held
+
+    def is_held(self, key: str) -> bool:
+        """Whether anybody holds the lock of ``key``."""
+        if not os.path.exists(self._path(key)):
+            return False
+        with closing(self._open(key)) as lock:
+            return not lock.try_acquire()
+
+    def _path(self, key: str) -> str:
+        return os.path.join(self._folder, hashlib.sha256(key.encode()).hexdigest()[:32])
 
     def _open(self, key: str) -> ProcessLock:
-        name = hashlib.sha256(key.encode()).hexdigest()[:32]
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            return ProcessLock(os.path.join(self._folder, name))
+            return ProcessLock(self._path(key))
         except OSError as error:
             raise JournalError(reason=f"{self._folder}: {error.strerror}") from error

@@ -67,6 +67,7 @@ class SqliteJournal:
         self._lock_path = os.path.splitext(self._path)[0] + ".lock"
         folder = os.path.dirname(self._path)
         self._exclusion = KeyedProcessLock(os.path.join(folder, "exclusive"))
+        self._claims = KeyedProcessLock(os.path.join(folder, "claims"))
         self._presence = PresenceFolder(os.path.join(folder, "presence"))
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._waiting: WeakSet[LocalChanges] = WeakSet()
@@ -122,6 +123,12 @@ class SqliteJournal:
 
     def exclusive(self, key: str) -> AbstractContextManager[None]:
         return self._exclusion.hold(key)
+
+    def claim(self, key: str) -> AbstractContextManager[bool]:
+        return self._claims.claim(key)
+
+    def is_claimed(self, key: str) -> bool:
+        return self._claims.is_held(key)
 
     def now(self) -> int:
         return max(time.time_ns(), last_announced_time(self._lock_path))

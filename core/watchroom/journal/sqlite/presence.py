@@ -19,7 +19,7 @@ from typing import Final
 
 from watchroom.errors import JournalError
 from watchroom.journal.protocol import Presence
-from watchroom.locks import ProcessLock
+from watchroom.process_lock import ProcessLock
 
 HAS_LOCKS: Final = sys.platform != "win32"
 LEASE_SECONDS: Final = 5.0

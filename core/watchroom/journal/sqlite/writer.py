@@ -15,8 +15,8 @@ from typing import Final
 
 from watchroom.errors import JournalError
 from watchroom.journal.sqlite.queries import INSERT, LAST, LOOK_UP, find_head, find_heads
-from watchroom.locks import ProcessLock
 from watchroom.model import Appended, Draft, Row, Write, Zone
+from watchroom.process_lock import ProcessLock
 from watchroom.rules import append as rules
 
 INLINE_BYTES: Final = 64 * 1024

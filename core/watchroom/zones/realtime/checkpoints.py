@@ -23,8 +23,8 @@ from watchroom.disk import Folder
 from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
 from watchroom.follower import Follower
 from watchroom.journal import Journal
-from watchroom.locks import ProcessLock
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Note
+from watchroom.process_lock import ProcessLock
 from watchroom.zones.realtime.live_replica import LiveReplica
 
 EDIT_TOOL: Final = "outside_edit"

@@ -1,4 +1,4 @@
-"""A lock between processes, and what tells one run of the machine from the next, and one process.
+"""A lock between processes, and what tells one run of the machine from the next.
 
 With `watchroom.disk` this is the seam to the operating system: what is POSIX-only about locks is here.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import Final, Literal
 
@@ -22,9 +20,6 @@ LOCK_SECONDS: Final = 10.0
 """How long a writer waits for a lock before it says who holds it."""
 _log = logging.getLogger("watchroom")
 
-_START_FIELD: Final = 19
-"""Of ``/proc/PID/stat`` after the name: when the process started, in ticks since boot."""
-
 
 def boot_id() -> str:
     """What tells one run of this machine from the next; empty where the system does not say."""
@@ -33,72 +28,6 @@ def boot_id() -> str:
             return file.read().strip()
     except OSError:
         return ""
-
-
-def incarnation(process: int) -> str:
-    """The process with this number, told by its start from those that had the number before.
-
-    In a container each first process has the same number.
-    """
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            started = file.read().rpartition(b")")[2].split()[_START_FIELD].decode()
-    except FileNotFoundError:
-        # The process is gone, or this system keeps no such files: then its number is all we have.
-        started = "0"
-    return f"{process:x}.{started}"
-
-
-def is_running(told: str) -> bool:
-    """Whether the process that `incarnation` told apart is there."""
-    number, _, started = told.partition(".")
-    process = int(number, 16)
-    if started != "0":
-        return incarnation(process) == told
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def this_process() -> str:
-    """What tells this process from all others, of this run of the machine or another."""
-    return f"{boot_id()}/{incarnation(os.getpid())}"
-
-
-def is_alive(process: str) -> bool:
-    """Whether the process is there that `this_process` told apart."""
-    boot, _, told = process.partition("/")
-    return bool(told) and boot == boot_id() and is_running(told)
-
-
-class KeyedLock:
-    """A lock for each key, among the threads of this process. Not re-entrant."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._used: dict[str, tuple[Lock, int]] = {}
-        """Each lock that is held, with how many hold it or wait for it."""
-
-    @contextmanager
-    def hold(self, key: str) -> Iterator[None]:
-        """Wait until nobody else holds that key's lock, and hold it."""
-        with self._lock:
-            lock, users = self._used.get(key, (Lock(), 0))
-            self._used[key] = lock, users + 1
-        try:
-            with lock:
-                yield
-        finally:
-            with self._lock:
-                users = self._used[key][1] - 1
-                if users:
-                    self._used[key] = lock, users
-                else:
-                    del self._used[key]
 
 
 class ProcessLock:
@@ -169,12 +98,15 @@ class ProcessLock:
         return "-"
 
     def text(self) -> str:
+        """What `set_text` wrote last, empty if nothing."""
         return _read_at_start(self._fd, 200).decode("ascii", "replace").partition("\n")[0].rstrip()
 
     def set_text(self, text: str) -> None:
+        """Write ``text``, one line of at most 80 ASCII characters, into the lock's file. Raises OSError."""
         _write_at_start(self._fd, text.ljust(80).encode("ascii") + b"\n")
 
     def close(self) -> None:
+        """Let go of the lock, if it is held, and of its file."""
         if self._waiter is not None:
             self._waiter.abandon()
         os.close(self._fd)
