@@ -85,7 +85,7 @@ class RequestView(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """In one word, as `watchroom.rules.requests.outcome_of` says it; empty while it is open."""
+        """In one word, as `watchroom.rules.requests.answer_outcome` says it; empty while it is open."""
         return str(self.ended.detail.get("outcome", "")) if self.ended else ""
 
     @property
