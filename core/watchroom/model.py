@@ -84,13 +84,15 @@ class ZoneSpec(NamedTuple):
     """What holds for all paths of a zone, wherever it is asked.
 
     ``folder`` is where they lie as files beneath the workspace's root, by its parts; empty where they are not
-    laid out. ``on_edit`` tells what a file becomes that somebody edits by hand: the path's next version, a
-    conflict for a person to settle, or nothing where the files only show something. ``is_shared``: several
-    write, so a stale write is refused and waits as a conflict. ``is_on_disk_first``: what its rows tell of is
-    on disk before they are, so nothing can be in its way.
+    laid out. ``versions`` is the folder in which each version has a file, if there is one. ``on_edit`` tells
+    what a file becomes that somebody edits by hand: the path's next version, a conflict for a person to
+    settle, or nothing where the files only show something. ``is_shared``: several write, so a stale write is
+    refused and waits as a conflict. ``is_on_disk_first``: what its rows tell of is on disk before they are,
+    so nothing can be in its way.
     """
 
     folder: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
     on_edit: Literal["version", "conflict", "nothing"] = "nothing"
     is_shared: bool = False
     is_on_disk_first: bool = False
@@ -99,9 +101,11 @@ class ZoneSpec(NamedTuple):
 ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()) | {
     "private": ZoneSpec(("agents",), on_edit="version"),
     "handoff": ZoneSpec(("handoff",), on_edit="conflict"),
-    "collab": ZoneSpec(("collaborative", "current"), on_edit="conflict", is_shared=True),
+    "collab": ZoneSpec(
+        ("collaborative", "current"), ("collaborative", ".versions"), on_edit="conflict", is_shared=True
+    ),
     "config": ZoneSpec((".watchroom",), on_edit="version"),
-    "board": ZoneSpec(("whiteboards",), on_edit="conflict", is_shared=True),
+    "board": ZoneSpec(("whiteboards",), ("whiteboard-history",), on_edit="conflict", is_shared=True),
     "lease": ZoneSpec(("whiteboards", ".locks")),
     # By TASK/PATH; it lies in the task's own folder.
     "file": ZoneSpec(is_on_disk_first=True),

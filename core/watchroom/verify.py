@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from watchroom import validation
 from watchroom.checkout.layout import (
     CONFIG_PATH,
+    VERSIONED,
     history_line,
     history_place,
     meta_place,
@@ -22,7 +23,7 @@ from watchroom.checkout.layout import (
 from watchroom.checkout.rendering import verified_content
 from watchroom.disk import Parts
 from watchroom.journal import Damage, Journal
-from watchroom.model import SHARED, Row, Zone
+from watchroom.model import Row, Zone
 from watchroom.rules.config import Config, find_role_collision
 from watchroom.zones import OutsideEdits, Store, TaskFiles
 
@@ -160,7 +161,7 @@ def _problems_of_versions(store: Store) -> list[Problem]:
     """What differs in the files that belong to versions. Everyone may go on writing meanwhile: a version that
     was committed a moment ago may be on its way to its files, so only what seems wrong is looked at again,
     with everyone held off."""
-    heads = chain.from_iterable(store.journal.heads(zone) for zone in (*SHARED, "handoff"))
+    heads = chain.from_iterable(store.journal.heads(zone) for zone in (*VERSIONED, "handoff"))
     suspects = [(head.zone, head.path) for head in heads if any(_problems_of_head(store, head))]
     if not suspects:
         return []
@@ -192,7 +193,7 @@ def _version_problems(store: Store, head: Row) -> Iterator[Problem]:
 
 def _file_breakage(store: Store, row: Row) -> Breakage | None:
     """What is wrong with the file of a version."""
-    if row.version is None or row.zone not in SHARED:
+    if row.version is None or row.zone not in VERSIONED:
         return None
     try:
         data = store.checkout.folder.read(version_place(row))
@@ -208,7 +209,7 @@ def _of_journal(store: Store, damage: Damage) -> Problem:
     """The damage as a problem; where the version's file is whole, that is told."""
     what = damage.what
     row = damage.version and store.journal.version(damage.zone, damage.path, damage.version)
-    if row and row.zone in SHARED and _file_breakage(store, row) is None:
+    if row and row.zone in VERSIONED and _file_breakage(store, row) is None:
         what += "; its file among the versions still is whole"
     return Problem("journal", damage.zone, damage.path, what, damage.version)
 

@@ -14,6 +14,7 @@ from watchroom.checkout.layout import (
     CONTROL,
     HISTORY_END,
     HISTORY_START,
+    VERSIONED,
     history_line,
     history_place,
     history_text,
@@ -26,7 +27,7 @@ from watchroom.checkout.layout import (
 from watchroom.checkout.rendering import files_of, verified_content
 from watchroom.disk import Folder
 from watchroom.journal import Journal
-from watchroom.model import SHARED, Row, Zone
+from watchroom.model import Row, Zone
 
 _CHUNK: Final = 1000
 """Rows that are read at a time."""
@@ -37,7 +38,7 @@ _log = logging.getLogger("watchroom")
 
 def has_derived(row: Row) -> bool:
     """Whether files are derived from ``row``."""
-    return row.version is not None and (row.zone in SHARED or row.zone == "handoff")
+    return row.version is not None and (row.zone in VERSIONED or row.zone == "handoff")
 
 
 class DerivedFiles:
@@ -104,7 +105,7 @@ class DerivedFiles:
         failed: dict[tuple[Zone, str], tuple[Row, OSError]] = {}
         for row in filter(has_derived, rows):
             newest[row.zone, row.path] = row
-            if row.zone in SHARED:
+            if row.zone in VERSIONED:
                 with self._noting(row, failed):
                     self._write_version(row)
         for row in newest.values():

@@ -20,11 +20,12 @@ ROOTS: Final[Mapping[Zone, Parts]] = {zone: spec.folder for zone, spec in ZONES.
 """The folder of each zone that has files."""
 
 _GLOBAL_FILE: Final = "global-whiteboard"
-_BOARD_HISTORY: Final[Parts] = ("whiteboard-history",)
 VERSIONS_OF_A_BOARD: Final = 10
 """So many of a board's newest versions lie in ``whiteboard-history`` (spec 3 §8)."""
 
-VERSIONS: Final[Parts] = ("collaborative", ".versions")
+VERSIONS: Final[Parts] = ZONES["collab"].versions
+VERSIONED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.versions)
+"""The zones in which each version has a file."""
 REALTIME: Final[Parts] = ("realtime", ".crdt_state")
 CHECKPOINT_SUFFIX: Final = ".crdt.json"
 HISTORY_NAME: Final = "history.json"
@@ -88,8 +89,8 @@ def document_at(parts: Parts) -> str | None:
 def version_place(row: Row) -> Parts:
     """The file that keeps a version of a shared file or a board."""
     if row.zone == "board":
-        return (*_BOARD_HISTORY, f"{_board_file(row.path)}-v{row.version}.md")
-    return (*VERSIONS, *row.path.split("/"), f"v{row.version}.txt")
+        return (*ZONES["board"].versions, f"{_board_file(row.path)}-v{row.version}.md")
+    return (*ZONES[row.zone].versions, *row.path.split("/"), f"v{row.version}.txt")
 
 
 def oldest_kept(head: Row) -> int:

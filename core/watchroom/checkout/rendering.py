@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from watchroom import validation
-from watchroom.checkout.layout import (
-    meta_place,
-    meta_text,
-    oldest_kept,
-    place,
-    version_place,
-)
+from watchroom.checkout.layout import VERSIONED, meta_place, meta_text, oldest_kept, place, version_place
 from watchroom.disk import Parts
 from watchroom.errors import JournalError
 from watchroom.journal import Journal
-from watchroom.model import SHARED, Row
+from watchroom.model import Row
 
 
 def verified_content(journal: Journal, row: Row) -> bytes | None:
@@ -37,7 +31,7 @@ def files_of(journal: Journal, head: Row) -> Iterator[tuple[Parts, bytes]]:
         yield place(head.zone, head.path), current
     if head.zone == "handoff" and not head.deleted:
         yield meta_place(head.path), meta_text(head)
-    if head.zone in SHARED:
+    if head.zone in VERSIONED:
         gone = oldest_kept(head) - 1
         for row in journal.history(
             head.zone, head.path, after_version=gone, limit=(head.version or 0) - gone

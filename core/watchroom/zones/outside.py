@@ -13,13 +13,13 @@ from typing import Final
 
 from watchroom import validation
 from watchroom.call_context import with_call_context
-from watchroom.checkout.layout import CONFIG_PATH, ROOTS, path_at, place
+from watchroom.checkout.layout import CONFIG_PATH, ROOTS, is_edited, path_at, place
 from watchroom.checkout.materializer import OverwrittenEdit, overwritten_note, was_not_laid_out
 from watchroom.disk import Parts
 from watchroom.errors import DiskFailed, EditedAgain, InvalidPath, NoOutsideEdit, NotText, WatchroomError
 from watchroom.files import NotAFile
 from watchroom.journal.edits import edits, last_revert
-from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Draft, Note, Row, Write, Zone
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Draft, Note, Row, Write, Zone
 from watchroom.rules.config import parse_config
 from watchroom.zones.store import Store
 
@@ -27,7 +27,7 @@ EDIT_TOOL: Final = "outside_edit"
 _MOST_AT_ONCE: Final = 50
 """So many paths are compared before everyone else gets a turn."""
 _log = logging.getLogger("watchroom")
-SCANNED: Final[tuple[Zone, ...]] = ("private", "handoff", "collab", "board")
+SCANNED: Final[tuple[Zone, ...]] = tuple(zone for zone in ZONES if is_edited(zone) and zone != "config")
 
 
 class OutsideEdits:
@@ -238,9 +238,8 @@ class OutsideEdits:
         except OSError:
             refusal = NotText.code
         base = (head.version or 0) if head else 0
-        if not refusal and zone == "private":
-            return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base)
-        if not refusal and zone == "config" and content is not None:
+        # The config alone cannot be deleted so.
+        if not refusal and ZONES[zone].on_edit == "version" and (zone != "config" or content is not None):
             return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base)
         return Note(
             actor=OUTSIDE,
@@ -271,7 +270,7 @@ class OutsideEdits:
             validation.check_board_name(path)
             return
         owner, _, filename = path.partition("/")
-        if zone == "collab":
+        if zone not in ("private", "handoff"):
             filename = path
         elif not filename:
             raise InvalidPath(given=path, rule="no_owner")
