@@ -76,10 +76,10 @@ async def has_opened_merge(desk: Desk) -> MergeDraft:
     await desk.until(lambda: isinstance(desk.app.screen, MergeScreen), "the merge screen")
     screen = desk.app.screen
     assert isinstance(screen, MergeScreen)
-    await desk.until(lambda: screen.hand is not None, "its texts")
+    await desk.until(lambda: screen.draft is not None, "its texts")
     await desk.settle()
-    assert screen.hand is not None
-    return screen.hand
+    assert screen.draft is not None
+    return screen.draft
 
 
 @contextmanager

@@ -12,7 +12,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from watchroom import Row
 from watchroom.projections import Need
-from watchroom_tui.alerts.policy import MODES, PATIENCE, QUIET, Identity, after, begin, look
+from watchroom_tui.alerts.policy import (
+    DELAY_SECONDS,
+    INTERVAL_SECONDS,
+    MODES,
+    Identity,
+    initial_state,
+    next_alerts,
+    next_mode,
+)
 from watchroom_tui.alerts.terminal import LONGEST, alert_sequence
 from watchroom_tui.describe import alert_text
 from watchroom_tui.localization import load_texts
@@ -32,11 +40,13 @@ Told = list[tuple[float, tuple[Need, ...]]]
 
 def told(first: frozenset[int], then: Sequence[tuple[float, frozenset[int]]]) -> Told:
     alerts: Told = []
-    watch, now = begin([need(each) for each in sorted(first)]), 0.0
+    watch, now = initial_state([need(each) for each in sorted(first)]), 0.0
     for pause, pressing in then:
         now += pause
         # The same thing may be refused once more at any moment.
-        watch, alert = look(watch, [need(each, times=len(alerts) + 1) for each in sorted(pressing)], now)
+        watch, alert = next_alerts(
+            watch, [need(each, times=len(alerts) + 1) for each in sorted(pressing)], now
+        )
         if alert:
             alerts.append((now, alert))
     return alerts
@@ -60,7 +70,7 @@ def test_nothing_is_lost_that_still_waits(
     first: frozenset[int], then: list[tuple[float, frozenset[int]]]
 ) -> None:
     last = then[-1][1]
-    waiting = [(PATIENCE, last), (QUIET, last), (QUIET, last)]
+    waiting = [(DELAY_SECONDS, last), (INTERVAL_SECONDS, last), (INTERVAL_SECONDS, last)]
     assert {need(each).identity for each in last - first} <= set(identities(told(first, [*then, *waiting])))
 
 
@@ -69,7 +79,7 @@ def test_between_two_alerts_it_is_quiet(
     first: frozenset[int], then: list[tuple[float, frozenset[int]]]
 ) -> None:
     times = [at for at, _ in told(first, then)]
-    assert all(later - earlier >= QUIET for earlier, later in pairwise(times))
+    assert all(later - earlier >= INTERVAL_SECONDS for earlier, later in pairwise(times))
 
 
 @given(moments)
@@ -84,26 +94,29 @@ def test_only_what_waits_at_that_moment_is_told(then: list[tuple[float, frozense
 
 
 def test_what_goes_by_itself_at_once_is_not_told() -> None:
-    assert told(frozenset(), [(0, frozenset({1})), (PATIENCE, frozenset()), (100, frozenset())]) == []
+    assert told(frozenset(), [(0, frozenset({1})), (DELAY_SECONDS, frozenset()), (100, frozenset())]) == []
 
 
 def test_several_at_once_are_one_alert() -> None:
-    ((_, alert),) = told(frozenset(), [(0, frozenset({1, 2})), (PATIENCE, frozenset({1, 2, 3}))])
+    ((_, alert),) = told(frozenset(), [(0, frozenset({1, 2})), (DELAY_SECONDS, frozenset({1, 2, 3}))])
     assert len(alert) == 3
 
 
 def test_what_comes_while_it_is_quiet_is_told_together_afterwards() -> None:
     one, more = frozenset({1}), frozenset({1, 2, 3})
-    alerts = told(frozenset(), [(0, one), (PATIENCE, one), (1, more), (PATIENCE, more), (QUIET, more)])
+    alerts = told(
+        frozenset(),
+        [(0, one), (DELAY_SECONDS, one), (1, more), (DELAY_SECONDS, more), (INTERVAL_SECONDS, more)],
+    )
     assert [len(alert) for _, alert in alerts] == [1, 2]
-    assert alerts[1][0] - alerts[0][0] >= QUIET
+    assert alerts[1][0] - alerts[0][0] >= INTERVAL_SECONDS
 
 
 def test_the_key_goes_through_all_modes_and_back() -> None:
     mode, seen = MODES[0], []
     for _ in MODES:
         seen.append(mode)
-        mode = after(mode)
+        mode = next_mode(mode)
     assert mode == MODES[0]
     assert set(seen) == {"off", "bell", "desktop", "both"}
 

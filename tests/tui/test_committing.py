@@ -64,7 +64,7 @@ async def test_a_commit_that_is_refused_after_its_merge_was_left_waits_there_wit
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("c", "i", "w")
         await is_asked_for_a_message(desk)
         write(alice, CURRENT.replace("middle", "the middle"), 2)
@@ -74,7 +74,7 @@ async def test_a_commit_that_is_refused_after_its_merge_was_left_waits_there_wit
             await desk.press("escape")
             await desk.until(lambda: desk.place == "files", "the files")
         await desk.is_told("Not committed")
-        assert await opens_merge(desk) is hand
+        assert await opens_merge(desk) is draft
         await desk.sees("current v3 · alice", "all decided")
         await commits(desk)
         await desk.is_told("is version 4 now")
@@ -85,13 +85,13 @@ async def test_a_merge_that_was_left_and_opened_again_closes_when_its_commit_is_
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         with busy(workspace):
             await commits(desk, "c", "i")
             await desk.until(lambda: desk.place == "merge", "the merge")
             await desk.press("escape")
             await desk.until(lambda: desk.place == "files", "the files")
-            assert await opens_merge(desk) is hand
+            assert await opens_merge(desk) is draft
         await desk.is_told("is version 3 now")
         await desk.until(lambda: desk.place == "files", "the files")
 

@@ -61,9 +61,9 @@ async def test_the_demos_conflict_is_resolved_from_its_overview_in_five_keys(
 ) -> None:
     async with dashboard(demo) as desk:
         assert desk.place == "overview"
-        hand = await opens_merge(desk)
-        assert hand.sides.incoming.path == PATH
-        assert hand.left == 2
+        draft = await opens_merge(desk)
+        assert draft.sides.incoming.path == PATH
+        assert draft.left == 2
         await desk.press(*KEYS)
         await desk.until(lambda: desk.place == "CommitDialog", "the commit")
         await desk.press("enter")

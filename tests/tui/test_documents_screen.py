@@ -15,7 +15,7 @@ from watchroom import Row, Toolbox, Workspace
 from watchroom.checkout.document_replica import DocumentReplica
 from watchroom.model import Zone
 from watchroom_tui.document_pane import SLOWEST
-from watchroom_tui.widgets.document_view import DocumentView
+from watchroom_tui.widgets.document_view import DocumentFieldsView
 from watchroom_tui.widgets.scrubber import Scrubber
 
 
@@ -32,8 +32,8 @@ def board(alice: Toolbox, bob: Toolbox) -> None:
     count(bob, "increment", 3)
 
 
-def view(desk: Desk) -> DocumentView:
-    return desk.app.screen.query_one(DocumentView)
+def view(desk: Desk) -> DocumentFieldsView:
+    return desk.app.screen.query_one(DocumentFieldsView)
 
 
 def line_with(desk: Desk, text: str) -> int:

@@ -262,7 +262,7 @@ async def test_what_is_below_the_last_chunk_stays_at_the_end_when_the_board_gets
 
 async def test_messages_and_boards_take_turns() -> None:
     async with board(LONG) as reader:
-        reader.view.show_words("message", [[Span("a message")]], title="said")
+        reader.view.show_notice("message", [[Span("a message")]], title="said")
         await reader.settle()
         assert reader.text()[0] == "a message"
         assert reader.view.outline() == ()

@@ -65,7 +65,7 @@ async def test_keys_decide_region_by_region_or_for_the_whole_file(
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.type(keys)
         await desk.sees("all decided")
         wanted = "".join(
@@ -76,7 +76,7 @@ async def test_keys_decide_region_by_region_or_for_the_whole_file(
                 *(f"last, said {who}\n" for who in last),
             ]
         )
-        assert join_regions(hand.merging.regions) == wanted
+        assert join_regions(draft.state.regions) == wanted
 
 
 async def test_the_mode_for_the_whole_file_shows_and_ends(
@@ -84,7 +84,7 @@ async def test_the_mode_for_the_whole_file_shows_and_ends(
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace, size=NARROW) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         result = desk.app.screen.query_one("#result")
         for key in ("a", "escape"):
             await desk.press("a")
@@ -95,7 +95,7 @@ async def test_the_mode_for_the_whole_file_shows_and_ends(
             await desk.sees_no("FOR THE WHOLE FILE")
             assert not result.has_class("-armed")
         await desk.press("c")
-        assert hand.left == 1, "one region was decided, not the whole file"
+        assert draft.left == 1, "one region was decided, not the whole file"
 
 
 async def test_the_whole_file_asks_before_it_replaces_what_was_decided(
@@ -103,21 +103,21 @@ async def test_the_whole_file_asks_before_it_replaces_what_was_decided(
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("c", "a", "i")
         await desk.sees("1 of 2 conflicts are decided already")
         await desk.press("n")
         await desk.until(lambda: desk.place == "merge", "the merge")
-        assert hand.left == 1
-        assert "first, said alice\n" in text_with_markers(hand.merging.regions)
+        assert draft.left == 1
+        assert "first, said alice\n" in text_with_markers(draft.state.regions)
         await desk.press("a", "c")
         await desk.sees("all decided")
         await desk.press("a", "i")
         await desk.sees("2 of 2 conflicts are decided already")
         await desk.press("y")
-        await desk.until(lambda: "said alice" not in join_regions(hand.merging.regions), "all of bob's")
+        await desk.until(lambda: "said alice" not in join_regions(draft.state.regions), "all of bob's")
         await desk.press("u")
-        await desk.until(lambda: "said bob" not in join_regions(hand.merging.regions), "as it was before")
+        await desk.until(lambda: "said bob" not in join_regions(draft.state.regions), "as it was before")
 
 
 async def test_the_base_is_hidden_and_shown(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
@@ -161,7 +161,7 @@ async def test_the_panes_scroll_together(workspace: Workspace, alice: Toolbox, b
 async def test_a_region_is_written_by_hand(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("c", "e")
         assert desk.app.focused is desk.app.screen.query_one(Editor)
         await desk.sees("<<<<<<< current")
@@ -171,9 +171,9 @@ async def test_a_region_is_written_by_hand(workspace: Workspace, alice: Toolbox,
         await desk.type("quits")
         await desk.press("enter", "escape")
         await desk.sees("all decided")
-        assert join_regions(hand.merging.regions) == "# The plan\n\nfirst, said alice\n\nmiddle\n\nquits\n"
+        assert join_regions(draft.state.regions) == "# The plan\n\nfirst, said alice\n\nmiddle\n\nquits\n"
         await desk.press("u")
-        assert hand.left == 1
+        assert draft.left == 1
 
 
 async def test_marks_that_are_left_in_the_text_leave_the_region_open(
@@ -181,22 +181,22 @@ async def test_marks_that_are_left_in_the_text_leave_the_region_open(
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("e", "x", "escape")
         await desk.until(lambda: desk.pane == "result", "the end of writing")
-        assert hand.left == 2
+        assert draft.left == 2
 
 
 async def test_leaving_keeps_what_was_decided(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("c", "escape")
         await desk.until(lambda: desk.place == "files", "the files")
-        assert await opens_merge(desk) is hand
+        assert await opens_merge(desk) is draft
         await desk.sees("1 open")
         await desk.goes_to("1", "overview")
-        assert await opens_merge(desk) is hand
+        assert await opens_merge(desk) is draft
 
 
 async def by_a_click_on_what_waits(desk: Desk) -> None:
@@ -223,15 +223,15 @@ async def test_what_is_being_written_is_kept_however_the_merge_is_left(
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         screen = desk.app.screen
         await desk.press("a", "i", "e")
         await desk.type("mine: ")
         await leaves(desk)
         await desk.until(lambda: screen not in desk.app.screen_stack, "the end of the merge")
-        assert await opens_merge(desk) is hand
+        assert await opens_merge(desk) is draft
         await desk.sees("mine: first, said bob")
-        assert join_regions(hand.merging.regions) == INCOMING.replace("first", "mine: first")
+        assert join_regions(draft.state.regions) == INCOMING.replace("first", "mine: first")
 
 
 async def test_marks_that_are_left_are_told_of_though_the_merge_is_left(
@@ -251,22 +251,22 @@ async def test_nothing_else_is_decided_while_the_person_writes(
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("a", "i", "e")
         await desk.type("mine: ")
         await desk.pilot.click("#current", offset=(8, 1))
         await desk.press("x", "u", "U", "escape")
         await desk.until(lambda: desk.place == "files", "the files")
-        assert join_regions(hand.merging.regions) == INCOMING.replace("first", "mine: first")
+        assert join_regions(draft.state.regions) == INCOMING.replace("first", "mine: first")
 
 
 async def test_a_click_goes_to_a_region(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.pilot.click("#current", offset=(8, row_of(desk, "current", "last, said alice")))
         await desk.press("i")
-        assert [region.choice for region in hand.merging.regions if region.kind == "conflict"] == [
+        assert [region.choice for region in draft.state.regions if region.kind == "conflict"] == [
             None,
             "incoming",
         ]
@@ -277,12 +277,12 @@ async def test_the_file_moves_on_while_a_person_decides(
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("c")
         write(alice, CURRENT.replace("middle", "the middle"), 2)
         await desk.sees("current v3 · alice", "1 open")
         await desk.press("i")
-        assert join_regions(hand.merging.regions) == (
+        assert join_regions(draft.state.regions) == (
             "# The plan\n\nfirst, said alice\n\nthe middle\n\nlast, said bob\n"
         )
 
@@ -292,7 +292,7 @@ async def test_a_newer_version_waits_until_the_person_has_written(
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("a", "i", "e")
         await desk.type("mine: ")
         write(alice, CURRENT.replace("middle", "the middle"), 2)
@@ -301,7 +301,7 @@ async def test_a_newer_version_waits_until_the_person_has_written(
         await desk.press("escape")
         await desk.sees("current v3 · alice")
         text = INCOMING.replace("middle", "the middle")
-        assert join_regions(hand.merging.regions) == text.replace("first,", "mine: and more, first,")
+        assert join_regions(draft.state.regions) == text.replace("first,", "mine: and more, first,")
 
 
 async def test_help_has_the_keys_of_a_merge(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
@@ -319,9 +319,9 @@ async def test_a_write_to_no_file_is_merged_with_nothing(
         "collab_write", {"filepath": "new.md", "content": "new\n", "message": "m", "expected_version": 4}
     )
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.sees("base none", "current none", "all decided")
-        assert join_regions(hand.merging.regions) == "new\n"
+        assert join_regions(draft.state.regions) == "new\n"
 
 
 async def test_quitting_in_the_middle_of_a_merge_asks_first(
@@ -420,10 +420,10 @@ async def test_the_editor_keeps_the_kind_of_indentation(
     write(alice, "if x:\n\ty = 2\n", 1)
     stale_write(bob, "if x:\n\ty = 3\n", 1)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("c", "e", "home", "tab", "escape")
         await desk.until(lambda: desk.pane == "result", "the end of writing")
-        assert join_regions(hand.merging.regions) in ("if x:\n\t\ty = 2\n", "if x:\n\t\t\ty = 2\n")
+        assert join_regions(draft.state.regions) in ("if x:\n\t\ty = 2\n", "if x:\n\t\t\ty = 2\n")
 
 
 async def test_nothing_that_a_terminal_obeys_is_drawn_by_the_editor(

@@ -150,11 +150,11 @@ async def test_a_newer_version_of_the_same_line_opens_its_region_again(
 ) -> None:
     collide(alice, bob)
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
+        draft = await opens_merge(desk)
         await desk.press("b", "c")
         write(alice, CURRENT.replace("last, said alice", "LAST, said alice"), 2)
         await desk.sees("current v3 · alice", "all decided")
-        kept = [region.choice for region in hand.merging.regions if region.kind == "conflict"]
+        kept = [region.choice for region in draft.state.regions if region.kind == "conflict"]
         assert kept == ["both", "current"]
         await desk.press("u")
         write(alice, CURRENT.replace("first, said alice", "FIRST, said alice"), 3)

@@ -19,8 +19,8 @@ async def test_urgent_goes_to_the_merge_of_a_conflict_over_its_file(
 ) -> None:
     deliver(alice, "bob", "less-urgent.md")
     async with dashboard(workspace) as desk:
-        hand = await opens_merge(desk)
-        assert hand.sides.incoming.seq == conflict
+        draft = await opens_merge(desk)
+        assert draft.sides.incoming.seq == conflict
         await desk.press("escape")
         await desk.until(lambda: desk.place == "files", "the files")
         await desk.until(lambda: getattr(desk.cursor("versions"), "seq", 0) == conflict, "the refused row")

@@ -183,7 +183,7 @@ class WatchroomApp(App[None]):
     def explain_read_only(self) -> None:
         """Say why nothing can be changed, or not yet."""
         key = "not_ready" if self.can_act else "only_looking" if self.feed.is_live else "in_the_past"
-        self.tell(self.texts(f"files.{key}"), "warning")
+        self.show_message(self.texts(f"files.{key}"), "warning")
 
     async def wait_for_workspace(self) -> Workspace | None:
         """The workspace, as soon as it is open: a quick key means what it says. None where nothing can be
@@ -225,7 +225,9 @@ class WatchroomApp(App[None]):
         """The moment that is shown: nanoseconds since the epoch."""
         return time_ns() if self.feed.is_live else self.model.time
 
-    def tell(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
+    def show_message(
+        self, text: str, severity: Literal["information", "warning", "error"] = "information"
+    ) -> None:
         """A passing message; ``text`` is shown as it is."""
         self.notify(sanitize(text), severity=severity, markup=False, timeout=3)
 
@@ -276,7 +278,7 @@ class WatchroomApp(App[None]):
     async def action_quit(self) -> None:
         """Leave; but what was begun and is neither committed nor sent would go with it, so ask first."""
         conflicts = self.model.conflicts
-        begun = [each for each in self.merges.values() if each.has_decisions_about(conflicts)]
+        begun = [each for each in self.merges.values() if each.has_decisions(conflicts)]
         if begun:
             paths = ", ".join(sanitize(each.sides.incoming.path) for each in begun)
             text = self.texts("merge.quit_question", path=paths)

@@ -75,12 +75,12 @@ class BaseScreen(WorkerScreen[None]):
         """What waits for a person and has the cursor on it, or on what it is about."""
         return None
 
-    def need_of(self, kinds: Collection[NeedKind], *keys: str | None) -> Need | None:
+    def find_need(self, kinds: Collection[NeedKind], *keys: str | None) -> Need | None:
         """The most urgent need of these kinds that presses under one of these keys."""
         needs = urgent_needs(self.watchroom.model, self.watchroom.now())
         return next((need for need in needs if need.kind in kinds and need.key in keys), None)
 
-    def need_of_agent(self, kinds: Collection[NeedKind], agent: str | None) -> Need | None:
+    def find_agent_need(self, kinds: Collection[NeedKind], agent: str | None) -> Need | None:
         """The most urgent need of these kinds that presses and is about this agent."""
         needs = urgent_needs(self.watchroom.model, self.watchroom.now())
         return next((need for need in needs if need.kind in kinds and need.agent == agent), None)

@@ -17,7 +17,7 @@ from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.board_list import board_name
 from watchroom_tui.widgets.board_panel import BoardPanel
-from watchroom_tui.widgets.board_view import BoardView
+from watchroom_tui.widgets.board_view import BoardTextView
 
 if TYPE_CHECKING:
     from watchroom_tui.screens.boards import BoardsScreen
@@ -29,7 +29,7 @@ SUMMED_UP_AFTER: Final = 0.1
 class BoardPane:
     """Shows a board in ``view`` and what it says in ``panel``."""
 
-    def __init__(self, screen: BoardsScreen, view: BoardView, panel: BoardPanel) -> None:
+    def __init__(self, screen: BoardsScreen, view: BoardTextView, panel: BoardPanel) -> None:
         self._screen = screen
         self._app = screen.watchroom
         self._view = view
@@ -60,7 +60,7 @@ class BoardPane:
         if item is None:
             self._asked = self._reading = None
             self._view.clear()
-            self._panel.tell(())
+            self._panel.show_message(())
             return
         self._looked[item.name] = item.version
         if self._asked is None or self._asked[0] != item.name:
@@ -81,16 +81,16 @@ class BoardPane:
             reading = await asyncio.to_thread(read_board, app.journal, item.board, head, app.model.seq)
         except WatchroomError as error:
             self._reading = None
-            self._view.show_words(
+            self._view.show_notice(
                 item.name, [[], [Span(f" {sanitize(str(error))}", "error")]], title=item.name
             )
-            self._panel.tell(())
+            self._panel.show_message(())
             return
         self._reading = reading
         self._view.show_board(item.name, reading.data, title=self._title(item))
         await asyncio.sleep(SUMMED_UP_AFTER)
         found = await app.worker_process.summary(reading.data, app.language)
-        self._panel.tell(with_headings(found))
+        self._panel.show_message(with_headings(found))
 
     def _title(self, item: BoardItem) -> str:
         texts = self._app.texts

@@ -11,7 +11,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.columns import fit
 from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
-from watchroom_tui.readers.buffer import BufferSnapshot, Choice, read_buffer
+from watchroom_tui.readers.buffer import BufferSnapshot, PendingChoice, read_buffer
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.widgets.buffer_list import CHOICE_MARK, MARKS, source_of
@@ -33,7 +33,7 @@ def show_text(app: WatchroomApp, view: LineView, buffer: BufferView, reading: Bu
     head = _choice_lines(reading.choice, app.texts) if reading.choice else ()
     title = title_of(buffer, app.texts)
     if not reading.shown:
-        view.show_words(buffer.path, [[], [Span(f" {app.texts('buffers.nothing')}", "dim")]], title=title)
+        view.show_notice(buffer.path, [[], [Span(f" {app.texts('buffers.nothing')}", "dim")]], title=title)
         return
     view.show_text(buffer.path, reading.shown, title=title, head=head, marks=reading.marks)
 
@@ -46,7 +46,7 @@ async def show_changes(
     changed = await app.worker_process.changes(reading.base, reading.text)
     if not changed:
         said = texts("buffers.no_changes")
-        view.show_words(buffer.path, [[], [Span(f" {said}", "dim")]], title=title)
+        view.show_notice(buffer.path, [[], [Span(f" {said}", "dim")]], title=title)
         return
     compared = DiffInput(split_lines(reading.base), split_lines(reading.text), changed)
     drawing = await asyncio.to_thread(DiffDrawing, compared, side_by_side=False)
@@ -68,7 +68,7 @@ def standing(buffer: BufferView, texts: Catalogue) -> str:
     )
 
 
-def _choice_lines(choice: Choice, texts: Catalogue) -> list[Line]:
+def _choice_lines(choice: PendingChoice, texts: Catalogue) -> list[Line]:
     old, new = (fit(sanitize(each), SOUGHT_WIDTH).rstrip() for each in (choice.old, choice.new))
     more = choice.places - choice.marked
     said = texts("buffers.choice", old=old, new=new, count=choice.places)

@@ -53,13 +53,13 @@ def _run(typed: list[str]) -> int:
         own.set_defaults(language=language)
         command.declare(own, texts)
     try:
-        given = parser.parse_args(typed)
+        args = parser.parse_args(typed)
     except SystemExit as usage:
         return int(usage.code or OK)
-    command = next(each for each in COMMANDS if each.name == given.command)
+    command = next(each for each in COMMANDS if each.name == args.command)
     try:
         with _debug_records(texts):
-            return command.run(given, texts)
+            return command.run(args, texts)
     except WatchroomError as error:
         print(f"watchroom: {error.message(language)} {error.suggestion(language)}", file=sys.stderr)
         return REFUSED
@@ -100,14 +100,14 @@ def _debug_records(texts: Catalogue) -> Iterator[None]:
         try:
             stack.enter_context(debug_records(wanted, file))
         except ValueError as unknown:
-            text = texts("cli.debug.unknown", given=str(unknown), known=", ".join(("all", *CATEGORIES)))
+            text = texts("cli.debug.unknown", args=str(unknown), known=", ".join(("all", *CATEGORIES)))
             raise WrongUsage(text) from unknown
         yield
 
 
 def _language() -> Language:
-    given = os.environ.get(LANGUAGE_VARIABLE, "en")
-    return given if given in LANGUAGES else "en"
+    args = os.environ.get(LANGUAGE_VARIABLE, "en")
+    return args if args in LANGUAGES else "en"
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def fit_path(path: str, width: int) -> str:
     return fit(set_cell_size(path, width - 1 - cell_len(tail)) + "…" + tail, width)
 
 
-def age(then: int, now: int) -> str:
+def format_age(then: int, now: int) -> str:
     """How long ago: ``12 s``, ``4 m``, ``3 h``, ``2 d``. Both are nanoseconds since the epoch."""
     seconds = max(0, (now - then) // 1_000_000_000)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
@@ -92,4 +92,4 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
 def format_duration(start: int, end: int) -> str:
     """How long something took: ``0.4 s``, ``12 s``, ``4 m``. Both are nanoseconds since the epoch."""
     tenths = max(0, end - start) // 100_000_000
-    return age(start, end) if tenths >= 100 else f"{tenths / 10:.1f} s"
+    return format_age(start, end) if tenths >= 100 else f"{tenths / 10:.1f} s"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from watchroom.projections import CommandView
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age, format_duration
+from watchroom_tui.columns import format_age, format_duration
 from watchroom_tui.readers.output import OutputReader
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.widgets.output_view import OutputView
@@ -43,7 +43,7 @@ class CommandPane:
     def follow_the_clock(self) -> None:
         """Say how long the command has been running."""
         if self._shown is not None and self._shown.ended is None:
-            self._view.say_standing(self._standing(self._shown))
+            self._view.say_standing(self._status_text(self._shown))
 
     async def _read_on(self) -> None:
         try:
@@ -52,7 +52,7 @@ class CommandPane:
                 lines = await asyncio.to_thread(self._reader.read, command)
                 if self._is_wanted(command):
                     self._shown = command
-                    text, standing = sanitize(command.begun.message), self._standing(command)
+                    text, standing = sanitize(command.begun.message), self._status_text(command)
                     self._view.show_output(command.path, lines, text, standing)
         finally:
             self._is_reading = False
@@ -60,8 +60,8 @@ class CommandPane:
     def _is_wanted(self, command: CommandView) -> bool:
         return self._wanted is not None and self._wanted.path == command.path
 
-    def _standing(self, command: CommandView) -> str:
+    def _status_text(self, command: CommandView) -> str:
         begun, ended = command.begun, command.ended
-        outcome = describe.outcome(ended or begun, self._app.texts).text
-        took = format_duration(begun.time, ended.time) if ended else age(begun.time, self._app.now())
+        outcome = describe.outcome_span(ended or begun, self._app.texts).text
+        took = format_duration(begun.time, ended.time) if ended else format_age(begun.time, self._app.now())
         return f"{outcome} · {took}"

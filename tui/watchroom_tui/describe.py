@@ -82,7 +82,7 @@ def tool_name(name: str, texts: Catalogue) -> str:
     return texts(key) if key in texts else name
 
 
-def tool(row: Row, texts: Catalogue) -> str:
+def tool_label(row: Row, texts: Catalogue) -> str:
     """The tool's name, short: a glance must do. A tool that we do not know keeps its own."""
     if row.zone == "buffer" and row.tool not in (OPEN, CLOSE):
         operation = row.tool.removeprefix(f"{buffer_name(row)}_")
@@ -121,16 +121,16 @@ def shown_path(row: Row, texts: Catalogue) -> str:
     return sanitize(path_of(row))
 
 
-def doing(row: Row, texts: Catalogue) -> tuple[Span, Span]:
+def activity_spans(row: Row, texts: Catalogue) -> tuple[Span, Span]:
     """What an agent did, and to what, for where nothing stands after it: of a command, the command itself."""
     went_wrong = row.outcome != "ok" or bool(row.detail.get("exit_code"))
     style = "error" if went_wrong else "dim"
     if row.zone == "command":
         return Span("$", style), Span(sanitize(row.message))
-    return Span(tool(row, texts), style), Span(shown_path(row, texts))
+    return Span(tool_label(row, texts), style), Span(shown_path(row, texts))
 
 
-def outcome(row: Row, texts: Catalogue) -> Span:
+def outcome_span(row: Row, texts: Catalogue) -> Span:
     """What came of an operation, in a few words."""
     if row.outcome == "ok":
         return _done(row, texts)
@@ -166,7 +166,7 @@ def _done(row: Row, texts: Catalogue) -> Span:
     return Span(texts("row.read", version=row.base) if row.base else "·", "dim")
 
 
-def said(row: Row) -> str:
+def row_message(row: Row) -> str:
     """What the actor said of it; of an edit of a realtime document, what it did; of a new agent, what for."""
     if row.tool == SPAWN and row.version is not None:
         return sanitize(f"{row.detail.get('role', '')} · {row.message}")
@@ -189,7 +189,7 @@ def said(row: Row) -> str:
     return sanitize(f"{name} = {detail['value']}" if "value" in detail else name)
 
 
-def subject(need: Need, texts: Catalogue) -> str:
+def need_subject(need: Need, texts: Catalogue) -> str:
     """What a need is about: of a handoff, the file; of a request, what is asked."""
     if need.kind == "request":
         return request_text(RequestView(need.row), texts)
@@ -233,7 +233,7 @@ def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
         texts(
             "alert.thing",
             kind=need_kind(need, texts),
-            subject=fit_path(sanitize(subject(need, texts)), SUBJECT_WIDTH).strip(),
+            subject=fit_path(sanitize(need_subject(need, texts)), SUBJECT_WIDTH).strip(),
             what=need_text(need, texts),
         )
         for need in needs[:MOST_NAMED]
@@ -294,7 +294,7 @@ def message_mark(message: MessageView) -> Span:
     return Span("✓", "") if message.delivered is not None else Span("·", "dim")
 
 
-def ended_how(row: Row, agent: str, texts: Catalogue) -> str:
+def end_reason(row: Row, agent: str, texts: Catalogue) -> str:
     """How an agent ended that ``row`` ended: by somebody, with the one above it, with its task."""
     if row.tool == END_TASK:
         return texts("tasks.ended_with_task")
@@ -304,7 +304,7 @@ def ended_how(row: Row, agent: str, texts: Catalogue) -> str:
     return f"{how}: {sanitize(row.message)}" if row.message else how
 
 
-def says(view: AgentView, now: int, texts: Catalogue) -> str:
+def agent_status_text(view: AgentView, now: int, texts: Catalogue) -> str:
     """What an agent waits for, or that its model is just saying something; empty where what it did says
     more. Not safe yet."""
     session = view.session
@@ -341,6 +341,6 @@ def request_outcome(asked: RequestView, texts: Catalogue) -> str:
     return texts(f"request.outcome.{asked.outcome or 'expired'}")
 
 
-def amount(count: int) -> str:
+def format_count(count: int) -> str:
     """A number, short: ``812``, ``3.4k``."""
     return str(count) if count < 1000 else f"{count / 1000:.1f}k"

@@ -76,7 +76,7 @@ class DiffInput(NamedTuple):
     changed: Sequence[LineChange]
 
 
-class _Part(NamedTuple):
+class _RowGroup(NamedTuple):
     """Neighbouring rows of one kind, from these lines on."""
 
     kind: Literal["hunk", "same", "changed"]
@@ -106,7 +106,7 @@ class _Line(NamedTuple):
         return text.removesuffix("\r") if self.kind == "same" else text
 
     @property
-    def said(self) -> str:
+    def cell_text(self) -> str:
         return sanitize(self.shown) + ("" if self.has_end or self.kind == "same" else NO_END)
 
 
@@ -155,13 +155,13 @@ class DiffDrawing:
         part, offset = self._at(index)
         if part.kind == "hunk":
             return [_range(part)]
-        return ["" if line is None else line.said for line in self._lines(part, offset)]
+        return ["" if line is None else line.cell_text for line in self._lines(part, offset)]
 
-    def _at(self, index: int) -> tuple[_Part, int]:
+    def _at(self, index: int) -> tuple[_RowGroup, int]:
         at = bisect_right(self._starts, index) - 1
         return self._parts[at], index - self._starts[at]
 
-    def _lines(self, part: _Part, offset: int) -> Sequence[_Line | None]:
+    def _lines(self, part: _RowGroup, offset: int) -> Sequence[_Line | None]:
         """The lines of a row; None where one side has no more."""
         if self.columns == 2:
             return [self._old_line(part, offset), self._new_line(part, offset)]
@@ -169,7 +169,7 @@ class DiffDrawing:
             return [self._old_line(part, offset)]
         return [self._new_line(part, offset - part.old_count)]
 
-    def _old_line(self, part: _Part, offset: int) -> _Line | None:
+    def _old_line(self, part: _RowGroup, offset: int) -> _Line | None:
         if offset >= part.old_count:
             return None
         line = self._old[part.old + offset]
@@ -179,7 +179,7 @@ class DiffDrawing:
         other = self._new[new] if offset < part.new_count else None
         return _Line("removed", line, other, part.old + offset, None)
 
-    def _new_line(self, part: _Part, offset: int) -> _Line | None:
+    def _new_line(self, part: _RowGroup, offset: int) -> _Line | None:
         if offset >= part.new_count:
             return None
         line = self._new[part.new + offset]
@@ -190,7 +190,7 @@ class DiffDrawing:
         other = self._old[old] if offset < part.old_count else None
         return _Line("added", line, other, None, part.new + offset)
 
-    def _rows_of(self, part: _Part) -> int:
+    def _rows_of(self, part: _RowGroup) -> int:
         if part.kind == "hunk":
             return 1
         if part.kind == "same":
@@ -250,32 +250,32 @@ def _near(line: str, reach: int) -> str:
     return line if len(line) <= most else line[:most]
 
 
-def _range(part: _Part) -> str:
+def _range(part: _RowGroup) -> str:
     old = f"{part.old + bool(part.old_count)},{part.old_count}"
     return f" @@ −{old} +{part.new + bool(part.new_count)},{part.new_count} @@"
 
 
-def _parts(lines: int, changed: Sequence[LineChange]) -> Iterator[_Part]:
+def _parts(lines: int, changed: Sequence[LineChange]) -> Iterator[_RowGroup]:
     """The changes with the lines around them; those that are near each other stand together."""
     for group in _near_each_other(changed):
         first, last = group[0], group[-1]
         before = min(CONTEXT, first.old_start)
         after = min(CONTEXT, lines - last.old_end)
         old, new = first.old_start - before, first.new_start - before
-        yield _Part("hunk", old, last.old_end + after - old, new, last.new_end + after - new)
+        yield _RowGroup("hunk", old, last.old_end + after - old, new, last.new_end + after - new)
         for change in group:
             yield from _same(old, new, change.old_start - old)
             count = change.old_end - change.old_start
-            yield _Part(
+            yield _RowGroup(
                 "changed", change.old_start, count, change.new_start, change.new_end - change.new_start
             )
             old, new = change.old_end, change.new_end
         yield from _same(old, new, after)
 
 
-def _same(old: int, new: int, count: int) -> Iterator[_Part]:
+def _same(old: int, new: int, count: int) -> Iterator[_RowGroup]:
     if count:
-        yield _Part("same", old, count, new, count)
+        yield _RowGroup("same", old, count, new, count)
 
 
 def _near_each_other(changed: Sequence[LineChange]) -> Iterator[list[LineChange]]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from textual.timer import Timer
 from watchroom.errors import WatchroomError
-from watchroom.projections import DocumentView as Document
+from watchroom.projections import DocumentView
 
-from watchroom_tui.readers.document import DocumentReader, Reading
+from watchroom_tui.readers.document import DocumentReader, DocumentSnapshot
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Span
-from watchroom_tui.widgets.document_view import DocumentView
+from watchroom_tui.widgets.document_view import DocumentFieldsView
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.scrubber import Scrubber
 
@@ -35,19 +35,19 @@ LEAP: Final = 20
 class DocumentPane:
     """Shows a document in ``view``, and in ``scrubber`` where in its history that is."""
 
-    def __init__(self, screen: DocumentsScreen, view: DocumentView, scrubber: Scrubber) -> None:
+    def __init__(self, screen: DocumentsScreen, view: DocumentFieldsView, scrubber: Scrubber) -> None:
         self._screen = screen
         self._app = screen.watchroom
         self._view = view
         self._scrubber = scrubber
         self._reader = DocumentReader(self._app.journal, self._app.texts)
-        self._document: Document | None = None
+        self._document: DocumentView | None = None
         self._asked: tuple[str, int] | None = None
-        self._shown: Reading | None = None
-        self._live: Reading | None = None
+        self._shown: DocumentSnapshot | None = None
+        self._live: DocumentSnapshot | None = None
         self._at: int | None = None
         """The version that is shown, None for the newest."""
-        self._looked: dict[str, Reading] = {}
+        self._looked: dict[str, DocumentSnapshot] = {}
         """What a person saw of each document when they last turned away from it."""
         self._timer: Timer | None = None
         self._is_due = False
@@ -62,7 +62,7 @@ class DocumentPane:
     def is_live(self) -> bool:
         return self._at is None
 
-    def unseen(self, documents: Iterable[Document]) -> dict[str, int]:
+    def unseen(self, documents: Iterable[DocumentView]) -> dict[str, int]:
         """How many versions of each document have come since a person last looked at it."""
         shown = self._document.name if self._document else None
         return {
@@ -71,7 +71,7 @@ class DocumentPane:
             if each.name in self._looked and each.name != shown
         }
 
-    def show(self, document: Document | None) -> None:
+    def show(self, document: DocumentView | None) -> None:
         """Bring the pane up to the document as the model has it."""
         if document is None:
             self._document, self._asked = None, None
@@ -111,7 +111,7 @@ class DocumentPane:
             reading = await asyncio.to_thread(read)
         except WatchroomError as error:
             self._view.clear()
-            self._app.tell(str(error), "error")
+            self._app.show_message(str(error), "error")
             return
         if self._document is None or name != self._document.name:
             return
@@ -123,7 +123,7 @@ class DocumentPane:
         elif self._shown is not None:
             self._show_scrubber(self._shown, reading.newest)
 
-    def _draw(self, reading: Reading) -> None:
+    def _draw(self, reading: DocumentSnapshot) -> None:
         self._shown = reading
         texts = self._app.texts
         drawing = reading.drawing
@@ -133,7 +133,7 @@ class DocumentPane:
         self._view.show_document(reading.name, drawing, title=title)
         self._show_scrubber(reading, self._newest)
 
-    def _show_scrubber(self, reading: Reading, newest: int) -> None:
+    def _show_scrubber(self, reading: DocumentSnapshot, newest: int) -> None:
         self._scrubber.show(reading.row, newest, self._mark())
         # What can be done next is another thing in the past.
         self._screen.query_one(Footer).refresh()
@@ -224,7 +224,7 @@ class DocumentPane:
         try:
             reading = await asyncio.to_thread(self._reader.then, name, version, self._progress)
         except WatchroomError as error:
-            self._app.tell(str(error), "error")
+            self._app.show_message(str(error), "error")
             self.go_live()
             return
         if reading is not None and self._at == version and self._live and self._live.name == name:

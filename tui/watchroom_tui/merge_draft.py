@@ -16,7 +16,7 @@ from watchroom_tui.merge_state import MergeState
 from watchroom_tui.services.worker import WorkerProcess
 
 
-class Sides(NamedTuple):
+class MergeSides(NamedTuple):
     """The rows whose texts are merged: the version that the incoming text started from (None: from nothing),
     the one that stands (None: nothing does), and the refused write or the edit made by hand."""
 
@@ -51,39 +51,39 @@ class Sides(NamedTuple):
 
 
 class MergeDraft:
-    """One merge and how it goes on. Use `take_up` to make one."""
+    """One merge and how it goes on. Use `load_merge` to make one."""
 
-    def __init__(self, sides: Sides, merging: MergeState) -> None:
+    def __init__(self, sides: MergeSides, state: MergeState) -> None:
         self.sides = sides
-        self.merging = merging
+        self.state = state
         self.newest = sides.incoming.seq
         """The newest row of the conflict that the person was told of."""
         self.is_settled = False
         """Whether someone else has settled the conflict meanwhile."""
-        self.is_being_written = False
+        self.is_editing = False
         """Whether the person is writing in the result right now."""
-        self.is_ending = False
+        self.is_committing = False
         """Whether the person has agreed to an end, and it is being carried out."""
-        self.is_over = False
+        self.is_done = False
         """Whether the person has settled it."""
         self._catching_up = asyncio.Lock()
 
     async def catch_up(self, journal: Journal, process: WorkerProcess) -> bool:
         """Merge in the version that stands by now, keeping what was decided; False if it is the same."""
         async with self._catching_up:
-            head, text = await asyncio.to_thread(_standing, journal, self.sides.incoming)
+            head, text = await asyncio.to_thread(_status_text, journal, self.sides.incoming)
             if head == self.sides.current:
                 return False
-            before = await asyncio.to_thread(join_current, self.merging.regions)
+            before = await asyncio.to_thread(join_current, self.state.regions)
             changed = await process.changes(before, text)
             while True:
-                regions = self.merging.regions
-                renewed = await asyncio.to_thread(
-                    self.merging.renewed, lambda each: rebase_regions(each, text, changed)
+                regions = self.state.regions
+                with_changed_regions = await asyncio.to_thread(
+                    self.state.with_changed_regions, lambda each: rebase_regions(each, text, changed)
                 )
-                if self.merging.regions is regions:
+                if self.state.regions is regions:
                     break
-            self.merging = renewed
+            self.state = with_changed_regions
             self.sides = self.sides._replace(current=head)
             return True
 
@@ -92,28 +92,28 @@ class MergeDraft:
         """Whether a newer version is being merged in right now."""
         return self._catching_up.locked()
 
-    def conflict_among(self, conflicts: Iterable[ConflictView]) -> ConflictView | None:
+    def find_conflict(self, conflicts: Iterable[ConflictView]) -> ConflictView | None:
         """The conflict that this would settle, if it is still open."""
         row = self.sides.incoming
         mine = (row.zone, row.path, row.actor)
         return next((each for each in conflicts if (each.zone, each.path, each.actor) == mine), None)
 
-    def has_decisions_about(self, conflicts: Iterable[ConflictView]) -> bool:
+    def has_decisions(self, conflicts: Iterable[ConflictView]) -> bool:
         """Whether something would be gone if this were dropped while ``conflicts`` are open."""
-        if self.is_settled or self.is_ending or self.is_over:
+        if self.is_settled or self.is_committing or self.is_done:
             return False
         if self.sides.is_own:
             return True
-        is_begun = self.merging.is_touched or self.is_being_written
-        return is_begun and self.conflict_among(conflicts) is not None
+        is_begun = self.state.is_touched or self.is_editing
+        return is_begun and self.find_conflict(conflicts) is not None
 
     @property
     def left(self) -> int:
         """How many regions are left to decide."""
-        return len(find_open_regions(self.merging.regions))
+        return len(find_open_regions(self.state.regions))
 
 
-async def take_up(journal: Journal, process: WorkerProcess, row: Row) -> MergeDraft:
+async def load_merge(journal: Journal, process: WorkerProcess, row: Row) -> MergeDraft:
     """Begin the merge of what ``row`` wanted to write with what stands in its place."""
     sides, texts = await asyncio.to_thread(_read, journal, row)
     base, current, incoming = texts
@@ -126,13 +126,13 @@ async def take_up(journal: Journal, process: WorkerProcess, row: Row) -> MergeDr
     )
 
 
-def _read(journal: Journal, row: Row) -> tuple[Sides, tuple[str, str, str]]:
-    head, current = _standing(journal, row)
+def _read(journal: Journal, row: Row) -> tuple[MergeSides, tuple[str, str, str]]:
+    head, current = _status_text(journal, row)
     base = journal.version(row.zone, row.path, row.base) if row.base and row.base > 0 else None
     before = (journal.content(base.seq) or "") if base else ""
-    return Sides(base, head, row), (before, current, journal.content(row.seq) or "")
+    return MergeSides(base, head, row), (before, current, journal.content(row.seq) or "")
 
 
-def _standing(journal: Journal, row: Row) -> tuple[Row | None, str]:
+def _status_text(journal: Journal, row: Row) -> tuple[Row | None, str]:
     head = journal.head(row.zone, row.path)
     return head, (journal.content(head.seq) or "") if head else ""

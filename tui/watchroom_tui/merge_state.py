@@ -10,8 +10,8 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from watchroom.merge import Choice, Region, Regions, choose_all_conflicts, choose_region, find_open_regions
 
-Taken: TypeAlias = Literal["current", "incoming", "both", "neither", "edited"]
-TAKEN: Final[tuple[Taken, ...]] = get_args(Taken)
+ChoiceKind: TypeAlias = Literal["current", "incoming", "both", "neither", "edited"]
+CHOICE_KINDS: Final[tuple[ChoiceKind, ...]] = get_args(ChoiceKind)
 
 MOST_STEPS: Final = 200
 """So many steps can be undone."""
@@ -58,8 +58,8 @@ class MergeState:
             self.do(choose_region(self._regions, self.at, choice))
             self._go_on()
 
-    def overwritten_by(self, choice: Choice) -> int:
-        """How many decided conflicts `take_everywhere` would decide otherwise."""
+    def count_overwritten(self, choice: Choice) -> int:
+        """How many decided conflicts `choose_everywhere` would decide otherwise."""
         conflicts = [each for each in self._regions if each.kind == "conflict"]
         return sum(
             each.choice not in (None, choice) or bool(each.is_open and each.text) for each in conflicts
@@ -70,7 +70,7 @@ class MergeState:
         """How many conflicts there are, decided or not."""
         return sum(each.kind == "conflict" for each in self._regions)
 
-    def take_everywhere(self, choice: Choice) -> None:
+    def choose_everywhere(self, choice: Choice) -> None:
         """Choose for every conflict of the file."""
         self.do(choose_all_conflicts(self._regions, choice))
 
@@ -100,7 +100,7 @@ class MergeState:
             place += by
         self.at = stops[place % len(stops)]
 
-    def renewed(self, change: Callable[[Regions], Regions]) -> MergeState:
+    def with_changed_regions(self, change: Callable[[Regions], Regions]) -> MergeState:
         """The same with other regions in the place of these and of those that undo leads to."""
         other = MergeState(self._regions)
         other.at = self.at
@@ -109,7 +109,7 @@ class MergeState:
         other._show(change(self._regions))
         return other
 
-    def around(self, lines: int) -> tuple[int, int]:
+    def window(self, lines: int) -> tuple[int, int]:
         """The regions around the person that have up to so many lines: the first, and the one after the last.
 
         Long unchanged regions beside the person's are cut in two for it.
@@ -151,10 +151,10 @@ class MergeState:
             self.at = next((index for index in waiting if index > self.at), waiting[0])
 
 
-def count_taken(regions: Regions) -> Mapping[Taken, int]:
+def count_choices(regions: Regions) -> Mapping[ChoiceKind, int]:
     """How many of the changes in ``regions`` were taken from each side, from both, from neither, or written
     by hand. What both sides changed alike is not counted: there was nothing to choose."""
-    counts: Counter[Taken] = Counter()
+    counts: Counter[ChoiceKind] = Counter()
     for each in regions:
         if each.choice is not None:
             counts["both" if each.choice == "both_incoming_first" else each.choice] += 1
@@ -177,7 +177,7 @@ def _cut(region: Region, lines: int) -> Regions:
     return Region("unchanged", first, first, first), Region("unchanged", rest, rest, rest)
 
 
-class Layout:
+class RegionLayout:
     """Where regions stand, one below the other: each has at least one row."""
 
     def __init__(self, heights: Sequence[int]) -> None:
@@ -200,17 +200,17 @@ class Layout:
         return region, row - self._starts[region]
 
 
-def beside(regions: Regions) -> Layout:
+def side_by_side_layout(regions: Regions) -> RegionLayout:
     """For the texts beside each other: a region is as high as its longest side."""
-    return Layout([max(len(each.base), len(each.current), len(each.incoming)) for each in regions])
+    return RegionLayout([max(len(each.base), len(each.current), len(each.incoming)) for each in regions])
 
 
-def below(regions: Regions) -> Layout:
+def result_layout(regions: Regions) -> RegionLayout:
     """For the result."""
-    return Layout([len(each.text if each.is_open else each.result) for each in regions])
+    return RegionLayout([len(each.text if each.is_open else each.result) for each in regions])
 
 
-def is_taken(region: Region, side: str) -> bool:
+def is_included(region: Region, side: str) -> bool:
     """Whether the lines of ``side`` are in the result; the base never is, where something changed."""
     match region.choice:
         case None:

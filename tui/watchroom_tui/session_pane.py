@@ -11,11 +11,11 @@ from watchroom.model import CANCEL, PAUSE, RESUME, Row, SessionStatus
 from watchroom.projections import AgentView
 
 from watchroom_tui import describe
-from watchroom_tui.readers.session import Reading, SessionReader
+from watchroom_tui.readers.session import SessionReader, SessionSnapshot
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services.agent_actions import AgentActions
-from watchroom_tui.transcript import Entry, entries_of
-from watchroom_tui.widgets.session_view import SessionView
+from watchroom_tui.transcript import TranscriptEntry, make_entries
+from watchroom_tui.widgets.session_view import TranscriptView
 
 if TYPE_CHECKING:
     from watchroom_tui.screens.agents import AgentsScreen
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class SessionPane:
     """Shows in ``view`` the newest session of an agent, or an older one that was chosen."""
 
-    def __init__(self, screen: AgentsScreen, view: SessionView) -> None:
+    def __init__(self, screen: AgentsScreen, view: TranscriptView) -> None:
         self._screen = screen
         self._app = screen.watchroom
         self._view = view
@@ -34,7 +34,7 @@ class SessionPane:
         self._chosen: str | None = None
         self._steps_asked = 0
         self._shown: tuple[str, Row | None, Row | None] | None = None
-        self._entries: tuple[object, list[Entry]] = (None, [])
+        self._entries: tuple[object, list[TranscriptEntry]] = (None, [])
         self._agent_actions = AgentActions(screen)
 
     def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
@@ -97,16 +97,16 @@ class SessionPane:
             return
         self._view.show_session(path, entries, (agent, reading.saying), title=self._title(reading))
 
-    def _read(self, path: str, as_of: int) -> tuple[Reading, list[Entry]]:
+    def _read(self, path: str, as_of: int) -> tuple[SessionSnapshot, list[TranscriptEntry]]:
         reading = self._reader.read(path, as_of)
         # A reading that was given up may still be at work in its thread.
         steps, entries = self._entries
         if reading.steps is not steps:
-            entries = entries_of(path.partition("/")[0], reading.steps, self._app.texts)
+            entries = make_entries(path.partition("/")[0], reading.steps, self._app.texts)
             self._entries = reading.steps, entries
         return reading, entries
 
-    def _title(self, reading: Reading) -> str:
+    def _title(self, reading: SessionSnapshot) -> str:
         texts, last = self._app.texts, reading.steps[-1].row
         detail = last.detail
         status = cast("SessionStatus", detail.get("status", "idle"))
@@ -120,7 +120,9 @@ class SessionPane:
                 f" {texts(f'session.status.{status}')}"
             ),
             texts("session.steps", count=detail.get("step", 0)),
-            texts(f"session.tokens{'_estimated' * ('estimated' in detail)}", count=describe.amount(used)),
+            texts(
+                f"session.tokens{'_estimated' * ('estimated' in detail)}", count=describe.format_count(used)
+            ),
         ]
         if self._chosen:
             parts.insert(0, texts("session.earlier", id=sanitize(reading.path[-describe.SESSION_WIDTH :])))
@@ -141,7 +143,9 @@ class SessionPane:
     async def _hold(self, agent: str, is_held: bool) -> None:
         texts = self._app.texts
         if await self._agent_actions.act(RESUME if is_held else PAUSE, {"agent_id": agent}):
-            self._app.tell(texts("session.resumed" if is_held else "session.paused", agent=sanitize(agent)))
+            self._app.show_message(
+                texts("session.resumed" if is_held else "session.paused", agent=sanitize(agent))
+            )
 
     def end(self) -> None:
         agent = self._steerable()
@@ -156,7 +160,7 @@ class SessionPane:
         """The agent, if it has a session that heeds what is said now; else says why not."""
         if self._agent is None:
             if self._agent_actions.can_act():
-                self._app.tell(self._app.texts("session.none"), "warning")
+                self._app.show_message(self._app.texts("session.none"), "warning")
             return None
         agent = self._agent.agent.id
         return agent if self._agent_actions.can_receive(agent) else None

@@ -18,19 +18,19 @@ from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
 
-EntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
+TranscriptEntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
 
 NAME_WIDTH: Final = 11
 MOST_UNFOLDED: Final = 400
 """So many lines of a call's arguments and result are shown."""
 
 
-class Entry(NamedTuple):
+class TranscriptEntry(NamedTuple):
     """One thing in a session. ``who`` said it; ``mark`` with its style stands before it. ``more`` is what is
     shown of a call when it is unfolded."""
 
     key: str
-    kind: EntryKind
+    kind: TranscriptEntryKind
     who: str
     mark: Span
     text: str
@@ -43,21 +43,21 @@ class Entry(NamedTuple):
         return self.kind != "said" or self.mark.style not in ("accent", "dim") or HUMAN_PREFIX in self.who
 
 
-class Step(NamedTuple):
+class SessionStep(NamedTuple):
     """A step of a session: its row, and its record as the journal keeps it."""
 
     row: Row
     record: Mapping[str, Any]
 
 
-def step_of(row: Row, text: str) -> Step:
+def make_session_step(row: Row, text: str) -> SessionStep:
     """The step whose row carries ``text``."""
-    return Step(row, json.loads(text))
+    return SessionStep(row, json.loads(text))
 
 
-def entries_of(agent: str, steps: Sequence[Step], texts: Catalogue) -> list[Entry]:
+def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> list[TranscriptEntry]:
     """What stands in the session's transcript."""
-    found: list[Entry] = []
+    found: list[TranscriptEntry] = []
     calls: dict[str, int] = {}
     for number, (_, record) in enumerate(steps):
         for event in record.get("events", ()):
@@ -78,29 +78,31 @@ def entries_of(agent: str, steps: Sequence[Step], texts: Catalogue) -> list[Entr
     return found
 
 
-def _said(key: str, agent: str, message: Mapping[str, Any], texts: Catalogue) -> Iterable[Entry]:
+def _said(key: str, agent: str, message: Mapping[str, Any], texts: Catalogue) -> Iterable[TranscriptEntry]:
     text = str(message["content"])
     if not text.strip():
         return
     if message["role"] == "assistant":
-        yield Entry(key, "said", agent, Span("▍", agent_class(agent)), text)
+        yield TranscriptEntry(key, "said", agent, Span("▍", agent_class(agent)), text)
     elif message["role"] == "user":
         author = str(message.get("author", ""))
-        yield Entry(key, "said", author or texts("session.task"), Span("▍", "accent"), text, style="strong")
+        yield TranscriptEntry(
+            key, "said", author or texts("session.task"), Span("▍", "accent"), text, style="strong"
+        )
     else:
-        yield Entry(key, "said", "system", Span("▍", "dim"), text, style="dim")
+        yield TranscriptEntry(key, "said", "system", Span("▍", "dim"), text, style="dim")
 
 
-def _call(key: str, agent: str, call: Mapping[str, Any], texts: Catalogue) -> Entry:
+def _call(key: str, agent: str, call: Mapping[str, Any], texts: Catalogue) -> TranscriptEntry:
     function = call["function"]
     asked = PendingCall(call["id"], function["name"], function["arguments"])
     text = f"{tool_name(asked.name, texts)} {call_subject(asked)}".strip()
-    return Entry(key, "call", agent, Span("◌", "warning"), text, pretty(asked.arguments))
+    return TranscriptEntry(key, "call", agent, Span("◌", "warning"), text, format_json(asked.arguments))
 
 
-def _with_result(entry: Entry, content: str, texts: Catalogue) -> Entry:
+def _with_result(entry: TranscriptEntry, content: str, texts: Catalogue) -> TranscriptEntry:
     mark, said = _outcome(content, texts)
-    given = f"{entry.more}\n{texts('session.gave')}\n{pretty(content)}"
+    given = f"{entry.more}\n{texts('session.gave')}\n{format_json(content)}"
     return entry._replace(mark=mark, text=f"{entry.text}  {said}".rstrip(), more=given)
 
 
@@ -138,7 +140,7 @@ _NOTES: Final[Mapping[str, Span]] = {
 }
 
 
-def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> Entry | None:
+def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEntry | None:
     kind = str(event["type"])
     mark = _NOTES.get(kind)
     if mark is None:
@@ -155,7 +157,7 @@ def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> Entry | None:
     who = str(event.get("by", ""))
     style = "error" if mark.style == "error" else "dim"
     text = f"{texts(f'session.event.{kind}')}{': ' if said else ''}{said}"
-    return Entry(f"{key}.{kind}", "note", who, mark, text, style=style)
+    return TranscriptEntry(f"{key}.{kind}", "note", who, mark, text, style=style)
 
 
 def _answered(answer: Mapping[str, Any], texts: Catalogue) -> str:
@@ -174,7 +176,7 @@ def _decided(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> str:
     return ", ".join(said)
 
 
-def pretty(text: str) -> str:
+def format_json(text: str) -> str:
     """JSON as people read it: a name a line, texts as they are."""
     try:
         value = json.loads(text)
@@ -214,7 +216,7 @@ def _short(text: str) -> str:
 
 
 class _Row(NamedTuple):
-    entry: Entry
+    entry: TranscriptEntry
     text: str
     is_first: bool
     style: str
@@ -225,13 +227,13 @@ class Transcript:
 
     columns = 1
 
-    def __init__(self, entries: Sequence[Entry], unfolded: frozenset[str] = frozenset()) -> None:
+    def __init__(self, entries: Sequence[TranscriptEntry], unfolded: frozenset[str] = frozenset()) -> None:
         self._rows = [row for entry in entries for row in _rows(entry, entry.key in unfolded)]
 
     def saying(self, agent: str, text: str) -> Transcript:
         """This transcript, and below it what the agent's model is just saying."""
         longer = Transcript(())
-        stream = Entry("stream", "stream", agent, Span("▍", "accent"), text + "▌")
+        stream = TranscriptEntry("stream", "stream", agent, Span("▍", "accent"), text + "▌")
         longer._rows = [*self._rows, *_rows(stream, is_unfolded=False)]
         return longer
 
@@ -242,7 +244,7 @@ class Transcript:
         """The key of the entry that a row is of."""
         return self._rows[index].entry.key if 0 <= index < len(self._rows) else ""
 
-    def kind_at(self, index: int) -> EntryKind | None:
+    def kind_at(self, index: int) -> TranscriptEntryKind | None:
         return self._rows[index].entry.kind if 0 <= index < len(self._rows) else None
 
     def row_of(self, key: str) -> int | None:
@@ -275,7 +277,7 @@ class Transcript:
         return [Cell(gutter, [Span(row.text, row.style)], "", more)]
 
 
-def _rows(entry: Entry, is_unfolded: bool) -> Iterable[_Row]:
+def _rows(entry: TranscriptEntry, is_unfolded: bool) -> Iterable[_Row]:
     if entry.kind == "call":
         sign = "▾" if is_unfolded else "▸"
         yield _Row(entry, f"{sign} {sanitize(entry.text)}", True, entry.style)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from watchroom.projections.model import urgent_needs
 
-from watchroom_tui.alerts.policy import AlertMode, Watch, after, begin, look
+from watchroom_tui.alerts.policy import AlertMode, AlertState, initial_state, next_alerts, next_mode
 from watchroom_tui.alerts.terminal import alert_sequence
 from watchroom_tui.describe import alert_text
 
@@ -25,7 +25,7 @@ class AlertMonitor:
     def __init__(self, app: WatchroomApp, mode: AlertMode) -> None:
         self.mode: AlertMode = mode
         self._app = app
-        self._watch: Watch | None = None
+        self._watch: AlertState | None = None
 
     def start(self) -> None:
         """Begin to look, if what is shown is live: nothing of the past is told."""
@@ -37,18 +37,18 @@ class AlertMonitor:
         """Hold what waits now for known, if the journal is read whole and that was not done before."""
         app = self._app
         if self._watch is None and app.progress == 1:
-            self._watch = begin(urgent_needs(app.model, app.now()))
+            self._watch = initial_state(urgent_needs(app.model, app.now()))
 
     def cycle(self) -> None:
         """To the next mode, and say which it is."""
-        self.mode = after(self.mode)
-        self._app.tell(self._app.texts(f"alert.mode.{self.mode}"))
+        self.mode = next_mode(self.mode)
+        self._app.show_message(self._app.texts(f"alert.mode.{self.mode}"))
 
     def _look(self) -> None:
         app = self._app
         if self._watch is None:
             return
-        self._watch, told = look(self._watch, urgent_needs(app.model, app.now()), time.monotonic())
+        self._watch, told = next_alerts(self._watch, urgent_needs(app.model, app.now()), time.monotonic())
         if told:
             title = f"Watchroom {app.place}"
             app.send_to_terminal(alert_sequence(self.mode, title, alert_text(told, app.texts), os.environ))

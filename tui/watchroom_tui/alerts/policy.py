@@ -1,6 +1,6 @@
 """What to tell a person who looks elsewhere: each new thing that needs them, once, and not too often.
 
-Pure: a `Watch` goes in with what presses now, the next one comes out with what to tell.
+Pure: a `AlertState` goes in with what presses now, the next one comes out with what to tell.
 """
 
 from __future__ import annotations
@@ -15,35 +15,40 @@ AlertMode: TypeAlias = Literal["off", "bell", "desktop", "both"]
 MODES: Final[tuple[AlertMode, ...]] = get_args(AlertMode)
 Identity: TypeAlias = tuple[NeedKind, str, int]
 
-PATIENCE: Final = 3.0
+DELAY_SECONDS: Final = 3.0
 """So many seconds a new thing may have gone again by itself: most agents recover from a conflict sooner."""
-QUIET: Final = 10.0
+INTERVAL_SECONDS: Final = 10.0
 """So many seconds between two alerts at least; what comes meanwhile goes into one."""
 
 
-class Watch(NamedTuple):
+class AlertState(NamedTuple):
     """What was told or was there from the start, what is new since when, and when the last alert was."""
 
     known: Set[Identity]
     new: Mapping[Identity, float] = MappingProxyType({})
-    told_at: float = float("-inf")
+    last_alert_at: float = float("-inf")
 
 
-def begin(pressing: Sequence[Need]) -> Watch:
+def initial_state(pressing: Sequence[Need]) -> AlertState:
     """The watch of somebody who sees that much from the start, and needs not be told."""
-    return Watch(frozenset(need.identity for need in pressing))
+    return AlertState(frozenset(need.identity for need in pressing))
 
 
-def look(watch: Watch, pressing: Sequence[Need], now: float) -> tuple[Watch, tuple[Need, ...]]:
+def next_alerts(
+    watch: AlertState, pressing: Sequence[Need], now: float
+) -> tuple[AlertState, tuple[Need, ...]]:
     """The next watch, and what to tell at ``now`` (seconds): nothing, or all that is new, in one alert."""
     new = [need for need in pressing if need.identity not in watch.known]
     since = {need.identity: watch.new.get(need.identity, now) for need in new}
-    is_due = any(now - first >= PATIENCE for first in since.values()) and now - watch.told_at >= QUIET
+    is_due = (
+        any(now - first >= DELAY_SECONDS for first in since.values())
+        and now - watch.last_alert_at >= INTERVAL_SECONDS
+    )
     if not is_due:
         return (watch._replace(new=since) if since != watch.new else watch), ()
-    return Watch(frozenset(watch.known) | frozenset(since), told_at=now), tuple(new)
+    return AlertState(frozenset(watch.known) | frozenset(since), last_alert_at=now), tuple(new)
 
 
-def after(mode: AlertMode) -> AlertMode:
+def next_mode(mode: AlertMode) -> AlertMode:
     """The mode that the key changes to."""
     return MODES[(MODES.index(mode) + 1) % len(MODES)]

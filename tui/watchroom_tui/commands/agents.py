@@ -24,11 +24,11 @@ def declare_init(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
 
 
-def run_init(given: Namespace, texts: Catalogue) -> int:
-    agents = [_agent(text, texts) for text in given.agent]
-    with Workspace.open(given.dir, agents, language=given.language) as workspace:
+def run_init(args: Namespace, texts: Catalogue) -> int:
+    agents = [_agent(text, texts) for text in args.agent]
+    with Workspace.open(args.dir, agents, language=args.language) as workspace:
         if not workspace.config.agents:
-            print(texts("cli.init.empty", root=given.dir))
+            print(texts("cli.init.empty", root=args.dir))
         for agent in workspace.config.agents.values():
             print(f"{agent.id}\t{agent.layer}\t{agent.supervisor or '-'}")
     return 0
@@ -52,10 +52,10 @@ def declare_call(parser: ArgumentParser, texts: Catalogue) -> None:
     )
 
 
-def run_call(given: Namespace, texts: Catalogue) -> int:
-    arguments = sys.stdin.read() if given.arguments == "-" else given.arguments
-    with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        result = workspace.tools(given.agent).dispatch_tool_call(given.tool, arguments)
+def run_call(args: Namespace, texts: Catalogue) -> int:
+    arguments = sys.stdin.read() if args.arguments == "-" else args.arguments
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        result = workspace.tools(args.agent).dispatch_tool_call(args.tool, arguments)
     print_json(result, indent=2)
     return 0 if result["success"] else 1
 
@@ -66,18 +66,18 @@ def declare_tools(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
 
 
-def run_tools(given: Namespace, texts: Catalogue) -> int:
+def run_tools(args: Namespace, texts: Catalogue) -> int:
     from watchroom.toolbox.schemas import build_definition
     from watchroom.toolbox.tool_registry import all_tools
 
     tools = [tool for tool in all_tools().values() if tool.is_for(human=False)]
     known = {tool.toolset for tool in tools}
-    wanted = known if given.toolsets is None else set(given.toolsets.split(","))
+    wanted = known if args.toolsets is None else set(args.toolsets.split(","))
     if unknown := wanted - known:
         text = texts("cli.tools.unknown", given=", ".join(sorted(unknown)), known=", ".join(sorted(known)))
         raise WrongUsage(text)
     chosen = [tool for tool in tools if tool.toolset in wanted]
-    print_json([build_definition(tool, given.format, given.language) for tool in chosen], indent=2)
+    print_json([build_definition(tool, args.format, args.language) for tool in chosen], indent=2)
     return 0
 
 
@@ -86,7 +86,7 @@ def declare_prompt(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("agent")
 
 
-def run_prompt(given: Namespace, texts: Catalogue) -> int:
-    with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        print(workspace.tools(given.agent).system_prompt())
+def run_prompt(args: Namespace, texts: Catalogue) -> int:
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        print(workspace.tools(args.agent).system_prompt())
     return 0

@@ -34,17 +34,17 @@ def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
 
 
-def run_answer(given: Namespace, texts: Catalogue) -> int:
+def run_answer(args: Namespace, texts: Catalogue) -> int:
     """Without an answer, the request is printed."""
-    with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        if given.arguments and not given.approve:
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        if args.arguments and not args.approve:
             raise WrongUsage(texts("cli.answer.arguments"))
-        request = workspace.requests.find(given.request)
-        if not (given.approve or given.reject is not None or given.text is not None or given.choose):
-            _print(workspace, given.request, texts)
+        request = workspace.requests.find(args.request)
+        if not (args.approve or args.reject is not None or args.text is not None or args.choose):
+            _print(workspace, args.request, texts)
             return 0
-        tools = workspace.tools_for_human(given.person or name_of_this_person())
-        arguments = {"request": given.request, **_answer(given, request, texts)}
+        tools = workspace.tools_for_human(args.person or name_of_this_person())
+        arguments = {"request": args.request, **_answer(args, request, texts)}
         if agent := find_parent_agent(workspace.root, os.environ):
             # People shall see that it was tried.
             result = tools.refuse(ANSWER, arguments, AgentCannotAnswer(agent=agent))
@@ -54,14 +54,14 @@ def run_answer(given: Namespace, texts: Catalogue) -> int:
     return 0 if result["success"] else 1
 
 
-def _answer(given: Namespace, request: Request, texts: Catalogue) -> Mapping[str, Json]:
-    if given.text is not None:
-        return {"text": given.text}
-    if given.choose:
-        return {"values": given.choose}
-    if not given.arguments:
-        return {"approved": bool(given.approve), "reason": given.reject or None}
-    edited = dict(_edited(text, request, texts) for text in given.arguments)
+def _answer(args: Namespace, request: Request, texts: Catalogue) -> Mapping[str, Json]:
+    if args.text is not None:
+        return {"text": args.text}
+    if args.choose:
+        return {"values": args.choose}
+    if not args.arguments:
+        return {"approved": bool(args.approve), "reason": args.reject or None}
+    edited = dict(_edited(text, request, texts) for text in args.arguments)
     return {
         "decisions": [
             {"call_id": call.id, "approved": True, "arguments": edited.get(call.id)} for call in request.calls

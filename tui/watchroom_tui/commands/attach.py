@@ -35,15 +35,15 @@ def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.hook_agent"))
 
 
-def run_hook(given: Namespace, texts: Catalogue) -> int:
+def run_hook(args: Namespace, texts: Catalogue) -> int:
     try:
         event = json.load(sys.stdin)
     except (ValueError, RecursionError) as error:
         raise WrongUsage(texts("cli.hook.not_json")) from error
     if not isinstance(event, dict):
         raise WrongUsage(texts("cli.hook.not_json"))
-    with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        agent = workspace.registry.agent(given.agent).id
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        agent = workspace.registry.agent(args.agent).id
         said = handle_hook(workspace, agent, event, workspace.config.language)
     if said is not None:
         print_json(said)
@@ -58,22 +58,22 @@ def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--write", action="store_true", help=texts("cli.argument.attach_write"))
 
 
-def run_attach(given: Namespace, texts: Catalogue) -> int:
-    with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        agent = workspace.registry.agent(given.agent).id
+def run_attach(args: Namespace, texts: Catalogue) -> int:
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        agent = workspace.registry.agent(args.agent).id
         root = workspace.root
     command = shutil.which("watchroom") or "watchroom"
-    wanted = build_configuration(given.client, command, root, agent)
-    project = Path(given.project)
-    files = _merged_files(project, wanted, texts) if given.write else _new_files(wanted)
+    wanted = build_configuration(args.client, command, root, agent)
+    project = Path(args.project)
+    files = _merged_files(project, wanted, texts) if args.write else _new_files(wanted)
     for name, text in files.items():
-        if given.write:
+        if args.write:
             _replace(project / name, text)
             print(texts("cli.attach.written", path=str(project / name)))
         else:
             print(f"# {name}\n{text}")
-    if given.write:
-        print(texts(f"cli.attach.next_{given.client}"))
+    if args.write:
+        print(texts(f"cli.attach.next_{args.client}"))
     return 0
 
 

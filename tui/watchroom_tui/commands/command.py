@@ -22,9 +22,9 @@ class Command(NamedTuple):
         """Add the arguments."""
         self._function("declare")(parser, texts)
 
-    def run(self, given: Namespace, texts: Catalogue) -> int:
+    def run(self, args: Namespace, texts: Catalogue) -> int:
         """Returns the exit status. May raise `WatchroomError`, and `WrongUsage`."""
-        return cast(int, self._function("run")(given, texts))
+        return cast(int, self._function("run")(args, texts))
 
     def _function(self, kind: str):  # type: ignore[no-untyped-def]  # the two kinds differ in their types
         return getattr(import_module(f"watchroom_tui.commands.{self.module}"), f"{kind}_{self.name}")

@@ -44,18 +44,18 @@ def declare_open(parser: ArgumentParser, texts: Catalogue) -> None:
     _declare_common(parser, texts)
 
 
-def run_open(given: Namespace, texts: Catalogue) -> int:
+def run_open(args: Namespace, texts: Catalogue) -> int:
     with ExitStack() as stack:
-        journal = stack.enter_context(closing(open_journal(given.dir)))
-        require_terminal(texts, f"watchroom show {given.dir} agents")
-        until = moment(journal, given.at, texts) if given.at else None
+        journal = stack.enter_context(closing(open_journal(args.dir)))
+        require_terminal(texts, f"watchroom show {args.dir} agents")
+        until = moment(journal, args.at, texts) if args.at else None
 
         def opened() -> Workspace:
             from watchroom.workspace import Workspace
 
-            return stack.enter_context(Workspace.open(given.dir, create=False))
+            return stack.enter_context(Workspace.open(args.dir, create=False))
 
-        return run_dashboard(journal, given.dir, given, None if given.view else opened, until=until)
+        return run_dashboard(journal, args.dir, args, None if args.view else opened, until=until)
 
 
 def declare_demo(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -71,8 +71,8 @@ def declare_demo(parser: ArgumentParser, texts: Catalogue) -> None:
     _declare_common(parser, texts)
 
 
-def run_demo(given: Namespace, texts: Catalogue) -> int:
-    if not given.headless:
+def run_demo(args: Namespace, texts: Catalogue) -> int:
+    if not args.headless:
         require_terminal(texts, "watchroom demo --headless")
     import tempfile
     from dataclasses import asdict
@@ -80,38 +80,38 @@ def run_demo(given: Namespace, texts: Catalogue) -> int:
     from watchroom.simulation import Simulation, demo, load
     from watchroom.workspace import Workspace
 
-    scenario = demo() if given.scenario is None else load(given.scenario)
-    count = DEMO_AGENTS if given.scenario is None and given.agents is None else given.agents
+    scenario = demo() if args.scenario is None else load(args.scenario)
+    count = DEMO_AGENTS if args.scenario is None and args.agents is None else args.agents
     if count is not None and count < scenario.at_least:
         raise WrongUsage(texts("cli.demo.too_few", fewest=scenario.at_least))
-    if given.speed < 0 or (given.seconds is not None and given.seconds <= 0):
+    if args.speed < 0 or (args.seconds is not None and args.seconds <= 0):
         raise WrongUsage(texts("cli.demo.not_positive"))
-    if given.dir and is_foreign(given.dir):
-        raise WrongUsage(texts("cli.demo.not_empty", root=given.dir))
+    if args.dir and is_foreign(args.dir):
+        raise WrongUsage(texts("cli.demo.not_empty", root=args.dir))
     with ExitStack() as stack:
-        root = given.dir or os.path.join(
+        root = args.dir or os.path.join(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-")), "calculator"
         )
         agents = scenario.roster(count)
-        workspace = stack.enter_context(Workspace.open(root, agents, language=given.language))
+        workspace = stack.enter_context(Workspace.open(root, agents, language=args.language))
         workspace.journal.present(resume=shlex.join(["watchroom", "demo", root]))
         simulation = Simulation(
             workspace,
             agents,
             scenario=scenario,
-            seed=given.seed,
-            speed=given.speed,
-            people=not given.headless,
+            seed=args.seed,
+            speed=args.speed,
+            people=not args.headless,
             apart=[scenario.second_process],
         )
-        if not given.headless:
+        if not args.headless:
             with simulation:
-                status = run_dashboard(workspace.journal, root, given, lambda: workspace)
-            if given.dir:
+                status = run_dashboard(workspace.journal, root, args, lambda: workspace)
+            if args.dir:
                 print(texts("cli.demo.kept", root=root))
             return status
         with simulation:
-            Event().wait(HEADLESS_SECONDS if given.seconds is None else given.seconds)
+            Event().wait(HEADLESS_SECONDS if args.seconds is None else args.seconds)
         workspace.flush()
         problems = workspace.verify()
         summary = {
@@ -127,17 +127,17 @@ def declare_keys(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
 
 
-def run_keys(given: Namespace, texts: Catalogue) -> int:
+def run_keys(args: Namespace, texts: Catalogue) -> int:
     from watchroom_tui.actions import keys_page
 
-    print(keys_page(load_texts(given.language)))
+    print(keys_page(load_texts(args.language)))
     return 0
 
 
 def run_dashboard(
     journal: Journal,
     root: str,
-    given: Namespace,
+    args: Namespace,
     open_workspace: Callable[[], Workspace] | None,
     *,
     until: int | None = None,
@@ -152,12 +152,12 @@ def run_dashboard(
     app = WatchroomApp(
         journal,
         place=os.path.basename(os.path.abspath(root)) + "/",
-        language=given.language,
+        language=args.language,
         until=until,
-        person=given.person or name_of_this_person(),
+        person=args.person or name_of_this_person(),
         open_workspace=open_workspace,
-        end_after=getattr(given, "seconds", None),
-        alerts=given.alerts,
+        end_after=getattr(args, "seconds", None),
+        alerts=args.alerts,
         initial_screen=initial_screen,
         watch=watch,
     )

@@ -45,27 +45,27 @@ def declare_log(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--since", metavar="TIME", help=texts("cli.argument.since"))
 
 
-def run_log(given: Namespace, texts: Catalogue) -> int:
-    if given.limit < 1:
+def run_log(args: Namespace, texts: Catalogue) -> int:
+    if args.limit < 1:
         raise WrongUsage(texts("cli.log.limit"))
-    journal = open_journal(given.dir)
+    journal = open_journal(args.dir)
     try:
         only = RowFilter(
-            actor=given.agent,
-            zone=given.zone,
-            path=given.path,
-            tool=given.tool,
-            outcome=given.outcome,
-            steps=given.steps or given.zone == "session" or given.tool is not None,
-            since=nanoseconds(given.since, texts) if given.since else None,
+            actor=args.agent,
+            zone=args.zone,
+            path=args.path,
+            tool=args.tool,
+            outcome=args.outcome,
+            steps=args.steps or args.zone == "session" or args.tool is not None,
+            since=nanoseconds(args.since, texts) if args.since else None,
         )
         last = journal.last_seq()
-        rows = journal.rows_before(last + 1, limit=given.limit, only=only)
-        if not rows and given.agent is not None:
-            _check_known(journal, given.agent)
-        _print_rows(reversed(rows), given.json, texts)
-        if given.follow:
-            _print_rows((row for row in _coming(journal, last) if only.admits(row)), given.json, texts)
+        rows = journal.rows_before(last + 1, limit=args.limit, only=only)
+        if not rows and args.agent is not None:
+            _check_known(journal, args.agent)
+        _print_rows(reversed(rows), args.json, texts)
+        if args.follow:
+            _print_rows((row for row in _coming(journal, last) if only.admits(row)), args.json, texts)
     finally:
         journal.close()
     return 0
@@ -96,11 +96,11 @@ def _print_rows(rows: Iterable[Row], as_json: bool, texts: Catalogue) -> None:
         if as_json:
             print_json(row_as_json(row))
         else:
-            what = describe.outcome(row, texts).text
+            what = describe.outcome_span(row, texts).text
             path = fit_path(sanitize(describe.path_of(row)), 30)
             time = zoned_time(row.time, "milliseconds")
             line = f"{time}  {fit(sanitize(row.actor), 14)}{fit(sanitize(row.tool), 30)} {path}  {what}"
-            print(f"{line}  {describe.said(row)}".rstrip(), flush=True)
+            print(f"{line}  {describe.row_message(row)}".rstrip(), flush=True)
 
 
 def declare_show(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -110,17 +110,17 @@ def declare_show(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
 
-def run_show(given: Namespace, texts: Catalogue) -> int:
-    journal = open_journal(given.dir)
+def run_show(args: Namespace, texts: Catalogue) -> int:
+    journal = open_journal(args.dir)
     try:
-        model = model_at(journal, moment(journal, given.at, texts))
-        if given.at is None:
+        model = model_at(journal, moment(journal, args.at, texts))
+        if args.at is None:
             # As of now, as the dashboard shows it: things become urgent without a row.
             model = with_presences(model, journal.presences)._replace(time=time_ns())
     finally:
         journal.close()
-    lines = view_of(model, given.view, texts, timestamp if given.json else zoned_time)
-    if given.json:
+    lines = view_of(model, args.view, texts, timestamp if args.json else zoned_time)
+    if args.json:
         print_json(lines, indent=2)
     else:
         for line in lines:
@@ -145,12 +145,12 @@ def declare_export(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
 
 
-def run_export(given: Namespace, texts: Catalogue) -> int:
-    if os.path.isdir(given.out) and os.listdir(given.out):
-        raise WrongUsage(texts("cli.export.not_empty", out=given.out))
-    with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        until = moment(workspace.journal, given.at, texts)
-        count = workspace.export(until, given.out)
+def run_export(args: Namespace, texts: Catalogue) -> int:
+    if os.path.isdir(args.out) and os.listdir(args.out):
+        raise WrongUsage(texts("cli.export.not_empty", out=args.out))
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        until = moment(workspace.journal, args.at, texts)
+        count = workspace.export(until, args.out)
     done = "cli.export.done_one" if count == 1 else "cli.export.done"
-    print(texts(done, count=count, row=until, out=given.out))
+    print(texts(done, count=count, row=until, out=args.out))
     return 0

@@ -32,32 +32,32 @@ def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
     )
 
 
-def run_mcp(given: Namespace, texts: Catalogue) -> int:
+def run_mcp(args: Namespace, texts: Catalogue) -> int:
     from watchroom.serving.toolsets import DEFAULT_TOOLSETS
     from watchroom.toolbox.tool_registry import all_tools, all_toolsets
 
-    toolsets: Sequence[str] = DEFAULT_TOOLSETS if given.toolsets is None else tuple(given.toolsets.split(","))
+    toolsets: Sequence[str] = DEFAULT_TOOLSETS if args.toolsets is None else tuple(args.toolsets.split(","))
     if unknown := set(toolsets) - set(all_toolsets()):
         known = ", ".join(all_toolsets())
         raise WrongUsage(texts("cli.tools.unknown", given=", ".join(sorted(unknown)), known=known))
-    if unknown := set(given.ask) - all_tools().keys():
+    if unknown := set(args.ask) - all_tools().keys():
         raise WrongUsage(texts("cli.mcp.no_tool", given=", ".join(sorted(unknown))))
     # Standard output is the protocol's.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        if given.http is None:
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        if args.http is None:
             from watchroom.serving.stdio import serve_stdio
 
-            workspace.tools(given.agent)
-            asyncio.run(serve_stdio(workspace, given.agent, toolsets=toolsets, approval_tools=given.ask))
+            workspace.tools(args.agent)
+            asyncio.run(serve_stdio(workspace, args.agent, toolsets=toolsets, approval_tools=args.ask))
         else:
             from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
 
-            listener = listen(LOOPBACK, given.http, texts)
+            listener = listen(LOOPBACK, args.http, texts)
             language = workspace.config.language
-            app = http_app(workspace, language=language, toolsets=toolsets, approval_tools=given.ask)
-            print(texts("cli.mcp.serving", url=f"http://{LOOPBACK}:{given.http}{PATH}"), file=sys.stderr)
-            asyncio.run(http_server(app, given.http).serve([listener]))
+            app = http_app(workspace, language=language, toolsets=toolsets, approval_tools=args.ask)
+            print(texts("cli.mcp.serving", url=f"http://{LOOPBACK}:{args.http}{PATH}"), file=sys.stderr)
+            asyncio.run(http_server(app, args.http).serve([listener]))
     return 0
 
 
@@ -69,21 +69,21 @@ def declare_token(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
 
 
-def run_token(given: Namespace, texts: Catalogue) -> int:
-    person = HUMAN_PREFIX + check_human_name(given.person or name_of_this_person())
-    if given.days is not None and not 0 < given.days <= 36_500:
+def run_token(args: Namespace, texts: Catalogue) -> int:
+    person = HUMAN_PREFIX + check_human_name(args.person or name_of_this_person())
+    if args.days is not None and not 0 < args.days <= 36_500:
         raise WrongUsage(texts("cli.token.days"))
-    with Workspace.open(given.dir, create=False, scan=False) as workspace:
-        if given.revoke is not None:
-            if given.agent is None:
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        if args.revoke is not None:
+            if args.agent is None:
                 raise WrongUsage(texts("cli.token.whose"))
-            workspace.access.revoke(person, given.agent, given.revoke)
-            print(texts("cli.token.revoked", agent=given.agent, id=given.revoke))
-        elif given.agent is None:
+            workspace.access.revoke(person, args.agent, args.revoke)
+            print(texts("cli.token.revoked", agent=args.agent, id=args.revoke))
+        elif args.agent is None:
             _list(workspace, texts)
         else:
-            seconds = None if given.days is None else given.days * DAY
-            print(workspace.access.create(person, given.agent, seconds=seconds))
+            seconds = None if args.days is None else args.days * DAY
+            print(workspace.access.create(person, args.agent, seconds=seconds))
             print(texts("cli.token.once"), file=sys.stderr)
     return 0
 

@@ -52,42 +52,42 @@ def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--alerts", choices=MODES, default="bell", help=texts("cli.argument.alerts"))
 
 
-def run_task(given: Namespace, texts: Catalogue) -> int:
+def run_task(args: Namespace, texts: Catalogue) -> int:
     """Begins the task, or without a text goes on with those that are open, until they have ended."""
-    root = _team_folder(given, texts)
-    text = sys.stdin.read() if given.text == "-" else given.text
-    limits = _checked(given, root, text, texts)
-    if not given.headless:
+    root = _team_folder(args, texts)
+    text = sys.stdin.read() if args.text == "-" else args.text
+    limits = _checked(args, root, text, texts)
+    if not args.headless:
         require_terminal(texts, "watchroom task --headless")
     # Slow to load: what is refused is refused at once.
     from watchroom.society import Society, SocietyThread
     from watchroom.workspace import Workspace
     from watchroom.zones import TaskLimits
 
-    person = validation.check_human_name(name_of_this_person() if given.person is None else given.person)
-    with Workspace.open(root, language=given.language, create=text is not None) as workspace:
+    person = validation.check_human_name(name_of_this_person() if args.person is None else args.person)
+    with Workspace.open(root, language=args.language, create=text is not None) as workspace:
         language = workspace.config.language
         workspace.journal.present(resume=shlex.join(["watchroom", "task", "--team", root]))
 
         def society(models: Models) -> Society:
-            return Society(workspace, models, language=language, asks=not given.headless)
+            return Society(workspace, models, language=language, asks=not args.headless)
 
         if text is None:
-            tasks = _unfinished(workspace, given, texts)
+            tasks = _unfinished(workspace, args, texts)
         else:
-            folder, model = os.path.abspath(given.workspace), given.model or ""
+            folder, model = os.path.abspath(args.workspace), args.model or ""
             by = HUMAN_PREFIX + person
             task = workspace.tasks.submit(by, text, folder, TaskLimits(**limits), model)
             workspace.members.start(task)
             tasks = [task]
         print(texts("cli.task.where", root=root), file=sys.stderr)
-        speed = 0.0 if given.headless else given.speed
-        models = _models(given, language, speed, texts)
-        background = SocietyThread(society, models, [each.id for each in tasks], stay=not given.headless)
-        if not given.headless:
+        speed = 0.0 if args.headless else args.speed
+        models = _models(args, language, speed, texts)
+        background = SocietyThread(society, models, [each.id for each in tasks], stay=not args.headless)
+        if not args.headless:
             with background:
                 status = run_dashboard(
-                    workspace.journal, root, given, lambda: workspace, initial_screen="tasks"
+                    workspace.journal, root, args, lambda: workspace, initial_screen="tasks"
                 )
             background.result()
             if any(workspace.tasks.is_open(each.id) for each in tasks):
@@ -96,46 +96,46 @@ def run_task(given: Namespace, texts: Catalogue) -> int:
         return _headless(workspace, background, root, texts)
 
 
-def _checked(given: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
+def _checked(args: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
     """The limits that were given, if everything that was given makes sense. Nothing is made yet. Raises
     `WrongUsage`, `InvalidWorkspace`."""
     from watchroom.zones.tasks import checked_folder
 
     if text is not None and not text.strip():
         raise WrongUsage(texts("cli.task.no_text"))
-    limits = {limit: getattr(given, limit) for limit in _LIMITS if getattr(given, limit) is not None}
-    if any(most < 1 for most in limits.values()) or given.speed < 0:
+    limits = {limit: getattr(args, limit) for limit in _LIMITS if getattr(args, limit) is not None}
+    if any(most < 1 for most in limits.values()) or args.speed < 0:
         raise WrongUsage(texts("cli.task.not_positive"))
     if text is None and limits:
         raise WrongUsage(texts("cli.task.limits"))
-    if given.model is None and given.base_url != BASE_URL:
+    if args.model is None and args.base_url != BASE_URL:
         raise WrongUsage(texts("cli.task.no_model"))
     if text is not None:
-        checked_folder(os.path.abspath(given.workspace), root)
+        checked_folder(os.path.abspath(args.workspace), root)
     return limits
 
 
-def _team_folder(given: Namespace, texts: Catalogue) -> str:
-    if given.team:
-        root: str = os.path.abspath(given.team)
-    elif given.workspace:
-        root = os.path.realpath(given.workspace) + TEAM_SUFFIX
+def _team_folder(args: Namespace, texts: Catalogue) -> str:
+    if args.team:
+        root: str = os.path.abspath(args.team)
+    elif args.workspace:
+        root = os.path.realpath(args.workspace) + TEAM_SUFFIX
     else:
         raise WrongUsage(texts("cli.task.which"))
-    if given.text is not None and not given.workspace:
+    if args.text is not None and not args.workspace:
         raise WrongUsage(texts("cli.task.no_workspace"))
     if is_foreign(root):
         raise WrongUsage(texts("cli.task.not_empty", root=root))
     return root
 
 
-def _unfinished(workspace: Workspace, given: Namespace, texts: Catalogue) -> list[Task]:
+def _unfinished(workspace: Workspace, args: Namespace, texts: Catalogue) -> list[Task]:
     """The tasks that are open, and those whose agents do not know yet that it has ended."""
     found = [each for each in workspace.tasks.list() if each.status == "open" or _is_at_work(workspace, each)]
     if not found:
         raise WrongUsage(texts("cli.task.none_open"))
     models = {each.model for each in found} - {""}
-    if models and given.model is None:
+    if models and args.model is None:
         raise WrongUsage(texts("cli.task.which_model", models=", ".join(sorted(models))))
     return found
 
@@ -148,15 +148,15 @@ def _is_at_work(workspace: Workspace, task: Task) -> bool:
 
 
 def _models(
-    given: Namespace, language: Language, speed: float, texts: Catalogue
+    args: Namespace, language: Language, speed: float, texts: Catalogue
 ) -> Callable[[], AbstractAsyncContextManager[Models]]:
     """What opens the models: one for all, or the simulated ones."""
-    if given.model is None:
+    if args.model is None:
         print(texts("cli.task.simulated"), file=sys.stderr)
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Models]:
-        if given.model is None:
+        if args.model is None:
             from watchroom.simulation import developer
 
             yield lambda member: developer(member, language, speed=speed)
@@ -164,7 +164,7 @@ def _models(
         from watchroom.runtime.models import OpenAICompatible
 
         key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
-        async with OpenAICompatible(given.base_url, given.model, api_key=key) as model:
+        async with OpenAICompatible(args.base_url, args.model, api_key=key) as model:
             yield lambda member: model
 
     return opened
@@ -177,10 +177,10 @@ def _headless(workspace: Workspace, background: SocietyThread, root: str, texts:
     seq = workspace.journal.last_seq()
     try:
         with background:
-            is_over = False
-            while not is_over:
-                is_over = background.wait(0)
-                if not is_over:
+            is_done = False
+            while not is_done:
+                is_done = background.wait(0)
+                if not is_done:
                     news.wait(1.0)
                     news.clear()
                 while rows := workspace.journal.rows(seq):

@@ -40,27 +40,27 @@ def declare_verify(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
 
-def run_verify(given: Namespace, texts: Catalogue) -> int:
-    with closing(open_journal(given.dir)) as journal:
+def run_verify(args: Namespace, texts: Catalogue) -> int:
+    with closing(open_journal(args.dir)) as journal:
         before = journal.last_seq()
     # Its spinner is drawn with escapes.
     console = Console(file=sys.__stderr__)
     repair = Repair()
     with (
-        console.status(Text(texts("cli.verify.comparing", root=sanitize(given.dir)))),
-        Workspace.open(given.dir, create=False, scan=False) as workspace,
+        console.status(Text(texts("cli.verify.comparing", root=sanitize(args.dir)))),
+        Workspace.open(args.dir, create=False, scan=False) as workspace,
     ):
         problems = workspace.verify()
-        if given.repair:
+        if args.repair:
             remaining = workspace.repair()
             repair = _repair(workspace.journal, before, problems, remaining)
             problems = remaining
         rows = workspace.journal.last_seq()
-    if given.json:
-        _print_as_json(problems, rows, repair if given.repair else None, texts)
+    if args.json:
+        _print_as_json(problems, rows, repair if args.repair else None, texts)
     else:
         _print_repair(repair, texts)
-        _print_problems(problems, rows, given, texts)
+        _print_problems(problems, rows, args, texts)
     return 0 if not problems else 1
 
 
@@ -97,7 +97,7 @@ def _print_repair(repair: Repair, texts: Catalogue) -> None:
         zone, path, what = problem.zone, sanitize(problem.path), sanitize(problem.what)
         print(texts("cli.verify.mended", zone=zone, path=path, what=what))
     for row in repair.recorded:
-        what = describe.outcome(row, texts).text
+        what = describe.outcome_span(row, texts).text
         print(texts("cli.verify.recorded", row=row.seq, zone=row.zone, path=sanitize(row.path), what=what))
     for need in repair.needs:
         print(texts("cli.verify.need", path=sanitize(need.row.path), what=_what(need, texts)))
@@ -107,7 +107,7 @@ def _what(need: Need, texts: Catalogue) -> str:
     return describe.need_text(need, texts)
 
 
-def _print_problems(problems: list[Problem], rows: int, given: Namespace, texts: Catalogue) -> None:
+def _print_problems(problems: list[Problem], rows: int, args: Namespace, texts: Catalogue) -> None:
     if not problems:
         print(texts("cli.verify.clean", rows=rows))
         return
@@ -116,7 +116,7 @@ def _print_problems(problems: list[Problem], rows: int, given: Namespace, texts:
     of_journal = sum(each.kind == "journal" for each in problems)
     of_files = len(problems) - of_journal
     if of_files:
-        closing_text = "cli.verify.remains" if given.repair else "cli.verify.found"
-        print(texts(closing_text, count=of_files, root=given.dir), file=sys.stderr)
+        closing_text = "cli.verify.remains" if args.repair else "cli.verify.found"
+        print(texts(closing_text, count=of_files, root=args.dir), file=sys.stderr)
     if of_journal:
         print(texts("cli.verify.journal", count=of_journal), file=sys.stderr)

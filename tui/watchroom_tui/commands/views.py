@@ -11,7 +11,7 @@ from watchroom.projections.model import urgent_needs
 from watchroom.texts import Catalogue
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age
+from watchroom_tui.columns import format_age
 
 NOT_SEEN_ALIVE: Final = "not seen alive"
 Table: TypeAlias = list[dict[str, Json]]
@@ -34,7 +34,7 @@ def _agents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "status": _status(each.status(now), is_lost=each.is_lost),
             "last_tool": each.last.tool if each.last else "",
             "last_path": each.last.path if each.last else "",
-            "ago": age(each.last.time, now) if each.last else "",
+            "ago": format_age(each.last.time, now) if each.last else "",
             "rows": each.rows,
             "refused": each.refused,
         }
@@ -90,7 +90,7 @@ def _documents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "version": each.version,
             "created_by": each.created.actor,
             "writers": ", ".join(each.writers),
-            "last": describe.said(each.newest),
+            "last": describe.row_message(each.newest),
             "time": time(each.newest.time),
         }
         for each in model.documents

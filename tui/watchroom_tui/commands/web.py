@@ -24,17 +24,17 @@ def declare_web(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
 
 
-def run_web(given: Namespace, texts: Catalogue) -> int:
+def run_web(args: Namespace, texts: Catalogue) -> int:
     from watchroom_tui.web import HOST, WebDashboard
 
     # Said before anything is served, not in a browser.
-    open_journal(given.dir).close()
-    listener = listen(HOST, given.port, texts)
-    root = os.path.abspath(given.dir)
+    open_journal(args.dir).close()
+    listener = listen(HOST, args.port, texts)
+    root = os.path.abspath(args.dir)
     command = [sys.executable, "-m", "watchroom_tui.cli", "open", root, "--alerts", "off"]
-    command += ["--language", given.language]
-    command += ["--as", given.person] if given.person else []
-    command += ["--view"] if given.view else []
+    command += ["--language", args.language]
+    command += ["--as", args.person] if args.person else []
+    command += ["--view"] if args.view else []
 
     def started(url: str) -> None:
         print(texts("cli.web.serving", url=url), flush=True)

@@ -78,4 +78,4 @@ class CommitDialog(ModalScreen[str | None]):
             self.dismiss(event.value.strip())
         else:
             app = cast("WatchroomApp", self.app)
-            app.tell(app.texts("merge.say_why"), "warning")
+            app.show_message(app.texts("merge.say_why"), "warning")

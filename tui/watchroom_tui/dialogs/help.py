@@ -32,4 +32,4 @@ class HelpDialog(Dialog):
             )
             lines.append([])
         title = f"{app.texts('help.title')} · {app.texts('help.close')}"
-        self.query_one(TextView).show_words("help", lines, title=title)
+        self.query_one(TextView).show_notice("help", lines, title=title)

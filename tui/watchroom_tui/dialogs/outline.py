@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class HeadingList(LineList[Heading]):
-    def key_of(self, item: Heading) -> Hashable:
+    def item_key(self, item: Heading) -> Hashable:
         return item.start
 
-    def look_of(self, item: Heading) -> Hashable:
+    def render_key(self, item: Heading) -> Hashable:
         return item
 
     def line(self, item: Heading, width: int) -> Line:
         style = "title" if item.level == 1 else "strong" if item.level == 2 else ""
         return [Span("  " * (item.level - 1) + " "), Span(sanitize(item.title), style)]
 
-    def text_of(self, item: Heading) -> str:
+    def item_text(self, item: Heading) -> str:
         return item.title
 
 

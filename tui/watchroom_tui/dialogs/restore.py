@@ -14,7 +14,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
-from watchroom_tui.readers.versions import Pair, UnreadableVersionError, read_texts
+from watchroom_tui.readers.versions import UnreadableVersionError, VersionPair, read_version_texts
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.line_view import LineView
@@ -51,9 +51,9 @@ class RestoreDialog(ConfirmDialog):
         if head is None:
             raise RuntimeError(f"{wanted.path} has versions but no current one")
         try:
-            contents = await asyncio.to_thread(read_texts, journal, Pair(head, wanted))
+            contents = await asyncio.to_thread(read_version_texts, journal, VersionPair(head, wanted))
         except UnreadableVersionError as error:
-            app.tell(texts("files.unreadable", version=f"v{error.row.version}"), "error")
+            app.show_message(texts("files.unreadable", version=f"v{error.row.version}"), "error")
             self.dismiss(False)
             return
         changed = await app.worker_process.changes(contents.old, contents.new)
@@ -64,7 +64,7 @@ class RestoreDialog(ConfirmDialog):
             view.show_drawing(head.seq, DiffDrawing(compared, side_by_side=False), title=title)
         else:
             text = texts("files.no_changes", version=f"v{head.version}")
-            view.show_words(head.seq, [[], [Span(" "), Span(text, "dim")]], title=title)
+            view.show_notice(head.seq, [[], [Span(" "), Span(text, "dim")]], title=title)
         question = texts(
             "files.rollback_question",
             path=sanitize(wanted.path),
@@ -92,7 +92,7 @@ class RestoreDialog(ConfirmDialog):
             self.load(texts("files.moved", version=result["current_version"], who=who))
             return
         if not result["success"]:
-            app.tell(f"{result['message']} {result['suggestion']}", "error")
+            app.show_message(f"{result['message']} {result['suggestion']}", "error")
         else:
             done = texts(
                 "files.rolled_back",
@@ -100,7 +100,7 @@ class RestoreDialog(ConfirmDialog):
                 version=wanted.version,
                 new=result["new_version"],
             )
-            app.tell(done)
+            app.show_message(done)
         self.dismiss(bool(result["success"]))
 
     def _roll_back(self, seen: Row) -> Mapping[str, Json]:

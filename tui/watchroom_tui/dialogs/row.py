@@ -39,12 +39,12 @@ class RowDialog(Dialog):
         view = self.query_one(TextView)
         if content is None:
             nothing: list[Line] = [[], [Span(f" {app.texts('detail.no_content')}", "dim")]]
-            view.show_words(self._row.seq, [*self._fields(), *nothing], title=title)
+            view.show_notice(self._row.seq, [*self._fields(), *nothing], title=title)
             return
         head: list[Line] = [[], [Span(f" {app.texts('detail.content')}", "title")], []]
         if self._row.zone == "command" and self._row.version == ENDED:
             lines = await asyncio.to_thread(read_ended, content, app.texts)
-            view.show_words(self._row.seq, [*self._fields(), *head, *lines], title=title)
+            view.show_notice(self._row.seq, [*self._fields(), *head, *lines], title=title)
         else:
             view.show_text(self._row.seq, content, title=title, head=[*self._fields(), *head])
 

@@ -28,7 +28,7 @@ class SandboxDialog(Dialog):
     def on_mount(self) -> None:
         texts = self.watchroom.texts
         title = f"{texts('sandbox.title')} · {texts('help.close')}"
-        self.query_one(TextView).show_words("sandbox", sandbox_lines(self._probe, texts), title=title)
+        self.query_one(TextView).show_notice("sandbox", sandbox_lines(self._probe, texts), title=title)
 
 
 def sandbox_text(probe: SandboxProbe, texts: Catalogue) -> str:

@@ -43,7 +43,7 @@ class TaskDialog(Dialog):
 
         lines = await asyncio.to_thread(read)
         title = f"{app.texts('tasks.title')} · {app.texts('help.close')}"
-        self.query_one(TextView).show_words(task.id, lines, title=title)
+        self.query_one(TextView).show_notice(task.id, lines, title=title)
 
 
 def task_lines(task: TaskView, content: str | None, texts: Catalogue) -> list[Line]:

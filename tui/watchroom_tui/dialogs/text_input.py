@@ -65,7 +65,7 @@ class TextInputDialog(ModalScreen[str | None]):
             self.dismiss(text)
         else:
             app = cast("WatchroomApp", self.app)
-            app.tell(app.texts("writing.empty"), "warning")
+            app.show_message(app.texts("writing.empty"), "warning")
 
     def action_back(self) -> None:
         if self._is_open:

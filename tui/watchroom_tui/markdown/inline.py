@@ -35,7 +35,7 @@ def _wide_unit() -> re.Pattern[str]:
     return re.compile(f"\n| +|[{_OPENING}]*[{_NARROW}]+[{closing}]*|[{_OPENING}]*[^\n ][{closing}{_JOINED}]*")
 
 
-class Run(NamedTuple):
+class InlineRun(NamedTuple):
     """A piece of text in a style."""
 
     text: str
@@ -44,19 +44,19 @@ class Run(NamedTuple):
     """On which line it stands, counted from the first of the paragraph."""
 
 
-class WordsLine(NamedTuple):
+class InlineLine(NamedTuple):
     """A line as it is drawn, and the line of the text that it begins on."""
 
     spans: list[Span]
     source: int = 0
 
 
-def runs(tokens: Sequence[Token], base: str = "") -> list[Run]:
+def runs(tokens: Sequence[Token], base: str = "") -> list[InlineRun]:
     """The pieces of inline tokens. All text is safe."""
     return list(_runs(tokens, base, [0]))
 
 
-def _runs(tokens: Sequence[Token], base: str, source: list[int]) -> Iterator[Run]:
+def _runs(tokens: Sequence[Token], base: str, source: list[int]) -> Iterator[InlineRun]:
     inside: list[str] = [base] if base else []
     targets: list[tuple[str, str]] = []
     said = ""
@@ -77,28 +77,28 @@ def _runs(tokens: Sequence[Token], base: str, source: list[int]) -> Iterator[Run
         if kind in ("softbreak", "hardbreak"):
             source[0] += 1
             blank = "\n" if kind == "hardbreak" else _space(tokens, place)
-            yield Run(blank, style, source[0])
+            yield InlineRun(blank, style, source[0])
         elif kind == "image":
             alt = _plain(token.children or [])
-            yield Run(f"▣ {alt}", f"{style} link".strip(), source[0])
+            yield InlineRun(f"▣ {alt}", f"{style} link".strip(), source[0])
             yield from _target(
                 str(token.attrGet("src") or ""), str(token.attrGet("title") or ""), alt, base, source[0]
             )
         else:
             said += token.content
             mark = {"code_inline": "code", "html_inline": "html"}.get(kind, "")
-            yield Run(sanitize(token.content), f"{style} {mark}".strip(), source[0])
+            yield InlineRun(sanitize(token.content), f"{style} {mark}".strip(), source[0])
             if kind == "html_inline":
                 source[0] += token.content.count("\n")
 
 
-def _target(target: str, title: str, said: str, base: str, source: int) -> Iterator[Run]:
+def _target(target: str, title: str, said: str, base: str, source: int) -> Iterator[InlineRun]:
     """Where a link leads, unless its words say so already."""
     shown = [target] if target and target.removeprefix("mailto:") != said else []
     shown += [f"“{title}”"] if title else []
     if shown:
-        yield Run(" ", base, source)
-        yield Run(sanitize(f"⟨{' '.join(shown)}⟩"), f"{base} target".strip(), source)
+        yield InlineRun(" ", base, source)
+        yield InlineRun(sanitize(f"⟨{' '.join(shown)}⟩"), f"{base} target".strip(), source)
 
 
 def _space(tokens: Sequence[Token], place: int) -> str:
@@ -125,12 +125,12 @@ def width_of(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
-def natural_width(pieces: Sequence[Run]) -> int:
+def natural_width(pieces: Sequence[InlineRun]) -> int:
     """The cells that the longest line takes where none is broken."""
     return max(width_of(line) for line in "".join(run.text for run in pieces).split("\n"))
 
 
-def lay_out(pieces: Sequence[Run], width: int) -> list[WordsLine]:
+def wrap_runs(pieces: Sequence[InlineRun], width: int) -> list[InlineLine]:
     """The pieces in lines of at most ``width`` cells (2 at least), broken between words if possible."""
     text = "".join(run.text for run in pieces)
     lines = []
@@ -148,7 +148,7 @@ def lay_out(pieces: Sequence[Run], width: int) -> list[WordsLine]:
                 spans.append(Span(piece, pieces[at].style))
             place += len(pieces[at].text)
             at += 1
-        lines.append(WordsLine(spans, source))
+        lines.append(InlineLine(spans, source))
     return lines
 
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from watchroom_whiteboards.chunks import Chunk
 
-from watchroom_tui.markdown.index import Change, Index
+from watchroom_tui.markdown.index import Index, TextChange
 from watchroom_tui.markdown.renderer import MarkdownLine, RenderedChunk, draw
 
 _KEPT: Final = 64
@@ -24,14 +24,14 @@ _AHEAD: Final = 3
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
-class Place(NamedTuple):
+class PagePosition(NamedTuple):
     """A line of a chunk, as it is drawn."""
 
     chunk: int
     line: int
 
 
-TOP: Final = Place(0, 0)
+TOP: Final = PagePosition(0, 0)
 
 
 class Page:
@@ -81,7 +81,7 @@ class Page:
             is_followed=is_followed,
         )
 
-    def prepare(self, place: Place, height: int) -> bool:
+    def prepare(self, place: PagePosition, height: int) -> bool:
         """Draw a chunk that is near what is shown from ``place`` on. False if all of them are drawn."""
         if not self._has(place.chunk):
             return False
@@ -98,7 +98,7 @@ class Page:
         self.drawn(above)
         return True
 
-    def line(self, place: Place) -> MarkdownLine:
+    def line(self, place: PagePosition) -> MarkdownLine:
         return self.drawn(place.chunk).lines[place.line]
 
     def forget(self) -> None:
@@ -110,7 +110,7 @@ class Page:
         self._drawn.clear()
         del self._heights[:], self._before[:]
 
-    def edit(self, data: bytes) -> Change:
+    def edit(self, data: bytes) -> TextChange:
         """The text became another one."""
         index, change, kept = self.index.edited(data)
         shift = change.new_end - change.old_end
@@ -138,7 +138,7 @@ class Page:
     def _height(self, number: int) -> int:
         return len(self.drawn(number).lines)
 
-    def move(self, place: Place, lines: int) -> Place:
+    def move(self, place: PagePosition, lines: int) -> PagePosition:
         """The place so many lines further down, or up; at most the last, or the first."""
         chunk, line = place.chunk, place.line + lines
         while line < 0 and chunk > 0:
@@ -149,28 +149,28 @@ class Page:
             chunk += 1
         if not self._has(chunk):
             return TOP
-        return Place(chunk, max(0, min(line, self._height(chunk) - 1)))
+        return PagePosition(chunk, max(0, min(line, self._height(chunk) - 1)))
 
-    def last(self, height: int) -> Place:
+    def last(self, height: int) -> PagePosition:
         """The place at the top of a window that shows the end."""
         if not self._has(0):
             return TOP
         while not self.index.is_cut:
             self.index.grow()
         chunk = len(self.index) - 1
-        return self.move(Place(chunk, self._height(chunk)), -height)
+        return self.move(PagePosition(chunk, self._height(chunk)), -height)
 
-    def window(self, place: Place, height: int) -> list[Place]:
+    def window(self, place: PagePosition, height: int) -> list[PagePosition]:
         """The places of the lines from ``place`` on."""
-        found: list[Place] = []
+        found: list[PagePosition] = []
         chunk, line = place
         while len(found) < height and self._has(chunk):
             end = self._height(chunk)
-            found += [Place(chunk, each) for each in range(line, min(end, line + height - len(found)))]
+            found += [PagePosition(chunk, each) for each in range(line, min(end, line + height - len(found)))]
             chunk, line = chunk + 1, 0
         return found
 
-    def offset(self, place: Place) -> int:
+    def offset(self, place: PagePosition) -> int:
         """Where in the text the line begins that a place shows."""
         if not self._has(place.chunk):
             return 0
@@ -187,7 +187,7 @@ class Page:
                 return min(found.end(), end - 1)
         return start
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> PagePosition:
         """The place that shows a byte of the text: the first line that does."""
         while self.index.end <= offset and not self.index.is_cut:
             self.index.grow()
@@ -203,7 +203,7 @@ class Page:
                 break
             if each.source > lines[best].source:
                 best = line
-        return Place(number, best)
+        return PagePosition(number, best)
 
     # -- how far there is to scroll
 
@@ -235,16 +235,16 @@ class Page:
         left = len(self.index.data) - self.index.end
         return known + (known * left // self.index.end if self.index.end else 0)
 
-    def top(self, place: Place) -> int:
+    def top(self, place: PagePosition) -> int:
         """How many lines stand above a place, as far as one can tell."""
         self._measure()
         return sum(self._heights[: place.chunk]) + place.line
 
-    def at(self, line: int) -> Place:
+    def at(self, line: int) -> PagePosition:
         """The place at so many lines from the top, as far as one can tell."""
         self._measure()
         for number, height in enumerate(self._heights):
             if line < height:
-                return Place(number, max(0, min(line, self._height(number) - 1)))
+                return PagePosition(number, max(0, min(line, self._height(number) - 1)))
             line -= height
         return self.last(1)

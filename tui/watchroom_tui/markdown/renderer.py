@@ -10,13 +10,13 @@ from markdown_it.token import Token
 from watchroom_whiteboards.chunks import ChunkKind
 from watchroom_whiteboards.markdown import block_parser
 
-from watchroom_tui.markdown.inline import Run, WordsLine, lay_out, runs, width_of
+from watchroom_tui.markdown.inline import InlineLine, InlineRun, runs, width_of, wrap_runs
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Span
 
 # Code and tables are loaded with the first of them: a first screen seldom has any.
 if TYPE_CHECKING:
-    from watchroom_tui.markdown.tables import Align, Cell, Row
+    from watchroom_tui.markdown.tables import Align, TableCell, TableRow
 
 NARROWEST: Final = 8
 """Nothing is drawn for less: what is narrower shows the beginnings of the lines."""
@@ -201,15 +201,15 @@ class _Drawer:
 
     # -- blocks of words
 
-    def _words(self, token: Token, style: str = "") -> list[Run]:
+    def _words(self, token: Token, style: str = "") -> list[InlineRun]:
         if token.content.count("[") > _MOST_BRACKETS:
             lines = token.content.split("\n")
             return [
-                Run(sanitize(line) + ("\n" if number + 1 < len(lines) else ""), style, number)
+                InlineRun(sanitize(line) + ("\n" if number + 1 < len(lines) else ""), style, number)
                 for number, line in enumerate(lines)
             ]
         if not _SPECIAL.search(token.content):
-            return [Run(sanitize(token.content), style, 0)]
+            return [InlineRun(sanitize(token.content), style, 0)]
         children: list[Token] = []
         parser = block_parser()
         parser.inline.parse(token.content, parser, self._references, children)
@@ -218,7 +218,7 @@ class _Drawer:
     def _paragraph(self, width: int) -> list[MarkdownLine]:
         token = self._tokens[self._at]
         self._at += 2
-        return _at(lay_out(self._words(token), width), token)
+        return _at(wrap_runs(self._words(token), width), token)
 
     def _heading(self, opening: Token, source: int, width: int) -> list[MarkdownLine]:
         token = self._tokens[self._at]
@@ -226,7 +226,7 @@ class _Drawer:
         level = int(opening.tag[1])
         style = _TITLES[level - 1]
         marks = "" if level <= len(_RULES) else "#" * level + " "
-        inner = _at(lay_out(self._words(token, style), max(NARROWEST, width - len(marks))), token)
+        inner = _at(wrap_runs(self._words(token, style), max(NARROWEST, width - len(marks))), token)
         if marks:
             return _beside([Span(marks, "bullet")], [Span(" " * len(marks))], inner, width)
         return [*inner, MarkdownLine([Span(_RULES[level - 1] * width, "rule")], source)]
@@ -263,7 +263,7 @@ class _Drawer:
                 label = [Span(" " * (free - cells), "block"), Span(f" {name} ", "block dim")]
                 return [lines[0]._replace(spans=[*spans[:-1], *label]), *lines[1:]]
         above = []
-        for words in lay_out([Run(name, "block dim", 0)], width - 2):
+        for words in wrap_runs([InlineRun(name, "block dim", 0)], width - 2):
             rest = Span(" " * (width - 1 - sum(width_of(span.text) for span in words.spans)), "block")
             above.append(MarkdownLine([Span(" ", "block"), *words.spans, rest], max(0, source - 1)))
         return [*above, *lines]
@@ -273,32 +273,32 @@ class _Drawer:
         return [
             MarkdownLine(part.spans, source + number)
             for number, line in enumerate(text.removesuffix("\n").split("\n"))
-            for part in lay_out([Run(sanitize(line), "html", 0)], width)
+            for part in wrap_runs([InlineRun(sanitize(line), "html", 0)], width)
         ]
 
     # -- tables
 
     def _table(self, width: int) -> list[MarkdownLine]:
-        from watchroom_tui.markdown.tables import Cell, Row, draw_table
+        from watchroom_tui.markdown.tables import TableCell, TableRow, draw_table
 
-        rows: list[Row] = []
+        rows: list[TableRow] = []
         aligns: list[Align] = []
-        cells: list[Cell] = []
+        cells: list[TableCell] = []
         while (token := self._tokens[self._at]).type != "table_close":
             self._at += 1
             if token.type == "tr_open":
                 cells = []
-                rows.append(Row(cells, token.map[0] if token.map else 0))
+                rows.append(TableRow(cells, token.map[0] if token.map else 0))
             elif token.type == "th_open":
                 align = str(token.attrGet("style") or "").removeprefix("text-align:")
                 aligns.append(cast("Align", align or "left"))
             elif token.type == "inline":
-                cells.append(Cell(self._words(token, "strong" if len(rows) == 1 else "")))
+                cells.append(TableCell(self._words(token, "strong" if len(rows) == 1 else "")))
         self._at += 1
         return [MarkdownLine(*line) for line in draw_table(rows[0], rows[1:], aligns, width)]
 
 
-def _at(lines: Sequence[WordsLine], token: Token) -> list[MarkdownLine]:
+def _at(lines: Sequence[InlineLine], token: Token) -> list[MarkdownLine]:
     first = token.map[0] if token.map else 0
     return [MarkdownLine(line.spans, first + line.source) for line in lines]
 
@@ -308,7 +308,7 @@ def _beside(
 ) -> list[MarkdownLine]:
     """The lines with something before each; above them, where there is no space for both."""
     if width - sum(width_of(span.text) for span in first) < NARROWEST:
-        above = lay_out([Run("".join(span.text for span in first).strip(), first[0].style, 0)], width)
+        above = wrap_runs([InlineRun("".join(span.text for span in first).strip(), first[0].style, 0)], width)
         source = lines[0].source if lines else 0
         return [*(MarkdownLine(each.spans, source) for each in above), *lines]
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom_tui.markdown.inline import Run, WordsLine, lay_out, natural_width
+from watchroom_tui.markdown.inline import InlineLine, InlineRun, natural_width, wrap_runs
 from watchroom_tui.styled_text import Span, width_of
 
 Align: TypeAlias = Literal["left", "center", "right"]
@@ -14,35 +14,37 @@ _NARROWEST: Final = 5
 """A column is not made narrower than this."""
 
 
-class Cell(NamedTuple):
-    words: Sequence[Run]
+class TableCell(NamedTuple):
+    words: Sequence[InlineRun]
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row and the line of the text that it stands on."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[TableCell]
     source: int
 
 
-def draw_table(head: Row, rows: Sequence[Row], aligns: Sequence[Align], width: int) -> list[WordsLine]:
+def draw_table(
+    head: TableRow, rows: Sequence[TableRow], aligns: Sequence[Align], width: int
+) -> list[InlineLine]:
     """The table in lines of at most ``width`` cells."""
     widths = _widths(head, rows, width)
     if widths is None:
         return list(_one_by_one(head, rows, width))
     lines = _row(head, widths, aligns)
     rule = "─┼─".join("─" * each for each in widths)
-    lines.append(WordsLine([Span(rule, "rule")], head.source))
+    lines.append(InlineLine([Span(rule, "rule")], head.source))
     is_wrapped = [_height(row, widths) > 1 for row in rows]
     for number, row in enumerate(rows):
         if number and (is_wrapped[number] or is_wrapped[number - 1]):
             faint = "┈┼┈".join("┈" * each for each in widths)
-            lines.append(WordsLine([Span(faint, "rule")], row.source))
+            lines.append(InlineLine([Span(faint, "rule")], row.source))
         lines += _row(row, widths, aligns)
     return lines
 
 
-def _widths(head: Row, rows: Sequence[Row], width: int) -> list[int] | None:
+def _widths(head: TableRow, rows: Sequence[TableRow], width: int) -> list[int] | None:
     """How wide each column is; None where they do not fit beside each other."""
     count = len(head.cells)
     space = width - 3 * (count - 1)
@@ -72,14 +74,14 @@ def _widths(head: Row, rows: Sequence[Row], width: int) -> list[int] | None:
     return widths
 
 
-def _height(row: Row, widths: Sequence[int]) -> int:
+def _height(row: TableRow, widths: Sequence[int]) -> int:
     return max(
-        (len(lay_out(cell.words, width)) for cell, width in zip(row.cells, widths, strict=False)), default=1
+        (len(wrap_runs(cell.words, width)) for cell, width in zip(row.cells, widths, strict=False)), default=1
     )
 
 
-def _row(row: Row, widths: Sequence[int], aligns: Sequence[Align]) -> list[WordsLine]:
-    columns = [lay_out(cell.words, width) for cell, width in zip(row.cells, widths, strict=False)]
+def _row(row: TableRow, widths: Sequence[int], aligns: Sequence[Align]) -> list[InlineLine]:
+    columns = [wrap_runs(cell.words, width) for cell, width in zip(row.cells, widths, strict=False)]
     lines = []
     for number in range(max((len(column) for column in columns), default=1)):
         spans: list[Span] = []
@@ -89,24 +91,24 @@ def _row(row: Row, widths: Sequence[int], aligns: Sequence[Align]) -> list[Words
             free = max(0, width - width_of(words))
             before = {"left": 0, "center": free // 2, "right": free}[align]
             spans += [Span(" " * before), *words, Span(" " * (free - before))]
-        lines.append(WordsLine([span for span in spans if span.text], row.source))
+        lines.append(InlineLine([span for span in spans if span.text], row.source))
     return lines
 
 
-def _one_by_one(head: Row, rows: Sequence[Row], width: int) -> Iterator[WordsLine]:
+def _one_by_one(head: TableRow, rows: Sequence[TableRow], width: int) -> Iterator[InlineLine]:
     """Each cell below the last, after the name of its column: for what no pane is wide enough for."""
     if not rows:
         for cell in head.cells:
-            yield from _sourced(lay_out(cell.words, width), head.source)
+            yield from _sourced(wrap_runs(cell.words, width), head.source)
     for number, row in enumerate(rows):
         if number:
-            yield WordsLine([Span("┈" * width, "rule")], row.source)
+            yield InlineLine([Span("┈" * width, "rule")], row.source)
         for name, cell in zip(head.cells, row.cells, strict=False):
             if any(run.text for run in cell.words):
-                words = [*name.words, Run(": ", "dim", 0), *cell.words]
-                yield from _sourced(lay_out(words, width), row.source)
+                words = [*name.words, InlineRun(": ", "dim", 0), *cell.words]
+                yield from _sourced(wrap_runs(words, width), row.source)
 
 
-def _sourced(lines: Sequence[WordsLine], source: int) -> Iterator[WordsLine]:
+def _sourced(lines: Sequence[InlineLine], source: int) -> Iterator[InlineLine]:
     for line in lines:
         yield line._replace(source=source)

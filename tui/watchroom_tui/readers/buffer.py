@@ -11,7 +11,7 @@ from watchroom.model import Row
 from watchroom.zones.buffers.record import read_buffer_text
 
 
-class Choice(NamedTuple):
+class PendingChoice(NamedTuple):
     """What was looked for, and by what it is to be replaced; in how many places it stands, and how many of
     them are marked."""
 
@@ -28,7 +28,7 @@ class BufferSnapshot(NamedTuple):
     text: str
     base: str
     shown: str
-    choice: Choice | None = None
+    choice: PendingChoice | None = None
     marks: re.Pattern[str] | None = None
 
 
@@ -43,7 +43,7 @@ def read_buffer(journal: Journal, row: Row) -> BufferSnapshot:
     old, new = found.pending
     places, tag = find_matches(found.text, old), choose_tag(found.text)
     selections = Selections(1, old, new, places.starts, places.count, tag)
-    choice = Choice(old, new, places.count, len(places.starts))
+    choice = PendingChoice(old, new, places.count, len(places.starts))
     return BufferSnapshot(
         row, found.text, found.base, insert_markers(found.text, selections), choice, _marks_of(tag)
     )

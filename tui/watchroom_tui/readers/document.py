@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1000
 
 
-class Reading(NamedTuple):
+class DocumentSnapshot(NamedTuple):
     """A document at one of its versions. ``row`` made that version; ``newest`` is the last one there is."""
 
     name: str
@@ -47,7 +47,7 @@ class DocumentReader:
 
     def now(
         self, name: str, newest: int, workspace: Workspace | None, former: AttributedFields | None = None
-    ) -> Reading:
+    ) -> DocumentSnapshot:
         """The document at the version ``newest``, or a little later; what came since ``former`` is marked.
 
         With a workspace it is begun from its checkpoint. Raises `JournalError`, `DocumentNotFound`.
@@ -57,7 +57,7 @@ class DocumentReader:
             tail.catch_up(newest)
             return self._drawn(tail, attribute_document(tail.document, former), tail.newest)
 
-    def then(self, name: str, version: int, progress: Callable[[float], None]) -> Reading | None:
+    def then(self, name: str, version: int, progress: Callable[[float], None]) -> DocumentSnapshot | None:
         """The document as it was; None if it is no longer the one that is read. The first time its whole
         history is gone through, and ``progress`` is told the share of it that is."""
         with self._lock:
@@ -69,9 +69,9 @@ class DocumentReader:
             row = self._journal.version(ZONE, name, max(1, min(version, tail.version)))
             return self._drawn(tail, picture, row or tail.newest)
 
-    def _drawn(self, tail: DocumentReplica, picture: AttributedFields, row: Row) -> Reading:
+    def _drawn(self, tail: DocumentReplica, picture: AttributedFields, row: Row) -> DocumentSnapshot:
         drawing = DocumentDrawing(picture, tail.document.schema, self._texts)
-        return Reading(tail.name, picture, drawing, row, tail.version)
+        return DocumentSnapshot(tail.name, picture, drawing, row, tail.version)
 
     def _tail_of(self, name: str, newest: int, workspace: Workspace | None) -> DocumentReplica:
         if self._tail is None or self._tail.name != name or self._tail.version > newest:

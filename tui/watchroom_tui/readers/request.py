@@ -27,7 +27,7 @@ from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.services.worker import DiffLine
 from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
-from watchroom_tui.transcript import pretty
+from watchroom_tui.transcript import format_json
 
 MOST_LINES: Final = 2000
 """So many lines of what a call would change are shown."""
@@ -71,10 +71,10 @@ def _outdated(journal: Journal, agent: str, request: Request) -> Iterator[str]:
 
 
 def request_lines(
-    full: RequestDetails, changes: Sequence[Sequence[DiffLine] | None], texts: Catalogue
+    details: RequestDetails, changes: Sequence[Sequence[DiffLine] | None], texts: Catalogue
 ) -> list[Line]:
     """The request as people read it; ``changes`` are those that each call would make."""
-    asked, request = full.asked, full.request
+    asked, request = details.asked, details.request
     lines: list[Line] = [
         [
             Span(" "),
@@ -90,10 +90,10 @@ def request_lines(
     if request.options:
         lines += [[Span("  · ", "dim"), Span(sanitize(option.label))] for option in request.options]
         lines.append([])
-    for call, would, changed in zip(request.calls, full.proposals, changes, strict=True):
-        lines += _call_lines(call, would, changed, texts, is_outdated=call.id in full.outdated)
-    if full.asked.ended is not None:
-        lines += _answer_lines(full, texts)
+    for call, would, changed in zip(request.calls, details.proposals, changes, strict=True):
+        lines += _call_lines(call, would, changed, texts, is_outdated=call.id in details.outdated)
+    if details.asked.ended is not None:
+        lines += _answer_lines(details, texts)
     return lines
 
 
@@ -148,11 +148,11 @@ def _proposal_lines(would: Proposal, changed: Sequence[DiffLine], texts: Catalog
     return lines
 
 
-def _answer_lines(full: RequestDetails, texts: Catalogue) -> list[Line]:
-    ended = full.asked.ended
+def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:
+    ended = details.asked.ended
     if ended is None:
         return []
-    outcome = texts(f"request.outcome.{full.asked.outcome}")
+    outcome = texts(f"request.outcome.{details.asked.outcome}")
     lines: list[Line] = [
         [
             Span(" "),
@@ -160,7 +160,7 @@ def _answer_lines(full: RequestDetails, texts: Catalogue) -> list[Line]:
             Span(f"  {sanitize(ended.actor)} · {zoned_time(ended.time)}", "dim"),
         ]
     ]
-    answer = full.answer
+    answer = details.answer
     if answer is not None:
         said = [answer.text, *answer.values, *(each.reason for each in answer.decisions)]
         for text in said:
@@ -184,7 +184,7 @@ def _without_text(call: PendingCall, would: Proposal | None) -> Mapping[str, Jso
 
 
 def pretty_lines(arguments: Mapping[str, Json]) -> list[str]:
-    return pretty(json.dumps(arguments, ensure_ascii=False)).split("\n") if arguments else []
+    return format_json(json.dumps(arguments, ensure_ascii=False)).split("\n") if arguments else []
 
 
 def _without_start(changed: Sequence[DiffLine]) -> Sequence[DiffLine]:

@@ -8,17 +8,17 @@ from typing import Final, NamedTuple
 from watchroom.journal import Journal
 from watchroom.model import STREAM, Row
 
-from watchroom_tui.transcript import Step, step_of
+from watchroom_tui.transcript import SessionStep, make_session_step
 
 MOST_PIECES: Final = 500
 """So many pieces of what a model is just saying are shown at most."""
 
 
-class Reading(NamedTuple):
+class SessionSnapshot(NamedTuple):
     """The steps of a session, oldest first, and what its model has said since the last of them."""
 
     path: str
-    steps: tuple[Step, ...]
+    steps: tuple[SessionStep, ...]
     saying: str
 
 
@@ -28,11 +28,11 @@ class SessionReader:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._path = ""
-        self._steps: tuple[Step, ...] = ()
+        self._steps: tuple[SessionStep, ...] = ()
         # A reading that nobody waits for any more may still be going on when the next begins.
         self._lock = Lock()
 
-    def read(self, path: str, as_of: int) -> Reading:
+    def read(self, path: str, as_of: int) -> SessionSnapshot:
         """The session at ``path`` as of row ``as_of``."""
         with self._lock:
             if path != self._path or (self._steps and self._steps[-1].row.seq > as_of):
@@ -42,10 +42,10 @@ class SessionReader:
             new = [row for row in rows if row.seq <= as_of]
             if new:
                 self._steps = (*self._steps, *(self._step(row) for row in new))
-            return Reading(path, self._steps, self._saying(path, as_of))
+            return SessionSnapshot(path, self._steps, self._saying(path, as_of))
 
-    def _step(self, row: Row) -> Step:
-        return step_of(row, self._journal.content(row.seq) or "{}")
+    def _step(self, row: Row) -> SessionStep:
+        return make_session_step(row, self._journal.content(row.seq) or "{}")
 
     def _saying(self, path: str, as_of: int) -> str:
         if not self._steps:

@@ -28,14 +28,14 @@ class UnreadableVersionError(Exception):
         self.row = row
 
 
-class Pair(NamedTuple):
+class VersionPair(NamedTuple):
     """What is compared: nothing at all with the first version, else the older with the newer."""
 
     old: Row | None
     new: Row
 
 
-class Texts(NamedTuple):
+class VersionTexts(NamedTuple):
     old: str
     new: str
     old_lines: Sequence[str]
@@ -52,13 +52,13 @@ def read_timeline(journal: Journal, head: Row, as_of: int) -> list[Row]:
     return sorted(both, key=lambda row: -row.seq)
 
 
-def read_pair(journal: Journal, row: Row, other: Row | None) -> Pair:
+def read_pair(journal: Journal, row: Row, other: Row | None) -> VersionPair:
     """``row`` with ``other``, or with the version that it started from. What was refused comes last."""
     if other is not None:
         old, new = sorted((row, other), key=lambda each: (each.version is None, each.seq))
-        return Pair(old, new)
+        return VersionPair(old, new)
     base = row.version - 1 if row.version is not None else max(0, row.base or 0)
-    return Pair(journal.version(row.zone, row.path, base) if base else None, row)
+    return VersionPair(journal.version(row.zone, row.path, base) if base else None, row)
 
 
 def find_equal_versions(timeline: Iterable[Row]) -> dict[int, int]:
@@ -80,14 +80,14 @@ def find_equal_versions(timeline: Iterable[Row]) -> dict[int, int]:
     return found
 
 
-def read_texts(journal: Journal, pair: Pair) -> Texts:
+def read_version_texts(journal: Journal, pair: VersionPair) -> VersionTexts:
     """The texts of both, whole and as lines. Raises `UnreadableVersionError`."""
-    old = read_text(journal, pair.old) if pair.old is not None else ""
-    new = read_text(journal, pair.new)
-    return Texts(old, new, split_lines(old), split_lines(new))
+    old = read_version_text(journal, pair.old) if pair.old is not None else ""
+    new = read_version_text(journal, pair.new)
+    return VersionTexts(old, new, split_lines(old), split_lines(new))
 
 
-def read_text(journal: Journal, row: Row) -> str:
+def read_version_text(journal: Journal, row: Row) -> str:
     """The text that a row carries; a deletion's is empty. Raises `UnreadableVersionError`."""
     if row.deleted or (row.error == "outside_edit" and row.sha256 is None):
         return ""
@@ -110,7 +110,9 @@ def read_version_line(journal: Journal, row: Row) -> list[Row]:
     return found if row.version is not None else [*found, row]
 
 
-def find_broken(journal: Journal, workspace: Workspace | None, rows: Iterable[Row]) -> list[BrokenVersion]:
+def find_broken_versions(
+    journal: Journal, workspace: Workspace | None, rows: Iterable[Row]
+) -> list[BrokenVersion]:
     """What is wrong with these versions: without a workspace only their contents can be looked at."""
     from watchroom.verify import contents_broken
 

@@ -23,7 +23,7 @@ from watchroom_tui.widgets.buffer_list import OwnBufferList
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.lists import AgentList, FileList, OwnRowList
-from watchroom_tui.widgets.session_view import SessionView
+from watchroom_tui.widgets.session_view import TranscriptView
 
 
 class AgentsScreen(BaseScreen):
@@ -49,7 +49,9 @@ class AgentsScreen(BaseScreen):
                 )
                 yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
             with Vertical(id="middle", classes="group"):
-                yield SessionView(title="pane.session", empty="empty.session", id="session", classes="pane")
+                yield TranscriptView(
+                    title="pane.session", empty="empty.session", id="session", classes="pane"
+                )
                 with Vertical(id="right", classes="group"):
                     yield LineView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
                     yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
@@ -79,7 +81,7 @@ class AgentsScreen(BaseScreen):
     def action_buffers(self) -> None:
         """Show the open buffers of all agents."""
         if not self.watchroom.model.buffers:
-            self.watchroom.tell(self.watchroom.texts("empty.buffers"))
+            self.watchroom.show_message(self.watchroom.texts("empty.buffers"))
             return
         buffer = self.query_one("#buffers", OwnBufferList).item
         self.app.push_screen(BuffersScreen(buffer.path if buffer else ""))
@@ -94,7 +96,7 @@ class AgentsScreen(BaseScreen):
     def session(self) -> SessionPane:
         """What the agent under the cursor says and does."""
         if self._session is None:
-            self._session = SessionPane(self, self.query_one("#session", SessionView))
+            self._session = SessionPane(self, self.query_one("#session", TranscriptView))
         return self._session
 
     def go_to(self, row: Row) -> None:
@@ -104,7 +106,7 @@ class AgentsScreen(BaseScreen):
         """Show this session of its agent."""
         self.go_to_agent(path.partition("/")[0])
         self.session.choose(path)
-        self.front(self.query_one("#session", SessionView))
+        self.front(self.query_one("#session", TranscriptView))
 
     def action_session(self, older: int) -> None:
         self.session.step(older)
@@ -121,7 +123,7 @@ class AgentsScreen(BaseScreen):
     @property
     def current_need(self) -> Need | None:
         view = self.query_one("#agents", AgentList).item
-        return self.need_of_agent(("failed", "denied", "stalled"), view.agent.id if view else None)
+        return self.find_agent_need(("failed", "denied", "stalled"), view.agent.id if view else None)
 
     def go_to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
         agents = self.query_one("#agents", AgentList)
@@ -154,7 +156,7 @@ class AgentsScreen(BaseScreen):
     def open_agent(self) -> None:
         view = self.query_one("#agents", AgentList).item
         if view is not None and view.session is not None:
-            self.front(self.query_one("#session", SessionView))
+            self.front(self.query_one("#session", TranscriptView))
         else:
             self.front(self.query_one("#files", FileList))
 

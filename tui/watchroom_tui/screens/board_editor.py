@@ -129,7 +129,7 @@ class BoardEditorScreen(BaseScreen):
         app, draft = self.watchroom, self.draft
         if draft.is_changed:
             app.board_drafts[draft.name] = draft
-            app.tell(app.texts("boards.draft_kept", board=draft.name))
+            app.show_message(app.texts("boards.draft_kept", board=draft.name))
         else:
             app.board_drafts.pop(draft.name, None)
 
@@ -137,7 +137,7 @@ class BoardEditorScreen(BaseScreen):
     def save(self) -> None:
         app, draft = self.watchroom, self.draft
         if not draft.is_changed:
-            app.tell(app.texts("boards.nothing_to_save"))
+            app.show_message(app.texts("boards.nothing_to_save"))
         elif app.workspace is None:
             app.explain_read_only()
         elif not self._is_saving:
@@ -165,7 +165,7 @@ class BoardEditorScreen(BaseScreen):
             # Begun here, so that it is done though the dashboard is left; told by the app, for it ends this
             # screen.
             answer = asyncio.get_running_loop().run_in_executor(None, call)
-            app.run_worker(self._tell_the_end(answer, draft), group="ending")
+            app.run_worker(self._report_result(answer, draft), group="ending")
 
     def _hold_still(self, is_still: bool) -> None:
         """While a text is saved, which may have to wait for somebody's lease, nothing is written after it."""
@@ -173,18 +173,18 @@ class BoardEditorScreen(BaseScreen):
         self.query_one(BoardTextArea).read_only = is_still
         self._entitle()
 
-    async def _tell_the_end(self, coming: Awaitable[Mapping[str, Json]], draft: BoardDraft) -> None:
+    async def _report_result(self, coming: Awaitable[Mapping[str, Json]], draft: BoardDraft) -> None:
         app = self.watchroom
         answer = await asyncio.shield(coming)
         if answer["success"]:
             self._is_open = False
             app.board_drafts.pop(draft.name, None)
-            app.tell(app.texts("boards.saved", board=draft.name, version=answer["version"]))
+            app.show_message(app.texts("boards.saved", board=draft.name, version=answer["version"]))
             await self._close()
         elif answer.get("is_conflict"):
             await self._to_merge(answer["conflict_id"])
         else:
-            app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+            app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
             if self.is_attached:
                 self._hold_still(False)
 
@@ -194,7 +194,7 @@ class BoardEditorScreen(BaseScreen):
         if not isinstance(number, int):
             raise TypeError(number)
         (row,) = await asyncio.to_thread(app.journal.rows, number - 1, until=number)
-        app.tell(app.texts("boards.collided", board=row.path), "warning")
+        app.show_message(app.texts("boards.collided", board=row.path), "warning")
         self._is_open = False
         app.board_drafts.pop(row.path, None)
         await self._close()

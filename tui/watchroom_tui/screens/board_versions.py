@@ -15,12 +15,17 @@ from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.restore import RestoreDialog
 from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
-from watchroom_tui.readers.versions import UnreadableVersionError, read_pair, read_texts, read_timeline
+from watchroom_tui.readers.versions import (
+    UnreadableVersionError,
+    read_pair,
+    read_timeline,
+    read_version_texts,
+)
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
-from watchroom_tui.widgets.timeline import Timeline, version_name
+from watchroom_tui.widgets.timeline import VersionTimeline, version_name
 
 
 class BoardVersionsScreen(BaseScreen):
@@ -33,7 +38,9 @@ class BoardVersionsScreen(BaseScreen):
         super().__init__()
         self._head = head
         self._listed: Row | None = None
-        self.timeline = Timeline(title="pane.versions", empty="empty.versions", id="versions", classes="pane")
+        self.timeline = VersionTimeline(
+            title="pane.versions", empty="empty.versions", id="versions", classes="pane"
+        )
         self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
 
     def compose_panes(self) -> ComposeResult:
@@ -76,9 +83,9 @@ class BoardVersionsScreen(BaseScreen):
         if app.workspace is None:
             app.explain_read_only()
         elif row.version is None:
-            app.tell(app.texts("files.refused"), "warning")
+            app.show_message(app.texts("files.refused"), "warning")
         elif row.version == self._head.version:
-            app.tell(app.texts("files.current", version=row.version), "warning")
+            app.show_message(app.texts("files.current", version=row.version), "warning")
         else:
             self.app.push_screen(RestoreDialog(row, app.workspace, app.texts))
 
@@ -92,7 +99,7 @@ class BoardVersionsScreen(BaseScreen):
         app = self.watchroom
         try:
             pair = await asyncio.to_thread(read_pair, app.journal, row, other)
-            contents = await asyncio.to_thread(read_texts, app.journal, pair)
+            contents = await asyncio.to_thread(read_version_texts, app.journal, pair)
         except UnreadableVersionError as error:
             name = version_name(error.row)
             self._say(name, app.texts("files.unreadable", version=name))
@@ -109,4 +116,4 @@ class BoardVersionsScreen(BaseScreen):
 
     def _say(self, name: str, text: str) -> None:
         title = f"{sanitize(self._head.path)}  {name}"
-        self.view.show_words(name, [[], [Span(f" {text}", "dim")]], title=title)
+        self.view.show_notice(name, [[], [Span(f" {text}", "dim")]], title=title)

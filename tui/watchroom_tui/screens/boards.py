@@ -23,7 +23,7 @@ from watchroom_tui.screens.board_editor import BoardEditorScreen
 from watchroom_tui.screens.board_versions import BoardVersionsScreen
 from watchroom_tui.widgets.board_list import BoardList
 from watchroom_tui.widgets.board_panel import BoardPanel
-from watchroom_tui.widgets.board_view import BoardView
+from watchroom_tui.widgets.board_view import BoardTextView
 from watchroom_tui.widgets.line_list import LineList
 
 
@@ -35,7 +35,7 @@ class BoardsScreen(BaseScreen):
         super().__init__()
         self._pane: BoardPane | None = None
         self.boards = BoardList(title="pane.boards", empty="empty.boards", id="boards", classes="pane")
-        self.text = BoardView(title="pane.board", empty="empty.board", id="board", classes="pane")
+        self.text = BoardTextView(title="pane.board", empty="empty.board", id="board", classes="pane")
         self.panel = BoardPanel(title="pane.summary", empty="empty.summary", id="summary", classes="pane")
 
     def compose_panes(self) -> ComposeResult:
@@ -72,7 +72,7 @@ class BoardsScreen(BaseScreen):
     @property
     def current_need(self) -> Need | None:
         item = self.boards.item
-        return self.need_of(["unchecked"], f"board {item.name}" if item else None)
+        return self.find_need(["unchecked"], f"board {item.name}" if item else None)
 
     def offers(self, action: str) -> bool:
         item = self.boards.item
@@ -124,7 +124,7 @@ class BoardsScreen(BaseScreen):
             if draft is None:
                 draft = await asyncio.to_thread(begun, reading.name, reading.version, reading.data, at)
             if draft is None:
-                app.tell(app.texts("boards.too_long"), "warning")
+                app.show_message(app.texts("boards.too_long"), "warning")
             else:
                 app.push_screen(BoardEditorScreen(draft))
 
@@ -132,11 +132,11 @@ class BoardsScreen(BaseScreen):
         """Throw away what was written on the board and not saved, if the person means it."""
         app, item = self.watchroom, self.boards.item
         if item is None or item.name not in app.board_drafts:
-            app.tell(app.texts("boards.no_draft"))
+            app.show_message(app.texts("boards.no_draft"))
             return
 
-        def drop(means_it: bool | None) -> None:
-            if means_it:
+        def drop(is_confirmed: bool | None) -> None:
+            if is_confirmed:
                 app.board_drafts.pop(item.name, None)
                 self.show_model(app.model)
 
@@ -156,7 +156,7 @@ class BoardsScreen(BaseScreen):
         if mine:
             await app.navigator.open_merge(mine[0].row)
         else:
-            app.tell(app.texts("boards.no_conflict"))
+            app.show_message(app.texts("boards.no_conflict"))
 
     def return_to_pane(self) -> bool:
         return self.text.end_search() or super().return_to_pane()

@@ -14,7 +14,7 @@ from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.document_pane import DocumentPane
 from watchroom_tui.widgets.document_list import DocumentList
-from watchroom_tui.widgets.document_view import DocumentView
+from watchroom_tui.widgets.document_view import DocumentFieldsView
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.scrubber import Scrubber
 
@@ -34,14 +34,16 @@ class DocumentsScreen(BaseScreen):
             yield DocumentList(
                 title="pane.documents", empty="empty.documents", id="documents", classes="pane"
             )
-            yield DocumentView(title="pane.document", empty="empty.document", id="document", classes="pane")
+            yield DocumentFieldsView(
+                title="pane.document", empty="empty.document", id="document", classes="pane"
+            )
         yield Scrubber(id="scrubber")
 
     @property
     def pane(self) -> DocumentPane:
         """What is shown of the document under the cursor."""
         if self._pane is None:
-            view, scrubber = self.query_one("#document", DocumentView), self.query_one(Scrubber)
+            view, scrubber = self.query_one("#document", DocumentFieldsView), self.query_one(Scrubber)
             self._pane = DocumentPane(self, view, scrubber)
         return self._pane
 
@@ -62,7 +64,7 @@ class DocumentsScreen(BaseScreen):
 
     @on(LineList.Opened, "#documents")
     def open_document(self) -> None:
-        self.front(self.query_one("#document", DocumentView))
+        self.front(self.query_one("#document", DocumentFieldsView))
 
     @on(Scrubber.SeekRequested)
     def seek(self, event: Scrubber.SeekRequested) -> None:

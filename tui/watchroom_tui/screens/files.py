@@ -24,21 +24,21 @@ from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
 from watchroom_tui.local_time import local_clock
 from watchroom_tui.readers.versions import (
-    Pair,
     UnreadableVersionError,
-    find_broken,
+    VersionPair,
+    find_broken_versions,
     read_pair,
-    read_text,
-    read_texts,
     read_timeline,
     read_version_line,
+    read_version_text,
+    read_version_texts,
 )
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.lists import SharedFileList
-from watchroom_tui.widgets.timeline import Timeline, version_name
+from watchroom_tui.widgets.timeline import VersionTimeline, version_name
 
 SIDES_FROM: Final = 100
 """From so many columns on, two versions can stand side by side."""
@@ -69,7 +69,7 @@ class FilesScreen(BaseScreen):
         self._blames = False
         self._shown_file: SharedFile | None = None
         self._shown: Shown | None = None
-        self._pair: Pair | None = None
+        self._pair: VersionPair | None = None
         self._compared: DiffInput | None = None
         self._wanted_seq: int | None = None
         self._wanted_version: tuple[str, int] | None = None
@@ -77,7 +77,9 @@ class FilesScreen(BaseScreen):
         self._checked_files = False
 
         self.shared = SharedFileList(title="pane.shared", empty="empty.shared", id="shared", classes="pane")
-        self.timeline = Timeline(title="pane.versions", empty="empty.versions", id="versions", classes="pane")
+        self.timeline = VersionTimeline(
+            title="pane.versions", empty="empty.versions", id="versions", classes="pane"
+        )
         self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
         self._body = Container(id="body", classes="group")
 
@@ -124,7 +126,7 @@ class FilesScreen(BaseScreen):
     @property
     def current_need(self) -> Need | None:
         file = self.shared.item
-        return self.need_of(["unchecked"], file.path if file else None)
+        return self.find_need(["unchecked"], file.path if file else None)
 
     @on(LineList.Highlighted, "#shared")
     def choose_file(self) -> None:
@@ -157,7 +159,7 @@ class FilesScreen(BaseScreen):
     def action_flip_sides(self) -> None:
         if self.app.size.width < SIDES_FROM:
             texts = self.watchroom.texts
-            self.watchroom.tell(texts("files.too_narrow", columns=SIDES_FROM), "warning")
+            self.watchroom.show_message(texts("files.too_narrow", columns=SIDES_FROM), "warning")
             return
         self._wants_sides = not self._wants_sides
         if self._blames:
@@ -221,7 +223,7 @@ class FilesScreen(BaseScreen):
             now: list[Row] = []
             while waiting and sum(row.size or 0 for row in now) < CHECKED_AT_ONCE:
                 now.append(waiting.pop(0))
-            broken = await asyncio.to_thread(find_broken, app.journal, workspace, now)
+            broken = await asyncio.to_thread(find_broken_versions, app.journal, workspace, now)
             checked |= {row.seq: "" for row in now}
             for each in broken:
                 what = texts(f"files.broken.{each.what}", version=each.row.version)
@@ -256,7 +258,7 @@ class FilesScreen(BaseScreen):
         try:
             with self._at_work_on(row):
                 pair = await asyncio.to_thread(read_pair, journal, row, other)
-                contents = await asyncio.to_thread(read_texts, journal, pair)
+                contents = await asyncio.to_thread(read_version_texts, journal, pair)
                 changed = await self.watchroom.worker_process.changes(contents.old, contents.new)
         except UnreadableVersionError as error:
             self._say(error.row, "files.unreadable")
@@ -288,7 +290,7 @@ class FilesScreen(BaseScreen):
             self.view.show_drawing(pair, drawing, title=title)
         else:
             text = self.watchroom.texts("files.no_changes", version=name)
-            self.view.show_words(pair, [[], [Span(" "), Span(text, "dim")]], title=title)
+            self.view.show_notice(pair, [[], [Span(" "), Span(text, "dim")]], title=title)
 
     @work(exclusive=True, group="diff")
     async def load_blame(self, row: Row) -> None:
@@ -299,7 +301,7 @@ class FilesScreen(BaseScreen):
             with self._at_work_on(row):
                 versions = await asyncio.to_thread(read_version_line, app.journal, row)
                 text, found = await blame_lines(
-                    versions, lambda each: read_text(app.journal, each), app.worker_process
+                    versions, lambda each: read_version_text(app.journal, each), app.worker_process
                 )
         except UnreadableVersionError as error:
             self._say(error.row, "files.unreadable")
@@ -320,25 +322,25 @@ class FilesScreen(BaseScreen):
     @contextmanager
     def _at_work_on(self, row: Row) -> Iterator[None]:
         """Say so, if it takes long."""
-        is_over = False
+        is_done = False
 
         def say() -> None:
             # A timer that ran out may be heard only after what it waited for is there.
-            if not is_over:
+            if not is_done:
                 self._say(row, "files.working")
 
         timer = self.set_timer(PATIENCE, say)
         try:
             yield
         finally:
-            is_over = True
+            is_done = True
             timer.stop()
 
     def _say(self, row: Row, key: str) -> None:
         """Show a sentence about a version in place of its text."""
         text = self.watchroom.texts(key, version=version_name(row))
         self._compared = None
-        self.view.show_words(key, [[], [Span(" "), Span(text, "dim")]], title=self._title(version_name(row)))
+        self.view.show_notice(key, [[], [Span(" "), Span(text, "dim")]], title=self._title(version_name(row)))
 
     def _title(self, what: str) -> str:
         """The file's name before ``what``, as much of it as there is space for."""
@@ -355,7 +357,7 @@ class FilesScreen(BaseScreen):
         if mine:
             await app.navigator.open_merge((chosen or mine[0]).row)
         else:
-            app.tell(app.texts("files.no_conflict"))
+            app.show_message(app.texts("files.no_conflict"))
 
     def action_rollback(self) -> None:
         """Bring the chosen version back, after showing what that changes."""
@@ -366,8 +368,8 @@ class FilesScreen(BaseScreen):
         if not app.feed.is_live or app.workspace is None:
             app.explain_read_only()
         elif row.version is None:
-            app.tell(texts("files.refused"), "warning")
+            app.show_message(texts("files.refused"), "warning")
         elif row.version == file.head.version:
-            app.tell(texts("files.current", version=row.version), "warning")
+            app.show_message(texts("files.current", version=row.version), "warning")
         else:
             self.app.push_screen(RestoreDialog(row, app.workspace, texts))

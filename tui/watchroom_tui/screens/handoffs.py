@@ -65,7 +65,7 @@ class HandoffsScreen(BaseScreen):
     def current_need(self) -> Need | None:
         delivery = self.query_one("#deliveries", DeliveryList).item
         path = delivery.row.path if delivery else ""
-        return self.need_of(("outside", "handoff"), f"handoff {path}", path)
+        return self.find_need(("outside", "handoff"), f"handoff {path}", path)
 
     def action_flip_acknowledged(self) -> None:
         self._open_only = not self._open_only

@@ -18,7 +18,7 @@ from watchroom.rules.conflicts import is_same_text
 from watchroom_tui.actions import bindings
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.confirm import ConfirmDialog
-from watchroom_tui.merge_draft import MergeDraft, take_up
+from watchroom_tui.merge_draft import MergeDraft, load_merge
 from watchroom_tui.services.conflict_resolution import ConflictResolution
 from watchroom_tui.widgets.editor import Editor
 from watchroom_tui.widgets.line_widget import content
@@ -43,7 +43,7 @@ class MergeScreen(BaseScreen):
     def __init__(self, row: Row) -> None:
         super().__init__()
         self._row = row
-        self._hand: MergeDraft | None = None
+        self._draft: MergeDraft | None = None
         self._for_all = False
         self._is_settling = False
         self._edited: tuple[int, int] | None = None
@@ -61,71 +61,71 @@ class MergeScreen(BaseScreen):
         yield Editor(id="editor")
 
     def prepare(self) -> None:
-        self.take_up()
+        self.load_merge()
 
     @work(group="merge")
-    async def take_up(self) -> None:
+    async def load_merge(self) -> None:
         """Go on with what was begun, or begin."""
         app = self.watchroom
-        hand = app.merges.get(self._row.seq)
-        if hand is None:
-            hand = await take_up(app.journal, app.worker_process, self._row)
-            app.merges[self._row.seq] = hand
+        draft = app.merges.get(self._row.seq)
+        if draft is None:
+            draft = await load_merge(app.journal, app.worker_process, self._row)
+            app.merges[self._row.seq] = draft
         else:
-            await hand.catch_up(app.journal, app.worker_process)
+            await draft.catch_up(app.journal, app.worker_process)
         if not self.is_attached or not self.is_running:
             # It was left meanwhile; what was begun waits for the next time.
             return
-        self._hand = hand
-        self._show_hand()
+        self._draft = draft
+        self._show_draft()
         self.show_model(app.model)
 
     @property
-    def hand(self) -> MergeDraft | None:
+    def draft(self) -> MergeDraft | None:
         """The merge, once its texts are read."""
-        return self._hand
+        return self._draft
 
     @property
-    def _texts(self) -> list[RegionPane]:
+    def _text_panes(self) -> list[RegionPane]:
         return [*self.query(SidePane), self.query_one(ResultPane)]
 
     # -- showing
 
     def show_model(self, model: Model) -> None:
-        if self._hand is None or self._hand.is_ending:
+        if self._draft is None or self._draft.is_committing:
             return
-        if self._hand.is_over:
+        if self._draft.is_done:
             if self.app.screen is self:
                 self.app.pop_screen()
             return
         if model.conflicts is not self._conflicts:
             self._conflicts = model.conflicts
-            self._see_whether_it_waits(model)
+            self._check_conflict(model)
         heads = model.files if self._row.zone == "collab" else model.boards
         if heads is self._heads:
             return
         self._heads = heads
         head = next((each.head for each in heads if each.head.path == self._row.path), None)
-        if head is not None and head != self._hand.sides.current:
+        if head is not None and head != self._draft.sides.current:
             self.catch_up()
 
-    def _see_whether_it_waits(self, model: Model) -> None:
+    def _check_conflict(self, model: Model) -> None:
         """Others may settle the conflict, or add to it, while the person decides."""
-        hand, app = self._hand, self.watchroom
-        if hand is None:
+        draft, app = self._draft, self.watchroom
+        if draft is None:
             return
         row = self._row
-        mine = hand.conflict_among(model.conflicts)
-        if mine is None and not hand.is_settled and not hand.sides.is_own:
-            hand.is_settled = True
+        mine = draft.find_conflict(model.conflicts)
+        if mine is None and not draft.is_settled and not draft.sides.is_own:
+            draft.is_settled = True
             same = self._version_with_its_text(model)
             key = "merge.settled" if same is None else "merge.alike"
-            app.tell(app.texts(key, path=row.path, author=row.actor, version=same))
-        elif mine is not None and mine.id > hand.newest:
-            hand.newest = mine.id
-            key = "merge.again_outside" if hand.sides.is_outside else "merge.again"
-            app.tell(app.texts(key, author=row.actor), "warning")
-        self.query_one(MergeTitle).show(hand, for_all=self._for_all)
+            app.show_message(app.texts(key, path=row.path, author=row.actor, version=same))
+        elif mine is not None and mine.id > draft.newest:
+            draft.newest = mine.id
+            key = "merge.again_outside" if draft.sides.is_outside else "merge.again"
+            app.show_message(app.texts(key, author=row.actor), "warning")
+        self.query_one(MergeTitle).show(draft, for_all=self._for_all)
 
     def _version_with_its_text(self, model: Model) -> int | None:
         """The current version, if it has the very text that is to be merged."""
@@ -136,26 +136,26 @@ class MergeScreen(BaseScreen):
     @work(group="merge")
     async def catch_up(self) -> None:
         """The file has moved on: merge the newer version in."""
-        await self.has_moved_on()
+        await self.merge_newer_version()
 
-    async def has_moved_on(self) -> bool:
+    async def merge_newer_version(self) -> bool:
         """Merge a newer version in, if there is one, and say so."""
-        app, hand = self.watchroom, self._hand
-        if hand is None or self._edited is not None:
+        app, draft = self.watchroom, self._draft
+        if draft is None or self._edited is not None:
             return False
-        left = hand.left
-        if not await hand.catch_up(app.journal, app.worker_process) or not self.is_attached:
+        left = draft.left
+        if not await draft.catch_up(app.journal, app.worker_process) or not self.is_attached:
             return False
-        self._show_hand()
-        if hand.is_settled:
+        self._show_draft()
+        if draft.is_settled:
             return True
-        head = hand.sides.current
-        again = hand.left - left
-        app.tell(
+        head = draft.sides.current
+        again = draft.left - left
+        app.show_message(
             app.texts(
                 "merge.moved_on_open" if again > 0 else "merge.moved_on",
                 path=self._row.path,
-                version=hand.sides.version,
+                version=draft.sides.version,
                 author=head.actor if head else "-",
                 count=again,
             ),
@@ -163,11 +163,11 @@ class MergeScreen(BaseScreen):
         )
         return True
 
-    def _show_hand(self) -> None:
-        hand, texts = self._hand, self.watchroom.texts
-        if hand is None:
+    def _show_draft(self) -> None:
+        draft, texts = self._draft, self.watchroom.texts
+        if draft is None:
             return
-        base, current, incoming = hand.sides
+        base, current, incoming = draft.sides
         none = texts("merge.none")
         standing = f"v{current.version} · {current.actor}" if current else none
         titles = {
@@ -176,34 +176,34 @@ class MergeScreen(BaseScreen):
             "incoming": texts("merge.incoming", which=incoming.actor),
             "result": texts("merge.result"),
         }
-        for pane in self._texts:
-            pane.entitle(titles[pane.id or "result"])
+        for pane in self._text_panes:
+            pane.set_title(titles[pane.id or "result"])
         self._show_regions()
 
-    def _arm(self, for_all: bool) -> None:
+    def _set_for_all(self, for_all: bool) -> None:
         """Let the next choice go for the whole file, or for one region again, and show which."""
         self._for_all = for_all
         result = self.query_one(ResultPane)
         result.set_class(for_all, "-armed")
-        result.entitle(self.watchroom.texts("merge.whole_file_result" if for_all else "merge.result"))
+        result.set_title(self.watchroom.texts("merge.whole_file_result" if for_all else "merge.result"))
         self._show_regions()
 
     def _show_regions(self) -> None:
-        if self._hand is None:
+        if self._draft is None:
             return
-        merging = self._hand.merging
-        for pane in self._texts:
-            pane.show(merging.regions, merging.at)
-        self.query_one(MergeTitle).show(self._hand, for_all=self._for_all)
+        state = self._draft.state
+        for pane in self._text_panes:
+            pane.show(state.regions, state.at)
+        self.query_one(MergeTitle).show(self._draft, for_all=self._for_all)
 
     def _reveal(self) -> None:
-        if self._hand is not None:
-            for pane in self._texts:
-                pane.reveal(self._hand.merging.at)
+        if self._draft is not None:
+            for pane in self._text_panes:
+                pane.reveal(self._draft.state.at)
 
     @on(RegionPane.Moved)
     def follow(self, event: RegionPane.Moved) -> None:
-        for pane in self._texts:
+        for pane in self._text_panes:
             if pane is not event.pane:
                 pane.follow(event.pane)
 
@@ -221,65 +221,65 @@ class MergeScreen(BaseScreen):
     # -- deciding
 
     def action_take(self, choice: Choice) -> None:
-        if self._hand is None:
+        if self._draft is None:
             return
         if not self._for_all:
-            self._hand.merging.take(choice)
-        elif self._hand.merging.overwritten_by(choice):
+            self._draft.state.take(choice)
+        elif self._draft.state.count_overwritten(choice):
             self._take_everywhere(choice)
             return
         else:
-            self._hand.merging.take_everywhere(choice)
-            self._arm(False)
+            self._draft.state.choose_everywhere(choice)
+            self._set_for_all(False)
         self._show_regions()
         self._reveal()
 
     @work(group="settle")
     async def _take_everywhere(self, choice: Choice) -> None:
         """Ask first: some conflicts are decided otherwise."""
-        hand, texts = self._hand, self.watchroom.texts
-        if hand is None or self._is_settling:
+        draft, texts = self._draft, self.watchroom.texts
+        if draft is None or self._is_settling:
             return
         self._is_settling = True
         try:
-            merging = hand.merging
+            state = draft.state
             question = texts(
-                "merge.whole_file_question", count=merging.overwritten_by(choice), all=merging.conflicts
+                "merge.whole_file_question", count=state.count_overwritten(choice), all=state.conflicts
             )
             title = texts("merge.whole_file_title")
             if await self.app.push_screen_wait(ConfirmDialog(title, question)):
-                hand.merging.take_everywhere(choice)
-            self._arm(False)
+                draft.state.choose_everywhere(choice)
+            self._set_for_all(False)
             self._reveal()
         finally:
             self._is_settling = False
 
     def action_whole_file(self) -> None:
-        self._arm(not self._for_all)
+        self._set_for_all(not self._for_all)
 
     def cancel_mode(self) -> bool:
         was_armed = self._for_all
         if was_armed:
-            self._arm(False)
+            self._set_for_all(False)
         return was_armed
 
     def action_step(self, by: int) -> None:
-        if self._hand is not None:
-            self._hand.merging.step(by)
+        if self._draft is not None:
+            self._draft.state.step(by)
             self._show_regions()
             self._reveal()
 
     def step_to_open(self) -> None:
         """To the first region that is left to decide."""
-        if self._hand is not None and self._hand.left:
-            self._hand.merging.at = self._hand.merging.open[0]
+        if self._draft is not None and self._draft.left:
+            self._draft.state.at = self._draft.state.open[0]
             self._show_regions()
             self._reveal()
 
     @on(RegionPane.Pointed)
     def point(self, event: RegionPane.Pointed) -> None:
-        if self._hand is not None and event.region in self._hand.merging.stops:
-            self._hand.merging.at = event.region
+        if self._draft is not None and event.region in self._draft.state.stops:
+            self._draft.state.at = event.region
             self._show_regions()
 
     def action_undo(self) -> None:
@@ -289,33 +289,33 @@ class MergeScreen(BaseScreen):
         self._go_in_time("redo")
 
     def _go_in_time(self, where: str) -> None:
-        if self._hand is None:
+        if self._draft is None:
             return
-        merging = self._hand.merging
-        if merging.undo() if where == "undo" else merging.redo():
+        state = self._draft.state
+        if state.undo() if where == "undo" else state.redo():
             self._show_regions()
             self._reveal()
         else:
-            self.watchroom.tell(self.watchroom.texts(f"merge.no_{where}"))
+            self.watchroom.show_message(self.watchroom.texts(f"merge.no_{where}"))
 
     # -- writing by hand
 
     async def action_edit(self) -> None:
-        hand = self._hand
-        if hand is None or not self._can_edit(hand):
+        draft = self._draft
+        if draft is None or not self._can_edit(draft):
             return
-        merging = hand.merging
-        start, end = merging.around(EDITED_LINES)
-        regions, at = merging.regions[start:end], merging.at - start
+        state = draft.state
+        start, end = state.window(EDITED_LINES)
+        regions, at = state.regions[start:end], state.at - start
 
         def read() -> tuple[str, int]:
             return text_with_markers(regions), text_with_markers(regions[:at]).count("\n")
 
         # The keys that come meanwhile wait for the editor.
         text, line = await asyncio.to_thread(read)
-        if not self._can_edit(hand) or hand.merging.regions[start:end] != regions:
+        if not self._can_edit(draft) or draft.state.regions[start:end] != regions:
             return
-        self._edited, hand.is_being_written = (start, end), True
+        self._edited, draft.is_editing = (start, end), True
         self._show_editor(True)
         editor = self.query_one(Editor)
         editor.open(text, line)
@@ -323,8 +323,8 @@ class MergeScreen(BaseScreen):
         editor.focus()
         self._show_regions()
 
-    def _can_edit(self, hand: MergeDraft) -> bool:
-        return self._edited is None and not hand.is_catching_up
+    def _can_edit(self, draft: MergeDraft) -> bool:
+        return self._edited is None and not draft.is_catching_up
 
     def _show_editor(self, is_shown: bool) -> None:
         # On these two alone: a class of the whole screen has every widget's style worked out anew.
@@ -346,20 +346,20 @@ class MergeScreen(BaseScreen):
             self.query_one(ResultPane).focus()
             self._show_regions()
             self._reveal()
-        await self.has_moved_on()
+        await self.merge_newer_version()
 
     async def _take_over(self) -> bool:
         """Make what was written a part of the merge; False if nothing is being written."""
         async with self._taking_over:
-            if self._hand is None or self._edited is None:
+            if self._draft is None or self._edited is None:
                 return False
-            merging, (start, end) = self._hand.merging, self._edited
-            regions, text = merging.regions, self.query_one(Editor).source
+            state, (start, end) = self._draft.state, self._edited
+            regions, text = state.regions, self.query_one(Editor).source
             written = await asyncio.to_thread(apply_edit, regions[start:end], text)
-            merging.do((*regions[:start], *written, *regions[end:]))
-            self._edited, self._hand.is_being_written = None, False
+            state.do((*regions[:start], *written, *regions[end:]))
+            self._edited, self._draft.is_editing = None, False
             if any(each.is_open and each.text for each in written):
-                self.watchroom.tell(self.watchroom.texts("merge.marks_left"), "warning")
+                self.watchroom.show_message(self.watchroom.texts("merge.marks_left"), "warning")
             return True
 
     async def leave(self) -> None:
@@ -374,13 +374,13 @@ class MergeScreen(BaseScreen):
     @work(group="settle")
     async def settle(self, how: Callable[[ConflictResolution], Awaitable[None]]) -> None:
         """One thing at a time: a key that comes while the person is asked, or acts, does nothing."""
-        hand = self._hand
-        if hand is None or hand.is_ending or self._is_settling:
+        draft = self._draft
+        if draft is None or draft.is_committing or self._is_settling:
             return
         self._is_settling = True
         try:
             await self._finish_editing()
-            await how(ConflictResolution(self, hand))
+            await how(ConflictResolution(self, draft))
         finally:
             self._is_settling = False
 

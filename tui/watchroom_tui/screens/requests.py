@@ -20,7 +20,7 @@ from watchroom_tui.services.request_actions import RequestActions
 from watchroom_tui.services.worker import DiffLine
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.request_lists import Choice, ChoiceList, RequestList
+from watchroom_tui.widgets.request_lists import ChoiceList, RequestList, RequestOption
 from watchroom_tui.widgets.text_view import TextView
 
 ANSWERS: Final = {
@@ -71,7 +71,7 @@ class RequestsScreen(BaseScreen):
     @property
     def current_need(self) -> Need | None:
         asked = self.query_one("#requests", RequestList).item
-        return self.need_of(["request"], asked.row.path if asked else None)
+        return self.find_need(["request"], asked.row.path if asked else None)
 
     def go_to(self, row: Row) -> None:
         requests = self.query_one("#requests", RequestList)
@@ -80,8 +80,8 @@ class RequestsScreen(BaseScreen):
         self.front(requests)
 
     def offers(self, action: str) -> bool:
-        full = self._full
-        kind = full.request.kind if full is not None and full.asked.ended is None else None
+        details = self._full
+        kind = details.request.kind if details is not None and details.asked.ended is None else None
         if action in ("open", "filter"):
             return kind != "approve" and not isinstance(self.focused, ChoiceList)
         return action not in ANSWERS or ANSWERS[action] == kind
@@ -105,63 +105,65 @@ class RequestsScreen(BaseScreen):
     @on(LineList.Opened, "#choices")
     async def send_choice(self) -> None:
         """Enter sends what is ticked; of single options the one under the cursor."""
-        full = await self._open_request()
+        details = await self._open_request()
         choices = self.query_one("#choices", ChoiceList)
-        if full is None or full.request.kind != "select":
+        if details is None or details.request.kind != "select":
             return
-        if not full.request.multi and choices.item is not None:
-            self.answering.choose(full, [choices.item.value])
+        if not details.request.multi and choices.item is not None:
+            self.answering.choose(details, [choices.item.value])
         else:
-            self.answering.choose(full, choices.ticked)
+            self.answering.choose(details, choices.ticked)
 
     async def action_approve(self) -> None:
-        full = await self._open_request("approve")
-        if full is not None:
-            self.answering.approve(full, self._ticked(full))
+        details = await self._open_request("approve")
+        if details is not None:
+            self.answering.approve(details, self._ticked(details))
 
     async def action_reject(self) -> None:
-        full = await self._open_request("approve")
-        if full is not None:
-            self.answering.reject(full)
+        details = await self._open_request("approve")
+        if details is not None:
+            self.answering.reject(details)
 
     async def action_edit_arguments(self) -> None:
-        full = await self._open_request("approve")
-        if full is not None:
+        details = await self._open_request("approve")
+        if details is not None:
             item = self.query_one("#choices", ChoiceList).item
-            self.answering.edit(full, item.value if item else full.request.calls[0].id, self._ticked(full))
+            self.answering.edit(
+                details, item.value if item else details.request.calls[0].id, self._ticked(details)
+            )
 
     async def action_write_answer(self) -> None:
-        full = await self._open_request("prompt")
-        if full is not None:
-            self.answering.write(full)
+        details = await self._open_request("prompt")
+        if details is not None:
+            self.answering.write(details)
 
     async def action_to_session(self) -> None:
         asked = self.query_one("#requests", RequestList).item
         if asked is not None:
             await self.watchroom.navigator.go_to_session(asked.session)
 
-    def _ticked(self, full: RequestDetails) -> list[str]:
+    def _ticked(self, details: RequestDetails) -> list[str]:
         """The ids of the calls that are ticked; of a single one, that."""
-        if len(full.request.calls) == 1:
-            return [full.request.calls[0].id]
+        if len(details.request.calls) == 1:
+            return [details.request.calls[0].id]
         return list(self.query_one("#choices", ChoiceList).ticked)
 
     async def _open_request(self, kind: str | None = None) -> RequestDetails | None:
         """The request under the cursor, if it is open and of this kind; else says what it is."""
         # What was chosen just now is still being read: a quick key means it all the same.
         await self._loaded.wait()
-        app, full = self.watchroom, self._full
+        app, details = self.watchroom, self._full
         if await app.wait_for_workspace() is None:
             app.explain_read_only()
-        elif full is None or full.asked.ended is not None or full.asked.has_expired(app.now()):
-            app.tell(app.texts("request.none"), "warning")
-        elif kind is not None and full.request.kind != kind:
-            app.tell(app.texts(f"request.how.{full.request.kind}"), "warning")
+        elif details is None or details.asked.ended is not None or details.asked.has_expired(app.now()):
+            app.show_message(app.texts("request.none"), "warning")
+        elif kind is not None and details.request.kind != kind:
+            app.show_message(app.texts(f"request.how.{details.request.kind}"), "warning")
         elif kind == "approve" and not self._shows_request():
-            app.tell(app.texts("request.look_first"))
+            app.show_message(app.texts("request.look_first"))
             self.front(self.query_one("#request", TextView))
         else:
-            return full
+            return details
         return None
 
     def _shows_request(self) -> bool:
@@ -187,31 +189,35 @@ class RequestsScreen(BaseScreen):
     async def load(self, asked: RequestView) -> None:
         """Show what is asked, and what it would change as things stand."""
         app = self.watchroom
-        full = await asyncio.to_thread(read_request, app.journal, asked)
+        details = await asyncio.to_thread(read_request, app.journal, asked)
         changes: list[list[DiffLine] | None] = []
-        for would in full.proposals:
+        for would in details.proposals:
             changed = await app.worker_process.diff(would.before, would.after) if would else None
             changes.append(changed)
-        self._full = full
-        lines = request_lines(full, changes, app.texts)
-        title = f"{app.texts(f'request.kind.{full.request.kind}')} · {sanitize(asked.agent)}"
-        self.query_one("#request", TextView).show_words(asked.row.path, lines, title=title)
-        self._offer(self._choices(full))
+        self._full = details
+        lines = request_lines(details, changes, app.texts)
+        title = f"{app.texts(f'request.kind.{details.request.kind}')} · {sanitize(asked.agent)}"
+        self.query_one("#request", TextView).show_notice(asked.row.path, lines, title=title)
+        self._offer(self._choices(details))
         self._loaded.set()
         self.query_one(Footer).refresh()
 
-    def _choices(self, full: RequestDetails) -> list[Choice]:
-        request = full.request
-        if full.asked.ended is not None:
+    def _choices(self, details: RequestDetails) -> list[RequestOption]:
+        request = details.request
+        if details.asked.ended is not None:
             return []
         if request.kind == "select":
-            return [Choice(each.label, each.value, False, not request.multi) for each in request.options]
+            return [
+                RequestOption(each.label, each.value, False, not request.multi) for each in request.options
+            ]
         if len(request.calls) > 1:
             texts = self.watchroom.texts
-            return [Choice(tool_name(call.name, texts), call.id, True, False) for call in request.calls]
+            return [
+                RequestOption(tool_name(call.name, texts), call.id, True, False) for call in request.calls
+            ]
         return []
 
-    def _offer(self, choices: list[Choice]) -> None:
+    def _offer(self, choices: list[RequestOption]) -> None:
         offered = self.query_one("#choices", ChoiceList)
         offered.set_class(not choices, "-away")
         is_select = self._full is not None and self._full.request.kind == "select"

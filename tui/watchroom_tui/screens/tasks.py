@@ -240,9 +240,9 @@ class TasksScreen(BaseScreen):
     def current_need(self) -> Need | None:
         message = self.messages.item
         if self.focused is self.messages and message is not None:
-            return self.need_of(["message"], message.sender) if message.receiver == USER else None
+            return self.find_need(["message"], message.sender) if message.receiver == USER else None
         member = self.members.item.member.id if self.members.item else None
-        return self.need_of_agent(NEEDS_OF_AN_AGENT, member)
+        return self.find_agent_need(NEEDS_OF_AN_AGENT, member)
 
     def offers(self, action: str) -> bool:
         if action == "sandbox":
@@ -274,14 +274,14 @@ class TasksScreen(BaseScreen):
         if agent:
             self.agent_actions.write_message(agent)
         else:
-            self.watchroom.tell(self.watchroom.texts("tasks.nobody"), "warning")
+            self.watchroom.show_message(self.watchroom.texts("tasks.nobody"), "warning")
 
     def action_end_agent(self) -> None:
         app, task, item = self.watchroom, self.selected_task, self.members.item
         if not self.agent_actions.can_act():
             return
         if task is None or item is None or item.member.ended is not None:
-            app.tell(app.texts("tasks.nobody"), "warning")
+            app.show_message(app.texts("tasks.nobody"), "warning")
             return
         self.agent_actions.end_agent(task, item.member)
 
@@ -294,7 +294,7 @@ class TasksScreen(BaseScreen):
         if not self.agent_actions.can_act():
             return
         if task is None or task.ended is not None:
-            app.tell(app.texts("tasks.none"), "warning")
+            app.show_message(app.texts("tasks.none"), "warning")
         else:
             self.agent_actions.cancel_task(task)
 
@@ -306,7 +306,7 @@ class TasksScreen(BaseScreen):
         left_alone = False
         if task is not None and workspace is not None and is_open:
             left_alone = not await asyncio.to_thread(workspace.tasks.is_claimed, task.id)
-        self.members.say_left_alone(left_alone)
+        self.members.show_abandoned(left_alone)
 
     @work(exclusive=True, group="sandbox")
     async def probe_sandbox(self) -> None:
@@ -319,7 +319,7 @@ class TasksScreen(BaseScreen):
     async def action_sandbox(self) -> None:
         probe = await self._sandbox()
         if probe is None:
-            self.watchroom.tell(self.watchroom.texts("sandbox.not_now"), "warning")
+            self.watchroom.show_message(self.watchroom.texts("sandbox.not_now"), "warning")
         else:
             self.app.push_screen(SandboxDialog(probe))
 

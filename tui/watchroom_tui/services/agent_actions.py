@@ -42,7 +42,7 @@ class AgentActions:
         """Whether the agent heeds what is said to it now; else says why not."""
         view = self._app.model.agent(agent) if self.can_act() else None
         if view is not None and view.session is None:
-            self._app.tell(self._app.texts("session.none"), "warning")
+            self._app.show_message(self._app.texts("session.none"), "warning")
         return view is not None and view.session is not None
 
     def can_act(self) -> bool:
@@ -59,16 +59,16 @@ class AgentActions:
         tools = workspace.tools_for_human(self._app.person)
         answer = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
         if not answer["success"]:
-            self._app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+            self._app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
         return bool(answer["success"])
 
     async def confirm_and_act(
         self, title: str, question: str, tool: str, arguments: Mapping[str, Json], done: str
     ) -> None:
         """Ask first, then act, then say that it is done. The texts are safe already."""
-        means_it = await self._app.push_screen_wait(ConfirmDialog(title, question))
-        if means_it and await self.act(tool, arguments):
-            self._app.tell(done)
+        is_confirmed = await self._app.push_screen_wait(ConfirmDialog(title, question))
+        if is_confirmed and await self.act(tool, arguments):
+            self._app.show_message(done)
 
     def end_agent(self, task: TaskView, member: Member) -> None:
         """End ``member`` of ``task`` and all agents that it made, after the person confirms it."""
@@ -103,6 +103,6 @@ class AgentActions:
         if text is None:
             self._drafts[agent] = screen.draft
         elif await self.act(MESSAGE, {"to": agent, "payload": {"text": text}}):
-            self._app.tell(texts("session.sent", agent=sanitize(agent)))
+            self._app.show_message(texts("session.sent", agent=sanitize(agent)))
         else:
             self._drafts[agent] = text

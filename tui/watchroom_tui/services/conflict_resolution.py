@@ -14,7 +14,7 @@ from watchroom_tui.dialogs.commit import CommitDialog, PreviewDialog
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
 from watchroom_tui.merge_draft import MergeDraft
-from watchroom_tui.merge_state import TAKEN, Taken, count_taken
+from watchroom_tui.merge_state import CHOICE_KINDS, ChoiceKind, count_choices
 from watchroom_tui.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ MOST_MESSAGE: Final = 2000
 class ConflictResolution:
     """The ends of the merge that ``screen`` shows."""
 
-    def __init__(self, screen: MergeScreen, hand: MergeDraft) -> None:
+    def __init__(self, screen: MergeScreen, draft: MergeDraft) -> None:
         self._screen = screen
         self._app = screen.watchroom
         self._texts = screen.watchroom.texts
-        self._hand = hand
+        self._draft = draft
 
     async def preview(self) -> None:
         """Show what a commit would change."""
@@ -39,23 +39,23 @@ class ConflictResolution:
 
     async def commit(self) -> None:
         """Commit the result as the next version, if nothing is open and the person agrees."""
-        hand, app = self._hand, self._app
-        if not self._waits():
+        draft, app = self._draft, self._app
+        if not self._is_open_conflict():
             return
-        has_text = not (hand.sides.is_deletion or hand.sides.is_no_text)
-        if not has_text and not hand.merging.is_touched:
-            self._tell_of_no_text()
+        has_text = not (draft.sides.is_deletion or draft.sides.is_no_text)
+        if not has_text and not draft.state.is_touched:
+            self._say_no_text()
             return
-        if hand.left:
-            self._tell("merge.still_open" if hand.left > 1 else "merge.one_still_open", count=hand.left)
+        if draft.left:
+            self._tell("merge.still_open" if draft.left > 1 else "merge.one_still_open", count=draft.left)
             self._screen.step_to_open()
             return
         if not self._can_act():
             return
-        sides, regions = hand.sides, hand.merging.regions
+        sides, regions = draft.sides, draft.state.regions
         result, is_current, taken = await asyncio.to_thread(_decided, regions)
         if not has_text and not result:
-            self._tell_of_no_text()
+            self._say_no_text()
             return
         if is_current and sides.current is not None:
             await (self.revert() if sides.is_outside else self.dismiss())
@@ -90,28 +90,28 @@ class ConflictResolution:
 
     async def dismiss(self) -> None:
         """Leave everything as it stands; the refused write stays in the journal."""
-        row = self._hand.sides.incoming
-        if self._hand.sides.is_outside:
+        row = self._draft.sides.incoming
+        if self._draft.sides.is_outside:
             await self.revert()
-        elif self._hand.sides.is_own:
-            if await self._asks("dismiss"):
-                self._hand.is_over = True
+        elif self._draft.sides.is_own:
+            if await self._confirm("dismiss"):
+                self._draft.is_done = True
                 self._app.merges.pop(row.seq, None)
                 self._app.show_model()
-        elif self._waits() and self._can_act() and await self._asks("dismiss"):
+        elif self._is_open_conflict() and self._can_act() and await self._confirm("dismiss"):
             self._end("dismiss_conflict", "merge.dismissed", "", conflict=row.seq)
 
     async def revert(self) -> None:
         """Put the file back as the journal has it, where it was changed by hand."""
-        row = self._hand.sides.incoming
-        if not self._hand.sides.is_outside:
+        row = self._draft.sides.incoming
+        if not self._draft.sides.is_outside:
             self._tell("merge.nothing_to_revert")
-        elif self._waits() and self._can_act() and await self._asks("revert"):
+        elif self._is_open_conflict() and self._can_act() and await self._confirm("revert"):
             self._end("revert_outside_edit", "merge.reverted", "", filepath=row.path, conflict=row.seq)
 
-    def _proposed_message(self, taken: Mapping[Taken, int]) -> str:
+    def _proposed_message(self, taken: Mapping[ChoiceKind, int]) -> str:
         """What was taken, and what both sides meant, each with who meant it."""
-        sides = self._hand.sides
+        sides = self._draft.sides
         parts = [
             f"{row.message} ({row.actor})" if row.message else row.actor
             for row in (sides.current, sides.incoming)
@@ -122,20 +122,20 @@ class ConflictResolution:
             :MOST_MESSAGE
         ]
 
-    def _taken_text(self, taken: Mapping[Taken, int]) -> str:
+    def _taken_text(self, taken: Mapping[ChoiceKind, int]) -> str:
         """How many changes were taken from whom. Not safe yet."""
-        sides, texts = self._hand.sides, self._texts
+        sides, texts = self._draft.sides, self._texts
         current = sides.current.actor if sides.current else ""
         named = [
             texts(f"merge.taken.{which}", count=taken[which], current=current, incoming=sides.incoming.actor)
-            for which in TAKEN
+            for which in CHOICE_KINDS
             if taken.get(which)
         ]
         return texts("merge.taken.separator").join(named) or texts("merge.taken.none")
 
     async def _changes(self) -> DiffDrawing:
         """From the version that stands to the result so far."""
-        regions = self._hand.merging.regions
+        regions = self._draft.state.regions
 
         def compare() -> DiffDrawing:
             return DiffDrawing(DiffInput(*diff_result(regions)), side_by_side=False)
@@ -143,29 +143,29 @@ class ConflictResolution:
         return await asyncio.to_thread(compare)
 
     def _title(self) -> str:
-        sides = self._hand.sides
+        sides = self._draft.sides
         return f"{sides.incoming.path}  v{sides.version} → v{sides.version + 1}"
 
-    def _tell_of_no_text(self) -> None:
+    def _say_no_text(self) -> None:
         """There is nothing to take over; an empty file is not what was meant."""
-        sides = self._hand.sides
+        sides = self._draft.sides
         key = "merge.deleted" if sides.is_deletion else "merge.no_text"
-        self._app.tell(self._texts(key, path=sides.incoming.path), "warning")
+        self._app.show_message(self._texts(key, path=sides.incoming.path), "warning")
 
-    def _waits(self) -> bool:
+    def _is_open_conflict(self) -> bool:
         """Whether the conflict is still open; says so if it is not."""
-        if self._hand.is_settled:
-            row = self._hand.sides.incoming
-            self._app.tell(self._texts("merge.settled", path=row.path, author=row.actor), "warning")
-        return not self._hand.is_settled
+        if self._draft.is_settled:
+            row = self._draft.sides.incoming
+            self._app.show_message(self._texts("merge.settled", path=row.path, author=row.actor), "warning")
+        return not self._draft.is_settled
 
     def _can_act(self) -> bool:
         if self._app.workspace is None:
             self._app.explain_read_only()
         return self._app.workspace is not None
 
-    async def _asks(self, what: str) -> bool:
-        sides, texts = self._hand.sides, self._texts
+    async def _confirm(self, what: str) -> bool:
+        sides, texts = self._draft.sides, self._texts
         question = texts(
             f"merge.{what}_question",
             path=sanitize(sides.incoming.path),
@@ -182,21 +182,21 @@ class ConflictResolution:
         app = self._app
         if app.workspace is None:
             raise RuntimeError("there is no workspace to act on")
-        self._hand.is_ending = True
+        self._draft.is_committing = True
         tools = app.workspace.tools_for_human(app.person)
         call = partial(tools.dispatch_tool_call, tool, arguments)
         answer = asyncio.get_running_loop().run_in_executor(None, call)
-        app.run_worker(self._tell_the_end(answer, key, taken), group="ending")
+        app.run_worker(self._report_result(answer, key, taken), group="ending")
 
-    async def _tell_the_end(self, coming: Awaitable[Mapping[str, Json]], key: str, taken: str) -> None:
-        hand, app = self._hand, self._app
+    async def _report_result(self, coming: Awaitable[Mapping[str, Json]], key: str, taken: str) -> None:
+        draft, app = self._draft, self._app
         answer = await asyncio.shield(coming)
-        hand.is_ending, hand.is_over = False, bool(answer["success"])
-        if hand.is_over:
-            row = hand.sides.incoming
+        draft.is_committing, draft.is_done = False, bool(answer["success"])
+        if draft.is_done:
+            row = draft.sides.incoming
             app.merges.pop(row.seq, None)
             version = answer.get("version")
-            app.tell(self._texts(key, path=row.path, author=row.actor, version=version, taken=taken))
+            app.show_message(self._texts(key, path=row.path, author=row.actor, version=version, taken=taken))
             if isinstance(version, int) and row.zone == "collab" and app.screen is self._screen:
                 app.show_model()
                 app.navigator.go_to_version(row.path, version)
@@ -204,15 +204,15 @@ class ConflictResolution:
         elif answer.get("is_conflict"):
             self._tell("merge.not_committed")
         else:
-            app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+            app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
         # What came meanwhile, this end included, has waited for it.
         app.show_model()
 
     def _tell(self, key: str, **values: int) -> None:
-        self._app.tell(self._texts(key, **values), "warning")
+        self._app.show_message(self._texts(key, **values), "warning")
 
 
-def _decided(regions: Regions) -> tuple[str, bool, Mapping[Taken, int]]:
+def _decided(regions: Regions) -> tuple[str, bool, Mapping[ChoiceKind, int]]:
     """The text that was decided on, whether it is what stands, and how many changes were taken from whom."""
     result = join_regions(regions)
-    return result, result == join_current(regions), count_taken(regions)
+    return result, result == join_current(regions), count_choices(regions)

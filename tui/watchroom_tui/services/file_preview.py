@@ -29,12 +29,12 @@ async def show_version(app: WatchroomApp, view: TextView, head: Row, path: str) 
     title = f"{sanitize(path)} v{head.version}"
     if head.deleted:
         said = texts("preview.deleted", who=sanitize(head.actor), time=zoned_time(head.time))
-        view.show_words(head.path, _notice(said), title=title)
+        view.show_notice(head.path, _notice(said), title=title)
         return
     if not _is_kept(head):
         amount = head.detail.get("size")
         said = texts("preview.not_kept", size=size(amount if isinstance(amount, int) else None))
-        view.show_words(head.path, _notice(said), title=title)
+        view.show_notice(head.path, _notice(said), title=title)
         return
     contents = await asyncio.to_thread(_read, app.journal, head)
     changed: frozenset[int] = frozenset()

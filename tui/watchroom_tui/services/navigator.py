@@ -41,13 +41,13 @@ class Navigator:
             self._urgent = needs[at]
             await self.go_to_need(needs[at])
         else:
-            app.tell(app.texts("header.calm"))
+            app.show_message(app.texts("header.calm"))
 
     async def go_to_need(self, need: Need) -> None:
         """Go to the screen that deals with ``need``, and to what it is about."""
         app = self._app
         if need.is_acknowledgeable and app.feed.is_live:
-            app.tell(app.texts("seen.hint"))
+            app.show_message(app.texts("seen.hint"))
         if need.kind == "failed":
             await self.go_to_session(need.row.path)
             return
@@ -75,7 +75,7 @@ class Navigator:
 
             await app.push_screen(MergeScreen(row))
         else:
-            app.tell(app.texts("files.in_the_past"), "warning")
+            app.show_message(app.texts("files.in_the_past"), "warning")
 
     def go_to_version(self, path: str, version: int) -> None:
         """To this version of a shared file, as soon as it is shown; only where the files are shown."""

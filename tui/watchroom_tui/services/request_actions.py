@@ -26,68 +26,70 @@ class RequestActions:
         self._app = app
         self._drafts: dict[tuple[int, str], str] = {}
 
-    def approve(self, full: RequestDetails, ticked: Sequence[str]) -> None:
+    def approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
         """Approve of the ticked calls; of the others the agent is told that they were rejected."""
         if not ticked:
-            self.reject(full)
+            self.reject(details)
         else:
-            self._start(partial(self._decide, full, ticked, {}))
+            self._start(partial(self._decide, details, ticked, {}))
 
-    def reject(self, full: RequestDetails) -> None:
+    def reject(self, details: RequestDetails) -> None:
         """Reject all calls, with a reason that the agent reads."""
-        self._start(partial(self._reject, full))
+        self._start(partial(self._reject, details))
 
-    def edit(self, full: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
+    def edit(self, details: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
         """Approve of a call with other arguments than the agent wrote."""
-        self._start(partial(self._edit, full, call_id, ticked))
+        self._start(partial(self._edit, details, call_id, ticked))
 
-    def write(self, full: RequestDetails) -> None:
+    def write(self, details: RequestDetails) -> None:
         """Answer with a text."""
-        self._start(partial(self._write, full))
+        self._start(partial(self._write, details))
 
-    def choose(self, full: RequestDetails, values: Sequence[str]) -> None:
+    def choose(self, details: RequestDetails, values: Sequence[str]) -> None:
         """Answer with these values."""
         if values:
-            self._start(partial(self._choose, full, values))
+            self._start(partial(self._choose, details, values))
         else:
-            self._app.tell(self._app.texts("request.tick_first"), "warning")
+            self._app.show_message(self._app.texts("request.tick_first"), "warning")
 
-    async def _choose(self, full: RequestDetails, values: Sequence[str]) -> None:
-        await self._send(full, {"values": list(values)})
+    async def _choose(self, details: RequestDetails, values: Sequence[str]) -> None:
+        await self._send(details, {"values": list(values)})
 
     def _start(self, work: Callable[[], Awaitable[object]]) -> None:
         self._app.run_worker(work, group="answer")
 
-    async def _decide(self, full: RequestDetails, ticked: Sequence[str], edited: Mapping[str, str]) -> bool:
+    async def _decide(
+        self, details: RequestDetails, ticked: Sequence[str], edited: Mapping[str, str]
+    ) -> bool:
         """Whether the decisions were taken."""
         decisions: list[Mapping[str, Json]] = [
             {"call_id": call.id, "approved": call.id in ticked, "arguments": edited.get(call.id)}
-            for call in full.request.calls
+            for call in details.request.calls
         ]
-        return await self._send(full, {"decisions": decisions})
+        return await self._send(details, {"decisions": decisions})
 
-    async def _reject(self, full: RequestDetails) -> None:
+    async def _reject(self, details: RequestDetails) -> None:
         texts = self._app.texts
-        title = texts("request.reject_title", agent=sanitize(full.asked.agent))
+        title = texts("request.reject_title", agent=sanitize(details.asked.agent))
         hint = texts("request.reject_hint")
-        reason = await self._written(full, "reason", title, hint, "", may_be_empty=True)
-        if reason is not None and not await self._send(full, {"approved": False, "reason": reason}):
-            self._drafts[full.asked.id, "reason"] = reason
+        reason = await self._written(details, "reason", title, hint, "", may_be_empty=True)
+        if reason is not None and not await self._send(details, {"approved": False, "reason": reason}):
+            self._drafts[details.asked.id, "reason"] = reason
 
-    async def _write(self, full: RequestDetails) -> None:
-        title = self._app.texts("request.answer_title", agent=sanitize(full.asked.agent))
-        text = await self._written(full, "answer", title, sanitize(full.request.prompt), "")
-        if text is not None and not await self._send(full, {"text": text}):
-            self._drafts[full.asked.id, "answer"] = text
+    async def _write(self, details: RequestDetails) -> None:
+        title = self._app.texts("request.answer_title", agent=sanitize(details.asked.agent))
+        text = await self._written(details, "answer", title, sanitize(details.request.prompt), "")
+        if text is not None and not await self._send(details, {"text": text}):
+            self._drafts[details.asked.id, "answer"] = text
 
-    async def _edit(self, full: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
+    async def _edit(self, details: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
         texts = self._app.texts
-        call = next(each for each in full.request.calls if each.id == call_id)
+        call = next(each for each in details.request.calls if each.id == call_id)
         title = texts("request.edit_title", tool=sanitize(call.name))
         text = json.dumps(parse_arguments(call.arguments), ensure_ascii=False, indent=2)
         hint = texts("request.edit_hint")
         while True:
-            text_or_none = await self._written(full, call_id, title, hint, text, many_lines=True)
+            text_or_none = await self._written(details, call_id, title, hint, text, many_lines=True)
             if text_or_none is None:
                 return
             problem = _problem(text_or_none)
@@ -96,12 +98,12 @@ class RequestActions:
             # What was written stays, and the person sees what is wrong with it.
             text, hint = text_or_none, texts("request.not_json", problem=sanitize(problem))
         chosen = ticked if call_id in ticked else [*ticked, call_id]
-        if not await self._decide(full, chosen, {call_id: text_or_none}):
-            self._drafts[full.asked.id, call_id] = text_or_none
+        if not await self._decide(details, chosen, {call_id: text_or_none}):
+            self._drafts[details.asked.id, call_id] = text_or_none
 
     async def _written(
         self,
-        full: RequestDetails,
+        details: RequestDetails,
         what: str,
         title: str,
         hint: str,
@@ -110,7 +112,7 @@ class RequestActions:
         many_lines: bool = False,
         may_be_empty: bool = False,
     ) -> str | None:
-        key = (full.asked.id, what)
+        key = (details.asked.id, what)
         begun = self._drafts.pop(key, text)
         screen = TextInputDialog(title, hint, begun, many_lines=many_lines, may_be_empty=may_be_empty)
         written = await self._app.push_screen_wait(screen)
@@ -118,20 +120,20 @@ class RequestActions:
             self._drafts[key] = screen.draft
         return written
 
-    async def _send(self, full: RequestDetails, answer: Mapping[str, Json]) -> bool:
+    async def _send(self, details: RequestDetails, answer: Mapping[str, Json]) -> bool:
         """Whether the answer was taken."""
         app = self._app
         workspace = await app.wait_for_workspace()
         if workspace is None:
             return False
         tools = workspace.tools_for_human(app.person)
-        arguments = {"request": full.asked.id, **answer}
+        arguments = {"request": details.asked.id, **answer}
         result = await asyncio.to_thread(tools.dispatch_tool_call, ANSWER, arguments)
         if result["success"]:
             outcome = app.texts(f"request.outcome.{cast(str, result['outcome'])}")
-            app.tell(app.texts("request.done", agent=sanitize(full.asked.agent), outcome=outcome))
+            app.show_message(app.texts("request.done", agent=sanitize(details.asked.agent), outcome=outcome))
         else:
-            app.tell(f"{result['message']} {result['suggestion']}", "error")
+            app.show_message(f"{result['message']} {result['suggestion']}", "error")
         return bool(result["success"])
 
 

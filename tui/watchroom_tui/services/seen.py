@@ -23,15 +23,15 @@ async def mark_as_seen(app: WatchroomApp, need: Need | None) -> None:
         app.explain_read_only()
         return
     if need is None or not need.is_acknowledgeable:
-        app.tell(texts("seen.nothing" if need is None else "seen.settle"), "warning")
+        app.show_message(texts("seen.nothing" if need is None else "seen.settle"), "warning")
         return
-    subject = sanitize(describe.subject(need, texts))
+    subject = sanitize(describe.need_subject(need, texts))
     question = texts("seen.question", subject=subject, what=describe.need_text(need, texts))
     if not await app.push_screen_wait(ConfirmDialog(texts("seen.title"), question)):
         return
     tools = workspace.tools_for_human(app.person)
     answer = await asyncio.to_thread(tools.dispatch_tool_call, SEEN, {"row": need.row.seq})
     if answer["success"]:
-        app.tell(texts("seen.done", subject=subject))
+        app.show_message(texts("seen.done", subject=subject))
     else:
-        app.tell(f"{answer['message']} {answer['suggestion']}", "error")
+        app.show_message(f"{answer['message']} {answer['suggestion']}", "error")

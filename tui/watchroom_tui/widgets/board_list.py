@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from watchroom.texts import Catalogue
 
 from watchroom_tui.board_tree import BoardItem
-from watchroom_tui.columns import age, fit
+from watchroom_tui.columns import fit, format_age
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Line, Span, width_of
@@ -41,10 +41,10 @@ class BoardList(LineList[BoardItem]):
         self._unseen, self._drafts = unseen, frozenset(drafts)
         self.show(boards)
 
-    def key_of(self, item: BoardItem) -> Hashable:
+    def item_key(self, item: BoardItem) -> Hashable:
         return item.name
 
-    def look_of(self, item: BoardItem) -> Hashable:
+    def render_key(self, item: BoardItem) -> Hashable:
         return (
             item.name,
             item.guides,
@@ -80,13 +80,13 @@ class BoardList(LineList[BoardItem]):
             Span(f" ✎ {sanitize(holder)}" if holder else "", agent_class(holder)),
             Span(" "),
             Span(f"v{item.version}".rjust(4) if item.view else "   –", "ok" if item.view else "dim"),
-            Span(fit(age(item.view.head.time, now) if item.view else "", 5, "right"), "dim"),
+            Span(fit(format_age(item.view.head.time, now) if item.view else "", 5, "right"), "dim"),
         ]
 
-    def text_of(self, item: BoardItem) -> str:
+    def item_text(self, item: BoardItem) -> str:
         return " ".join((item.name, *item.owners))
 
-    def copied(self, item: BoardItem) -> str:
+    def copy_text(self, item: BoardItem) -> str:
         return item.name
 
 

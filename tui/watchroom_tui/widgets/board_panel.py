@@ -21,7 +21,7 @@ class BoardPanel(LineList[SummaryItem]):
         self.show([])
         self.refresh()
 
-    def tell(self, items: Sequence[SummaryItem]) -> None:
+    def show_message(self, items: Sequence[SummaryItem]) -> None:
         """Show what a board says."""
         self._is_waiting = False
         self.show(items)
@@ -32,10 +32,10 @@ class BoardPanel(LineList[SummaryItem]):
             return [texts_of(self)("boards.reading")]
         return super().empty_lines(width)
 
-    def key_of(self, item: SummaryItem) -> Hashable:
+    def item_key(self, item: SummaryItem) -> Hashable:
         return (item.kind, item.text, item.who, item.is_heading)
 
-    def look_of(self, item: SummaryItem) -> Hashable:
+    def render_key(self, item: SummaryItem) -> Hashable:
         return item
 
     def line(self, item: SummaryItem, width: int) -> Line:
@@ -45,5 +45,5 @@ class BoardPanel(LineList[SummaryItem]):
         shown = set_cell_size("".join(span.text for span in line), width - 1)
         return [*cut(line, 0, len(shown.rstrip())), Span("…", "dim")]
 
-    def text_of(self, item: SummaryItem) -> str:
+    def item_text(self, item: SummaryItem) -> str:
         return f"{item.kind} {item.text} {item.who}"

@@ -15,7 +15,7 @@ from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.markdown_view import MarkdownView
 
 
-class BoardView(MarkdownView):
+class BoardTextView(MarkdownView):
     BINDINGS = bindings("board")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("board",)
 

@@ -11,7 +11,7 @@ from watchroom.projections.buffers import BufferState
 from watchroom.zones.buffers.record import agent_path
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age, fit, fit_path
+from watchroom_tui.columns import fit, fit_path, format_age
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Line, Span
@@ -34,10 +34,10 @@ class BufferList(LineList[BufferView]):
 
     SHOWS_AGENT = True
 
-    def key_of(self, item: BufferView) -> Hashable:
+    def item_key(self, item: BufferView) -> Hashable:
         return item.path
 
-    def look_of(self, item: BufferView) -> Hashable:
+    def render_key(self, item: BufferView) -> Hashable:
         return (item.row.seq, item.newest, self.age_of(item.row))
 
     def line(self, item: BufferView, width: int) -> Line:
@@ -60,13 +60,13 @@ class BufferList(LineList[BufferView]):
             Span(fit(sanitize(item.name), name_width) + " "),
             Span(fit(state, state_width), mark.style),
             Span(fit_path(source, rest), "dim"),
-            Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
+            Span(fit(format_age(item.row.time, now_of(self)), 6, "right"), "dim"),
         ]
 
-    def text_of(self, item: BufferView) -> str:
+    def item_text(self, item: BufferView) -> str:
         return f"{item.agent} {item.name} {source_of(item)}"
 
-    def copied(self, item: BufferView) -> str:
+    def copy_text(self, item: BufferView) -> str:
         return item.path
 
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from watchroom.projections import DocumentView
 from watchroom.projections.model import bucket_of, sparkline_counts
 
-from watchroom_tui.columns import age, fit, sparkline
+from watchroom_tui.columns import fit, format_age, sparkline
 from watchroom_tui.localization import now_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Line, Span
@@ -32,10 +32,10 @@ class DocumentList(LineList[DocumentView]):
         self._unseen = unseen
         self.show(documents)
 
-    def key_of(self, item: DocumentView) -> Hashable:
+    def item_key(self, item: DocumentView) -> Hashable:
         return item.name
 
-    def look_of(self, item: DocumentView) -> Hashable:
+    def render_key(self, item: DocumentView) -> Hashable:
         now = now_of(self)
         unseen = self._unseen.get(item.name, 0)
         return (item.name, item.version, unseen, self.age_of(item.newest), bucket_of(now))
@@ -53,11 +53,11 @@ class DocumentList(LineList[DocumentView]):
             Span(" " * (_MOST_DOTS - len(dots))),
             Span(fit(f"v{item.version:,}", 7, "right"), "ok"),
             Span(" " + sparkline(sparkline_counts(item.activity, now), spark), "accent"),
-            Span(fit(age(item.newest.time, now), 6, "right"), "dim"),
+            Span(fit(format_age(item.newest.time, now), 6, "right"), "dim"),
         ]
 
-    def text_of(self, item: DocumentView) -> str:
+    def item_text(self, item: DocumentView) -> str:
         return " ".join((item.name, *item.writers))
 
-    def copied(self, item: DocumentView) -> str:
+    def copy_text(self, item: DocumentView) -> str:
         return item.name

@@ -6,7 +6,7 @@ from watchroom_tui.document_drawing import DocumentDrawing
 from watchroom_tui.widgets.line_view import LineView
 
 
-class DocumentView(LineView):
+class DocumentFieldsView(LineView):
     """Shows a document. The row under the cursor stays where it is on the screen when others come or go."""
 
     def show_document(self, name: str, drawing: DocumentDrawing, *, title: str) -> None:

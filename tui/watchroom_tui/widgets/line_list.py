@@ -20,7 +20,7 @@ from textual.widget import Widget
 from watchroom.model import Row
 
 from watchroom_tui.actions import Scope, bindings
-from watchroom_tui.columns import age
+from watchroom_tui.columns import format_age
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Line, Span
@@ -79,7 +79,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._kept: dict[tuple[Hashable, ...], Strip] = {}
 
     @abstractmethod
-    def key_of(self, item: T) -> Hashable:
+    def item_key(self, item: T) -> Hashable:
         """What makes this item the same item after an update."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         """How the item looks in ``width`` cells."""
 
     @abstractmethod
-    def look_of(self, item: T) -> Hashable:
+    def render_key(self, item: T) -> Hashable:
         """Everything that the look of this item depends on, beside the width: as long as it stays the same,
         the line is not drawn again."""
 
@@ -126,7 +126,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def move_to(self, key: Hashable) -> bool:
         """Put the cursor on the item with this key, behind the filter too; False if there is none."""
         for index, item in enumerate(self._shown):
-            if self.key_of(item) == key:
+            if self.item_key(item) == key:
                 self._move_cursor(index)
                 return True
         return self.clear_filter() and self.move_to(key)
@@ -134,14 +134,14 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def _renew(self) -> None:
         """Bring what is shown up to date, while what is new is held back."""
         if self.ITEMS_CHANGE and self._held is not None:
-            now = {self.key_of(item): item for item in self._held}
-            self._shown = [now.get(self.key_of(item), item) for item in self._shown]
+            now = {self.item_key(item): item for item in self._held}
+            self._shown = [now.get(self.item_key(item), item) for item in self._shown]
 
     def _has_grown(self, before: Sequence[T]) -> bool:
         """Whether others stand at the top than before, or what came there is held back already."""
         if self._held is not None or not before or not self._all:
             return True
-        return self.key_of(before[0]) != self.key_of(self._all[0])
+        return self.item_key(before[0]) != self.item_key(self._all[0])
 
     def _is_being_read(self) -> bool:
         return bool(self._shown) and (self._cursor > 0 or self.scroll_offset.y > 0)
@@ -155,7 +155,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def _take(self, items: Sequence[T]) -> None:
         before, before_cursor = self.item, self._cursor
-        before_key = None if before is None else self.key_of(before)
+        before_key = None if before is None else self.item_key(before)
         self._shown = self._filtered(items)
         self._cursor = self._index_of(before_key, before_cursor) if not self._at_live_top() else 0
         size = Size(0, len(self._shown))
@@ -168,7 +168,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self._scroll_to_line(self.scroll_offset.y + self._cursor - before_cursor)
         self._retitle()
         after = self.item
-        if (None if after is None else self.key_of(after)) != before_key:
+        if (None if after is None else self.item_key(after)) != before_key:
             self.post_message(self.Highlighted(self))
 
     def _at_live_top(self) -> bool:
@@ -177,10 +177,10 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def _index_of(self, key: Hashable, near: int) -> int:
         if key is None:
             return 0
-        if near < len(self._shown) and self.key_of(self._shown[near]) == key:
+        if near < len(self._shown) and self.item_key(self._shown[near]) == key:
             return near
         for index, item in enumerate(self._shown):
-            if self.key_of(item) == key:
+            if self.item_key(item) == key:
                 return index
         return max(0, min(near, len(self._shown) - 1))
 
@@ -188,9 +188,9 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         if not self._filter:
             return items
         wanted = self._filter.casefold()
-        return [item for item in items if wanted in self.text_of(item).casefold()]
+        return [item for item in items if wanted in self.item_text(item).casefold()]
 
-    def text_of(self, item: T) -> str:
+    def item_text(self, item: T) -> str:
         """What a filter looks for its words in."""
         return "".join(span.text for span in self.line(item, 400))
 
@@ -212,7 +212,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def _look_at(self, index: int, width: int) -> tuple[Hashable, ...]:
         if index >= len(self._shown):
             return (None, index if not self._shown else -1, width, self._filter)
-        return (self.look_of(self._shown[index]), self._under(index), width)
+        return (self.render_key(self._shown[index]), self._under(index), width)
 
     def _under(self, index: int) -> str:
         if index != self._cursor:
@@ -278,9 +278,9 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def _count_new(self) -> int:
         if not self._held or not self._shown:
             return 0
-        first = self.key_of(self._shown[0])
+        first = self.item_key(self._shown[0])
         for index, item in enumerate(self._held):
-            if self.key_of(item) == first:
+            if self.item_key(item) == first:
                 return index
         return len(self._held)
 
@@ -338,12 +338,12 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def action_copy(self) -> None:
         if self.item is not None:
-            self.app.copy_to_clipboard(self.copied(self.item))
+            self.app.copy_to_clipboard(self.copy_text(self.item))
             self.app.notify(texts_of(self)("list.copied"), markup=False, timeout=2)
 
-    def copied(self, item: T) -> str:
+    def copy_text(self, item: T) -> str:
         """What `y` puts on the clipboard."""
-        return self.text_of(item).strip()
+        return self.item_text(item).strip()
 
     def action_filter(self) -> None:
         self._filtering = True
@@ -359,7 +359,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def age_of(self, row: Row | None) -> str:
         """How long ago a row was made, as lists say it."""
-        return age(row.time, now_of(self)) if row else ""
+        return format_age(row.time, now_of(self)) if row else ""
 
     @property
     def filter(self) -> str:

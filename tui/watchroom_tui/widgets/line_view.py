@@ -61,9 +61,9 @@ class LineView(TextView):
         super().show_text(subject, text, title=title, head=head, changed=changed, marks=marks)
         self._show_foot()
 
-    def show_words(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
+    def show_notice(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
         self._drawing, self._cursor = None, None
-        super().show_words(subject, lines, title=title)
+        super().show_notice(subject, lines, title=title)
         self._show_foot()
 
     def clear(self) -> None:

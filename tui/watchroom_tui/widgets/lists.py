@@ -10,7 +10,7 @@ from watchroom.projections import AgentView, Delivery, Model, Need, SharedFile, 
 from watchroom.projections.model import bucket_of, sparkline_counts
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age, fit, fit_path, sparkline
+from watchroom_tui.columns import fit, fit_path, format_age, sparkline
 from watchroom_tui.local_time import local_clock
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
@@ -28,14 +28,14 @@ class RowList(LineList[Row]):
     GROWS_AT_TOP = True
     SHOWS_ACTOR = True
 
-    def key_of(self, item: Row) -> Hashable:
+    def item_key(self, item: Row) -> Hashable:
         return item.seq
 
-    def look_of(self, item: Row) -> Hashable:
+    def render_key(self, item: Row) -> Hashable:
         return item.seq
 
     def line(self, item: Row, width: int) -> Line:
-        outcome = describe.outcome(item, texts_of(self))
+        outcome = describe.outcome_span(item, texts_of(self))
         actor_width = 14 if self.SHOWS_ACTOR else 0
         tool_width = 17
         path_width = max(12, min(48, (width - 10 - actor_width - tool_width) * 2 // 5))
@@ -45,22 +45,22 @@ class RowList(LineList[Row]):
                 fit(sanitize(item.actor), actor_width - 1) + " " * bool(actor_width), agent_class(item.actor)
             ),
             Span(
-                fit(describe.tool(item, texts_of(self)), tool_width) + " ",
+                fit(describe.tool_label(item, texts_of(self)), tool_width) + " ",
                 "dim" if item.version is None and item.outcome == "ok" else "",
             ),
             Span(fit_path(describe.shown_path(item, texts_of(self)), path_width) + "  "),
             # Short outcomes stand in a column, so that the messages after them line up.
             Span(outcome.text.ljust(SHORT_OUTCOME), outcome.style),
         ]
-        said = describe.said(item)
+        said = describe.row_message(item)
         if said:
             spans.append(Span("  " + said, "dim"))
         return spans
 
-    def text_of(self, item: Row) -> str:
+    def item_text(self, item: Row) -> str:
         return " ".join((item.actor, item.tool, item.path, item.outcome, item.error, item.message))
 
-    def copied(self, item: Row) -> str:
+    def copy_text(self, item: Row) -> str:
         return item.path
 
 
@@ -85,13 +85,13 @@ class AgentList(LineList[AgentView]):
             self._tasks, self._ended = model.tasks, ended_agents(model.tasks)
         self.show(model.agents)
 
-    def key_of(self, item: AgentView) -> Hashable:
+    def item_key(self, item: AgentView) -> Hashable:
         return item.agent.id
 
-    def look_of(self, item: AgentView) -> Hashable:
+    def render_key(self, item: AgentView) -> Hashable:
         now = now_of(self)
         status = item.status(now)
-        says = describe.says(item, now, texts_of(self))
+        says = describe.agent_status_text(item, now, texts_of(self))
         ended = self.age_of(self._ended.get(item.agent.id))
         return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, ended)
 
@@ -109,36 +109,36 @@ class AgentList(LineList[AgentView]):
             Span(" " + fit(sanitize(item.agent.id), name_width) + " ", colour),
             Span(fit(item.agent.layer, layer_width), "dim"),
         ]
-        says = describe.says(item, now, texts_of(self))
+        says = describe.agent_status_text(item, now, texts_of(self))
         ended = self._ended.get(item.agent.id)
         if ended is not None:
             spans.append(Span(fit(texts_of(self)("agents.ended"), rest), "dim"))
-            spans.append(Span(fit(age(ended.time, now), 6, "right"), "dim"))
+            spans.append(Span(fit(format_age(ended.time, now), 6, "right"), "dim"))
         elif says:
             spans.append(Span(fit(sanitize(says), rest), "" if item.status(now) == "waiting" else "dim"))
-            spans.append(Span(fit(age(item.last_heard, now), 6, "right"), "dim"))
+            spans.append(Span(fit(format_age(item.last_heard, now), 6, "right"), "dim"))
         elif last is None:
             spans.append(Span(fit(texts_of(self)("agents.nothing_yet"), rest + 6), "dim"))
         else:
-            tool, path = describe.doing(last, texts_of(self))
+            tool, path = describe.activity_spans(last, texts_of(self))
             tool_width = min(cell_len(tool.text), max(6, rest - 12))
             spans.append(Span(fit(tool.text, tool_width) + " ", tool.style))
             spans.append(Span(fit_path(path.text, max(0, rest - tool_width - 1))))
-            spans.append(Span(fit(age(last.time, now), 6, "right"), "dim"))
+            spans.append(Span(fit(format_age(last.time, now), 6, "right"), "dim"))
         spans.append(Span(" " + sparkline(sparkline_counts(item.activity, now), spark_width), colour))
         return spans
 
-    def copied(self, item: AgentView) -> str:
+    def copy_text(self, item: AgentView) -> str:
         return item.agent.id
 
 
 class NeedList(LineList[Need]):
     """What waits for a person, the most urgent first."""
 
-    def key_of(self, item: Need) -> Hashable:
+    def item_key(self, item: Need) -> Hashable:
         return (item.kind, item.key)
 
-    def look_of(self, item: Need) -> Hashable:
+    def render_key(self, item: Need) -> Hashable:
         return (item.kind, item.key, item.times, item.row.seq, self.age_of(item.row))
 
     def line(self, item: Need, width: int) -> Line:
@@ -152,8 +152,8 @@ class NeedList(LineList[Need]):
                 describe.NEED_MARKS[item.kind],
                 Span(" " + fit(kind, 10), "strong"),
                 Span(fit(sanitize(item.row.actor), 11) + " ", agent_class(item.row.actor)),
-                Span(fit(times + describe.subject(item, texts), text_width)),
-                Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
+                Span(fit(times + describe.need_subject(item, texts), text_width)),
+                Span(fit(format_age(item.row.time, now_of(self)), 6, "right"), "dim"),
             ]
         path_width = max(10, (width - 22) * 2 // 5)
         text_width = max(0, width - 20 - path_width)
@@ -161,22 +161,22 @@ class NeedList(LineList[Need]):
             Span(" "),
             describe.NEED_MARKS[item.kind],
             Span(" " + fit(kind, 10), "strong"),
-            Span(fit_path(sanitize(describe.subject(item, texts)), path_width) + " "),
+            Span(fit_path(sanitize(describe.need_subject(item, texts)), path_width) + " "),
             Span(fit(describe.need_text(item, texts), text_width), "dim"),
-            Span(fit(age(item.row.time, now_of(self)), 6, "right"), "dim"),
+            Span(fit(format_age(item.row.time, now_of(self)), 6, "right"), "dim"),
         ]
 
-    def copied(self, item: Need) -> str:
+    def copy_text(self, item: Need) -> str:
         return item.row.path
 
 
 class DeliveryList(LineList[Delivery]):
     """Handoffs, newest first, with how far they got."""
 
-    def key_of(self, item: Delivery) -> Hashable:
+    def item_key(self, item: Delivery) -> Hashable:
         return item.row.path
 
-    def look_of(self, item: Delivery) -> Hashable:
+    def render_key(self, item: Delivery) -> Hashable:
         return (item.row.seq, item.read, item.acknowledged is None, self.age_of(item.row))
 
     def line(self, item: Delivery, width: int) -> Line:
@@ -192,21 +192,21 @@ class DeliveryList(LineList[Delivery]):
             Span("→ ", "dim"),
             Span(fit(sanitize(item.receiver), 11), agent_class(item.receiver)),
             Span(" " + fit_path(sanitize(item.filename), file_width)),
-            Span(fit(age(item.row.time, now_of(self)), 6, "right") + "  ", "dim"),
+            Span(fit(format_age(item.row.time, now_of(self)), 6, "right") + "  ", "dim"),
             Span(sanitize(item.row.message), "dim"),
         ]
 
-    def copied(self, item: Delivery) -> str:
+    def copy_text(self, item: Delivery) -> str:
         return item.filename
 
 
 class SharedFileList(LineList[SharedFile]):
     """Collaborative files by path."""
 
-    def key_of(self, item: SharedFile) -> Hashable:
+    def item_key(self, item: SharedFile) -> Hashable:
         return item.path
 
-    def look_of(self, item: SharedFile) -> Hashable:
+    def render_key(self, item: SharedFile) -> Hashable:
         return (item.head.seq, item.conflicts, self.age_of(item.head))
 
     def line(self, item: SharedFile, width: int) -> Line:
@@ -216,20 +216,20 @@ class SharedFileList(LineList[SharedFile]):
             Span(fit(f"v{item.head.version}", 6, "right"), "ok"),
             Span(fit(f"⚔{item.conflicts}" if item.conflicts else "", 4, "right"), "error"),
             Span(" " + fit(sanitize(item.head.actor), 12), agent_class(item.head.actor)),
-            Span(fit(age(item.head.time, now_of(self)), 6, "right"), "dim"),
+            Span(fit(format_age(item.head.time, now_of(self)), 6, "right"), "dim"),
         ]
 
-    def copied(self, item: SharedFile) -> str:
+    def copy_text(self, item: SharedFile) -> str:
         return item.path
 
 
 class FileList(LineList[Row]):
     """An agent's own files, by path."""
 
-    def key_of(self, item: Row) -> Hashable:
+    def item_key(self, item: Row) -> Hashable:
         return item.path
 
-    def look_of(self, item: Row) -> Hashable:
+    def render_key(self, item: Row) -> Hashable:
         return (item.seq, self.age_of(item))
 
     def line(self, item: Row, width: int) -> Line:
@@ -238,8 +238,8 @@ class FileList(LineList[Row]):
         return [
             Span(" " + fit_path(sanitize(filename), rest)),
             Span(fit(f"v{item.version}", 6, "right"), "ok"),
-            Span(fit(age(item.time, now_of(self)), 7, "right"), "dim"),
+            Span(fit(format_age(item.time, now_of(self)), 7, "right"), "dim"),
         ]
 
-    def copied(self, item: Row) -> str:
+    def copy_text(self, item: Row) -> str:
         return item.path

@@ -19,7 +19,7 @@ from watchroom_whiteboards.outline import Heading
 
 from watchroom_tui.localization import texts_of
 from watchroom_tui.markdown.index import Index, Outline, moved
-from watchroom_tui.markdown.page import TOP, Page, Place
+from watchroom_tui.markdown.page import TOP, Page, PagePosition
 from watchroom_tui.markdown.renderer import NARROWEST
 from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.widgets.text_view import TextView
@@ -52,8 +52,8 @@ class MarkdownView(TextView):
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._page: Page | None = None
         self._place = TOP
-        self._rows: list[Place] | None = None
-        self._strips: dict[Place, Strip] = {}
+        self._rows: list[PagePosition] | None = None
+        self._strips: dict[PagePosition, Strip] = {}
         self._placed = 0
         self._is_placing = False
         self._is_growing = False
@@ -82,9 +82,9 @@ class MarkdownView(TextView):
         self._show_anew()
         self._begin_to_grow()
 
-    def show_words(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
+    def show_notice(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
         self._page, self._rows = None, None
-        super().show_words(subject, lines, title=title)
+        super().show_notice(subject, lines, title=title)
 
     def clear(self) -> None:
         self._page, self._rows = None, None
@@ -165,7 +165,7 @@ class MarkdownView(TextView):
         self._strips.clear()
         self._move_to(self._place)
 
-    def _move_to(self, place: Place) -> None:
+    def _move_to(self, place: PagePosition) -> None:
         """Have ``place`` at the top, and the scrollbar where that is, as far as one can tell."""
         page = self._page
         if page is None:
@@ -328,7 +328,7 @@ class MarkdownView(TextView):
 
     # -- drawing
 
-    def _visible(self, page: Page) -> list[Place]:
+    def _visible(self, page: Page) -> list[PagePosition]:
         """The places on the lines of the screen. At the end of the board the last line is the lowest."""
         self._fit(page)
         if self._rows is None:
@@ -371,7 +371,7 @@ class MarkdownView(TextView):
             strip = self._strips[rows[y]] = self._drawn_strip(page, rows[y], width)
         return strip
 
-    def _drawn_strip(self, page: Page, place: Place, width: int) -> Strip:
+    def _drawn_strip(self, page: Page, place: PagePosition, width: int) -> Strip:
         if len(self._strips) > 4 * max(self.content_area.height, 1):
             self._strips.clear()
         line = page.line(place)
@@ -383,7 +383,7 @@ class MarkdownView(TextView):
             spans = self._marked(page, place, spans, self._finder)
         return self.strip([Span(_MARGIN), *spans], width, under)
 
-    def _marked(self, page: Page, place: Place, line: Line, finder: Finder) -> Line:
+    def _marked(self, page: Page, place: PagePosition, line: Line, finder: Finder) -> Line:
         """The line with the matches in it marked; those of the one that was gone to in another way."""
         text = "".join(span.text for span in line)
         found = [match.span() for match in finder.pattern.finditer(text)]
@@ -400,7 +400,7 @@ class MarkdownView(TextView):
             at += len(piece)
         return spans
 
-    def _is_at_match(self, page: Page, place: Place) -> bool:
+    def _is_at_match(self, page: Page, place: PagePosition) -> bool:
         """Whether this line shows a part of the line of the text in which the match stands."""
         if self._match is None:
             return False

@@ -21,7 +21,7 @@ from watchroom.merge import Lines, Region, Regions, find_changed_words
 
 from watchroom_tui.diff_drawing import NO_END
 from watchroom_tui.localization import texts_of
-from watchroom_tui.merge_state import Layout, below, beside, is_taken
+from watchroom_tui.merge_state import RegionLayout, is_included, result_layout, side_by_side_layout
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.widgets.line_widget import content
@@ -59,7 +59,7 @@ class RegionPane(ScrollableWidget):
     def __init__(self, *, id: str, classes: str = "pane") -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self._regions: Regions = ()
-        self._layout = Layout(())
+        self._layout = RegionLayout(())
         self._numbers = [0]
         self._longest = 0
         self._at = 0
@@ -73,7 +73,7 @@ class RegionPane(ScrollableWidget):
         """The region's lines in this text."""
 
     @abstractmethod
-    def lay_out(self, regions: Regions) -> Layout:
+    def lay_out(self, regions: Regions) -> RegionLayout:
         """Where the regions stand in this pane."""
 
     @abstractmethod
@@ -94,7 +94,7 @@ class RegionPane(ScrollableWidget):
             self.reveal(at)
         self.refresh()
 
-    def entitle(self, title: str) -> None:
+    def set_title(self, title: str) -> None:
         """Give the pane a title, which is made safe here."""
         self._title = title
         self.border_title = content(title)
@@ -142,13 +142,13 @@ class RegionPane(ScrollableWidget):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self._tell_moved(old_value, new_value)
+        self._post_moved(old_value, new_value)
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_x(old_value, new_value)
-        self._tell_moved(old_value, new_value)
+        self._post_moved(old_value, new_value)
 
-    def _tell_moved(self, before: float, after: float) -> None:
+    def _post_moved(self, before: float, after: float) -> None:
         if self._regions and not self._follows and before != after:
             self.post_message(self.Moved(self))
 
@@ -217,8 +217,8 @@ class SidePane(RegionPane):
         lines: Lines = getattr(region, self._side)
         return lines
 
-    def lay_out(self, regions: Regions) -> Layout:
-        return beside(regions)
+    def lay_out(self, regions: Regions) -> RegionLayout:
+        return side_by_side_layout(regions)
 
     def draw(self, region: Region, row: int) -> Line:
         lines = self.lines_of(region)
@@ -228,7 +228,7 @@ class SidePane(RegionPane):
         if region.kind == "unchanged":
             return [Span(sanitize(line))]
         end = _end_of(lines[row], region)
-        if region.choice is not None and not is_taken(region, self._side):
+        if region.choice is not None and not is_included(region, self._side):
             return [Span(sanitize(line), "dim"), end]
         if self._side == "base" or lines == region.base:
             return [Span(sanitize(line), "" if region.is_open else "dim"), end]
@@ -245,8 +245,8 @@ class ResultPane(RegionPane):
     def lines_of(self, region: Region) -> Lines:
         return region.text if region.is_open else region.result
 
-    def lay_out(self, regions: Regions) -> Layout:
-        return below(regions)
+    def lay_out(self, regions: Regions) -> RegionLayout:
+        return result_layout(regions)
 
     def draw(self, region: Region, row: int) -> Line:
         words = texts_of(self)

@@ -20,27 +20,27 @@ class MergeTitle(LineWidget):
         self._left: list[Span] = []
         self._right = Span("")
 
-    def show(self, hand: MergeDraft, *, for_all: bool) -> None:
+    def show(self, draft: MergeDraft, *, for_all: bool) -> None:
         """``for_all``: the next choice goes for the whole file."""
-        texts, sides, merging = texts_of(self), hand.sides, hand.merging
+        texts, sides, state = texts_of(self), draft.sides, draft.state
         self._left = [Span(f" {sanitize(sides.incoming.path)} ", "title")]
         for row in (sides.current, sides.incoming):
             if row is not None:
                 self._left += [Span(" ↔", "dim")] if len(self._left) > 1 else []
                 message = f" “{sanitize(row.message)}”" if row.message else ""
                 self._left += [Span(f" {sanitize(row.actor)}", agent_class(row.actor)), Span(message, "dim")]
-        stops = merging.stops
-        if hand.is_settled:
+        stops = state.stops
+        if draft.is_settled:
             self._right = Span(f"✓ {texts('merge.settled_title')} ", "ok")
-        elif (sides.is_deletion or sides.is_no_text) and not hand.merging.is_touched:
+        elif (sides.is_deletion or sides.is_no_text) and not draft.state.is_touched:
             key = "merge.deleted_title" if sides.is_deletion else "merge.no_text_title"
             self._right = Span(f"✎ {texts(key)} ", "warning")
         elif for_all:
             self._right = Span(f"{texts('merge.whole_file')} ", "warning")
-        elif hand.left:
-            number = stops.index(merging.at) + 1 if merging.at in stops else 0
+        elif draft.left:
+            number = stops.index(state.at) + 1 if state.at in stops else 0
             at = texts("merge.region", number=number, count=len(stops))
-            self._right = Span(f"{at} · {texts('merge.open', count=hand.left)} ", "error")
+            self._right = Span(f"{at} · {texts('merge.open', count=draft.left)} ", "error")
         else:
             self._right = Span(f"✓ {texts('merge.decided')} ", "ok")
         self.refresh()

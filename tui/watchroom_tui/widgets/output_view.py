@@ -17,26 +17,26 @@ _FRAME = 11
 class OutputView(TextView):
     _follows = True
     _command = ""
-    _standing = ""
+    _status_text = ""
 
     def show_output(self, subject: Hashable, lines: Sequence[Line], command: str, standing: str) -> None:
         """Show what ``command`` (safe already) has printed so far, and how it stands; another one is followed
         from its newest line."""
         follows = self._follows or subject != self._subject
-        self._command, self._standing = command, standing
-        self.show_words(subject, lines, title=self._whole_title())
+        self._command, self._status_text = command, standing
+        self.show_notice(subject, lines, title=self._whole_title())
         self._follows = follows
         self._keep_up()
 
     def say_standing(self, standing: str) -> None:
         """Say how the command stands now."""
-        if standing != self._standing:
-            self._standing = standing
+        if standing != self._status_text:
+            self._status_text = standing
             self._entitle(self._whole_title())
 
     def _whole_title(self) -> str:
-        room = self.size.width - cell_len(self._standing) - _FRAME
-        return f"$ {fit_path(self._command, max(8, room)).rstrip()} · {self._standing}"
+        room = self.size.width - cell_len(self._status_text) - _FRAME
+        return f"$ {fit_path(self._command, max(8, room)).rstrip()} · {self._status_text}"
 
     def _keep_up(self) -> None:
         if self._follows:
@@ -44,7 +44,7 @@ class OutputView(TextView):
             self.scroll_to(y=self.virtual_size.height, animate=False, immediate=True, force=True)
 
     def clear(self) -> None:
-        self._command = self._standing = ""
+        self._command = self._status_text = ""
         super().clear()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

@@ -9,7 +9,7 @@ from watchroom.projections import RequestView
 
 from watchroom_tui import describe
 from watchroom_tui.actions import Scope, bindings
-from watchroom_tui.columns import age, fit
+from watchroom_tui.columns import fit, format_age
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.styled_text import Line, Span
@@ -20,20 +20,20 @@ from watchroom_tui.widgets.line_list import LineList
 class RequestList(LineList[RequestView]):
     """Requests: those that are open, then those that have ended."""
 
-    def key_of(self, item: RequestView) -> Hashable:
+    def item_key(self, item: RequestView) -> Hashable:
         return item.row.path
 
-    def look_of(self, item: RequestView) -> Hashable:
+    def render_key(self, item: RequestView) -> Hashable:
         return (item.row.seq, item.ended is None, self._time(item))
 
     def _time(self, item: RequestView) -> str:
         """How long it still waits, where it does not wait for ever; else how long ago it was asked."""
         now = now_of(self)
         if item.ended is not None:
-            return age(item.ended.time, now)
+            return format_age(item.ended.time, now)
         if item.expires is None or item.expires < now:
-            return age(item.row.time, now)
-        return texts_of(self)("request.left", time=age(now, item.expires))
+            return format_age(item.row.time, now)
+        return texts_of(self)("request.left", time=format_age(now, item.expires))
 
     def line(self, item: RequestView, width: int) -> Line:
         texts = texts_of(self)
@@ -56,11 +56,11 @@ class RequestList(LineList[RequestView]):
             ),
         ]
 
-    def copied(self, item: RequestView) -> str:
+    def copy_text(self, item: RequestView) -> str:
         return str(item.id)
 
 
-class Choice(NamedTuple):
+class RequestOption(NamedTuple):
     """Something to tick: an option, or a call of several. ``value`` is what the answer names."""
 
     label: str
@@ -70,7 +70,7 @@ class Choice(NamedTuple):
     """Whether ticking it takes the tick from the others."""
 
 
-class ChoiceList(LineList[Choice]):
+class ChoiceList(LineList[RequestOption]):
     """What there is to choose from; space ticks."""
 
     BINDINGS = bindings("choices")
@@ -78,7 +78,7 @@ class ChoiceList(LineList[Choice]):
 
     _question = ""
 
-    def offer(self, choices: Sequence[Choice], question: str) -> None:
+    def offer(self, choices: Sequence[RequestOption], question: str) -> None:
         """Show these choices; ``question`` is safe already."""
         self._question = question
         self.show(choices)
@@ -91,13 +91,13 @@ class ChoiceList(LineList[Choice]):
     def tab_text(self) -> str:
         return f"{texts_of(self)(self._title)} {len(self.items)}"
 
-    def key_of(self, item: Choice) -> Hashable:
+    def item_key(self, item: RequestOption) -> Hashable:
         return item.value
 
-    def look_of(self, item: Choice) -> Hashable:
+    def render_key(self, item: RequestOption) -> Hashable:
         return item
 
-    def line(self, item: Choice, width: int) -> Line:
+    def line(self, item: RequestOption, width: int) -> Line:
         marks = ("◉", "○") if item.is_single else ("☑", "☐")
         mark = Span(marks[0], "ok") if item.is_ticked else Span(marks[1], "dim")
         return [Span(" "), mark, Span(" " + sanitize(item.label), "strong" if item.is_ticked else "")]
@@ -109,7 +109,7 @@ class ChoiceList(LineList[Choice]):
         self.show([self._ticked(each, item) for each in self.items])
 
     @staticmethod
-    def _ticked(each: Choice, chosen: Choice) -> Choice:
+    def _ticked(each: RequestOption, chosen: RequestOption) -> RequestOption:
         if each.value == chosen.value:
             return each._replace(is_ticked=chosen.is_single or not each.is_ticked)
         return each._replace(is_ticked=False) if chosen.is_single else each

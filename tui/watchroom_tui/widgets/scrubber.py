@@ -60,7 +60,7 @@ class Scrubber(LineWidget):
             Span(f" {texts('documents.of', count=f'{self._newest:,}')}  ", "dim"),
             Span(f"{local_clock(row.time)}  ", "dim"),
             Span(sanitize(row.actor), agent_class(row.actor)),
-            Span(f"  {describe.said(row)}"),
+            Span(f"  {describe.row_message(row)}"),
         ]
 
     def _bar(self, width: int) -> Line:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from watchroom_tui.actions import Scope, bindings
-from watchroom_tui.transcript import Entry, Transcript
+from watchroom_tui.transcript import Transcript, TranscriptEntry
 from watchroom_tui.widgets.line_view import LineView
 
 
-class SessionView(LineView):
+class TranscriptView(LineView):
     """Shows entries. The cursor stays on its entry; at the end it follows what is said."""
 
     BINDINGS = bindings("session")
@@ -19,14 +19,14 @@ class SessionView(LineView):
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._path = ""
-        self._entries: Sequence[Entry] = ()
+        self._entries: Sequence[TranscriptEntry] = ()
         self._saying = ("", "")
         self._unfolded: frozenset[str] = frozenset()
         self._folded: Transcript | None = None
         self._session_title = ""
 
     def show_session(
-        self, path: str, entries: Sequence[Entry], saying: tuple[str, str], *, title: str
+        self, path: str, entries: Sequence[TranscriptEntry], saying: tuple[str, str], *, title: str
     ) -> None:
         """Show a session; ``saying`` is its agent and what its model is just saying."""
         is_another = path != self._path

@@ -11,7 +11,7 @@ from watchroom.model import USER, Row
 from watchroom.projections import AgentView, CommandView, MessageView
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age, fit, fit_path, format_duration
+from watchroom_tui.columns import fit, fit_path, format_age, format_duration
 from watchroom_tui.local_time import local_clock
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
@@ -52,10 +52,10 @@ class _NamingList(LineList[T]):
 class TaskList(LineList[TaskItem]):
     """Tasks, newest first: how each stands, how many work on it, how old it is."""
 
-    def key_of(self, item: TaskItem) -> Hashable:
+    def item_key(self, item: TaskItem) -> Hashable:
         return item.task.id
 
-    def look_of(self, item: TaskItem) -> Hashable:
+    def render_key(self, item: TaskItem) -> Hashable:
         task = item.task
         return (task.id, task.status, item.at_work, item.waiting, self.age_of(task.row))
 
@@ -73,13 +73,13 @@ class TaskList(LineList[TaskItem]):
             mark,
             Span(" " + fit(sanitize(task.row.message), max(8, width - 22)), style),
             Span(fit(said, 11, "right"), "dim"),
-            Span(fit(age(task.row.time, now_of(self)), 7, "right"), "dim"),
+            Span(fit(format_age(task.row.time, now_of(self)), 7, "right"), "dim"),
         ]
 
-    def text_of(self, item: TaskItem) -> str:
+    def item_text(self, item: TaskItem) -> str:
         return f"{item.task.row.message} {item.task.folder} {item.task.status}"
 
-    def copied(self, item: TaskItem) -> str:
+    def copy_text(self, item: TaskItem) -> str:
         return item.task.folder or item.task.id
 
 
@@ -89,7 +89,7 @@ class MemberTree(_NamingList[MemberItem]):
     _roles: tuple[Sequence[MemberItem], tuple[int, int]] = ((), (0, 0))
     _left_alone = False
 
-    def say_left_alone(self, left_alone: bool) -> None:
+    def show_abandoned(self, left_alone: bool) -> None:
         """Say in the title that no process lets these agents work."""
         if left_alone != self._left_alone:
             self._left_alone = left_alone
@@ -98,10 +98,10 @@ class MemberTree(_NamingList[MemberItem]):
     def title_text(self, title: str) -> str:
         return f"{title} · {texts_of(self)('tasks.left_alone')}" if self._left_alone else title
 
-    def key_of(self, item: MemberItem) -> Hashable:
+    def item_key(self, item: MemberItem) -> Hashable:
         return item.member.id
 
-    def look_of(self, item: MemberItem) -> Hashable:
+    def render_key(self, item: MemberItem) -> Hashable:
         look = (item.member, item.guides, self._mark(item), self._doing(item), self._age(item))
         return (*look, self.longest_name, self._longest_roles())
 
@@ -168,27 +168,27 @@ class MemberTree(_NamingList[MemberItem]):
         """What it does, in one piece, or in two: the tool, and to what."""
         texts, now, view = texts_of(self), now_of(self), item.view
         if item.member.ended is not None:
-            return (Span(describe.ended_how(item.member.ended, item.member.id, texts), "dim"),)
+            return (Span(describe.end_reason(item.member.ended, item.member.id, texts), "dim"),)
         if view is None:
             return (Span(texts("agents.nothing_yet"), "dim"),)
-        said = describe.says(view, now, texts)
+        said = describe.agent_status_text(view, now, texts)
         if said:
             return (Span(sanitize(said), "" if view.status(now) == "waiting" else "dim"),)
         if item.command is not None:
             return Span("$ ", "dim"), Span(sanitize(item.command.begun.message))
         if view.last is None or _rests(view):
             return (Span(texts("tasks.rests" if _rests(view) else "agents.nothing_yet"), "dim"),)
-        tool, path = describe.doing(view.last, texts)
+        tool, path = describe.activity_spans(view.last, texts)
         return tool._replace(text=f"{tool.text} "), path
 
     def _age(self, item: MemberItem) -> str:
         view, now = item.view, now_of(self)
-        return age(view.last_heard, now) if view is not None and view.last_heard else ""
+        return format_age(view.last_heard, now) if view is not None and view.last_heard else ""
 
-    def text_of(self, item: MemberItem) -> str:
+    def item_text(self, item: MemberItem) -> str:
         return f"{item.member.id} {item.member.role} {item.member.layer}"
 
-    def copied(self, item: MemberItem) -> str:
+    def copy_text(self, item: MemberItem) -> str:
         return item.member.id
 
 
@@ -210,10 +210,10 @@ class MessageList(_NamingList[MessageView]):
     GROWS_AT_TOP = True
     ITEMS_CHANGE = True
 
-    def key_of(self, item: MessageView) -> Hashable:
+    def item_key(self, item: MessageView) -> Hashable:
         return item.row.seq
 
-    def look_of(self, item: MessageView) -> Hashable:
+    def render_key(self, item: MessageView) -> Hashable:
         return (item.row.seq, describe.message_mark(item), self.longest_name)
 
     def names_of(self, item: MessageView) -> Sequence[str]:
@@ -235,17 +235,17 @@ class MessageList(_NamingList[MessageView]):
             ),
         ]
 
-    def copied(self, item: MessageView) -> str:
+    def copy_text(self, item: MessageView) -> str:
         return item.row.message
 
 
 class TaskFileList(_NamingList[Row]):
     """The files of a task by path, and who changed each last."""
 
-    def key_of(self, item: Row) -> Hashable:
+    def item_key(self, item: Row) -> Hashable:
         return item.path
 
-    def look_of(self, item: Row) -> Hashable:
+    def render_key(self, item: Row) -> Hashable:
         return (item.seq, self.age_of(item), self.longest_name)
 
     def names_of(self, item: Row) -> Sequence[str]:
@@ -261,10 +261,10 @@ class TaskFileList(_NamingList[Row]):
             Span(" " + path, "dim" if is_gone else ""),
             Span(fit(version, 7, "right"), "warning" if is_gone else "ok"),
             Span(" " + fit(sanitize(item.actor), who_width), "dim" if is_gone else agent_class(item.actor)),
-            Span(fit(age(item.time, now_of(self)), 6, "right"), "dim"),
+            Span(fit(format_age(item.time, now_of(self)), 6, "right"), "dim"),
         ]
 
-    def copied(self, item: Row) -> str:
+    def copy_text(self, item: Row) -> str:
         return describe.path_of(item)
 
 
@@ -290,17 +290,17 @@ class CommandList(_NamingList[CommandView]):
     def tab_text(self) -> str:
         return f"{texts_of(self)(self._title)} {len(self.items)}"
 
-    def key_of(self, item: CommandView) -> Hashable:
+    def item_key(self, item: CommandView) -> Hashable:
         return item.path
 
-    def look_of(self, item: CommandView) -> Hashable:
+    def render_key(self, item: CommandView) -> Hashable:
         return (item.path, item.ended, self._time(item), self.longest_name)
 
     def names_of(self, item: CommandView) -> Sequence[str]:
         return (item.begun.actor,)
 
     def line(self, item: CommandView, width: int) -> Line:
-        outcome = describe.outcome(item.ended or item.begun, texts_of(self))
+        outcome = describe.outcome_span(item.ended or item.begun, texts_of(self))
         who_width = self.name_width(width, 5)
         rest = max(8, width - who_width - 21)
         return [
@@ -315,10 +315,10 @@ class CommandList(_NamingList[CommandView]):
         return (
             format_duration(item.begun.time, item.ended.time)
             if item.ended
-            else age(item.begun.time, now_of(self))
+            else format_age(item.begun.time, now_of(self))
         )
 
-    def copied(self, item: CommandView) -> str:
+    def copy_text(self, item: CommandView) -> str:
         return item.begun.message
 
 

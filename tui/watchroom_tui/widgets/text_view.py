@@ -77,7 +77,7 @@ class TextView(ScrollableWidget):
         another one starts at the top."""
         self._show(_Source(sanitize_lines(text), head, changed, marks), subject, title)
 
-    def show_words(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
+    def show_notice(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
         """Show drawn lines, wrapped where they are long. ``subject`` as above."""
         self._show(_Source([], lines, frozenset()), subject, title)
 

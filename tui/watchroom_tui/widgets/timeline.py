@@ -9,7 +9,7 @@ from watchroom.model import Row
 from watchroom.texts import Catalogue
 
 from watchroom_tui import describe
-from watchroom_tui.columns import age, fit, size
+from watchroom_tui.columns import fit, format_age, size
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.readers.versions import find_equal_versions
 from watchroom_tui.sanitize import sanitize
@@ -28,7 +28,7 @@ def version_name(row: Row) -> str:
     return "✎" if row.error == "outside_edit" else "✗"
 
 
-class Timeline(LineList[Row]):
+class VersionTimeline(LineList[Row]):
     """Newest first. One version can be marked, to be compared with others; broken ones say what is wrong."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
@@ -57,10 +57,10 @@ class Timeline(LineList[Row]):
         self._broken = broken
         self._redraw_changed()
 
-    def key_of(self, item: Row) -> Hashable:
+    def item_key(self, item: Row) -> Hashable:
         return item.seq
 
-    def look_of(self, item: Row) -> Hashable:
+    def render_key(self, item: Row) -> Hashable:
         is_marked = self._marked is not None and item.seq == self._marked.seq
         return (item.seq, self.age_of(item), is_marked, self._broken.get(item.seq), self._same.get(item.seq))
 
@@ -85,11 +85,11 @@ class Timeline(LineList[Row]):
             spans.append(Span(fit(" " + broken, width - width_of(spans)).rstrip(), "error"))
             return spans
         spans += [
-            Span(fit(age(item.time, now_of(self)), 6, "right") + "  ", "dim"),
+            Span(fit(format_age(item.time, now_of(self)), 6, "right") + "  ", "dim"),
             # Where there is little space, what was meant says more than how much it is.
             Span(fit(size(item.size), 9, "right") + "  " if width >= SIZED_FROM else "", "dim"),
         ]
-        said = sanitize(item.message) or describe.outcome(item, texts).text
+        said = sanitize(item.message) or describe.outcome_span(item, texts).text
         if item.seq in self._same:
             spans.append(Span(texts("files.same_text", version=self._same[item.seq]) + "  ", "ok"))
         rest = width - width_of(spans)
@@ -104,9 +104,9 @@ class Timeline(LineList[Row]):
             return Span(" ◆─ ", "accent")
         return Span(" ✖─ ", "error") if is_broken else Span(" ●─ ", "ok")
 
-    def text_of(self, item: Row) -> str:
+    def item_text(self, item: Row) -> str:
         texts: Catalogue = texts_of(self)
-        said = (version_name(item), item.actor, item.message, describe.outcome(item, texts).text)
+        said = (version_name(item), item.actor, item.message, describe.outcome_span(item, texts).text)
         return " ".join((*said, self._broken.get(item.seq, "")))
 
 
