@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from textual import events
+from textual.app import ScreenStackError
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widget import Widget
@@ -22,6 +23,8 @@ from watchroom_tui.widgets.text_view import TextView
 
 PATIENCE = 10.0
 ROUNDS = 4
+SELDOM = 0.2
+"""Seconds after which the screen is read though nothing was drawn."""
 CHARACTERS = {"slash": "/", "exclamation_mark": "!", "question_mark": "?"}
 NARROW, MIDDLE, WIDE = (80, 24), (120, 40), (200, 60)
 
@@ -32,6 +35,12 @@ class Desk:
     def __init__(self, app: WatchroomApp, pilot: Pilot[None]) -> None:
         self.app = app
         self.pilot = pilot
+        self.frames = 0
+        """How often something was drawn."""
+        app.post_display_hook = self._count_frame  # type: ignore[method-assign]
+
+    def _count_frame(self) -> None:
+        self.frames += 1
 
     async def press(self, *keys: str) -> None:
         """Press the keys one after the other, each when the dashboard has dealt with the one before.
@@ -74,10 +83,24 @@ class Desk:
     async def sees(self, *texts: str) -> None:
         """Each text stands on one line of the screen, sooner or later."""
         for text in texts:
-            await self.until(lambda text=text: self.shows(text), repr(text))  # type: ignore[misc]
+            await self.until(self._once_drawn(lambda text=text: self.shows(text)), repr(text))  # type: ignore[misc]
 
     async def sees_no(self, text: str) -> None:
-        await self.until(lambda: not self.shows(text), f"no {text!r}")
+        await self.until(self._once_drawn(lambda: not self.shows(text)), f"no {text!r}")
+
+    def _once_drawn(self, holds: Callable[[], bool]) -> Callable[[], bool]:
+        """``holds``, asked at first and then only when something was drawn, or now and then: it reads the
+        screen, which takes a while."""
+        asked_at, frames = 0.0, -1
+
+        def ask() -> bool:
+            nonlocal asked_at, frames
+            if frames == self.frames and time.monotonic() - asked_at < SELDOM:
+                return False
+            asked_at, frames = time.monotonic(), self.frames
+            return holds()
+
+        return ask
 
     def shows(self, text: str) -> bool:
         return any(text in line for line in self.lines())
@@ -93,11 +116,11 @@ class Desk:
         return " ".join(" ".join(rows).split())
 
     async def is_asked(self, text: str) -> None:
-        await self.until(lambda: text in self.words_in("#question"), repr(text))
+        await self.until(self._once_drawn(lambda: text in self.words_in("#question")), repr(text))
 
     async def is_told(self, text: str) -> None:
         """A passing message says so."""
-        await self.until(lambda: any(text in each for each in self._told()), repr(text))
+        await self.until(self._once_drawn(lambda: any(text in each for each in self._told())), repr(text))
 
     def _told(self) -> Sequence[str]:
         return [self._words_of(toast) for toast in self.app.screen.query("Toast")]
@@ -106,7 +129,7 @@ class Desk:
         """The screen, line by line."""
         screen = self.app.screen
         strips = screen._compositor.render_strips(screen.size)
-        return ["".join(segment.text for segment in strip) for strip in strips]
+        return [strip.text for strip in strips]
 
     @property
     def model(self) -> Model:
@@ -115,7 +138,11 @@ class Desk:
     @property
     def place(self) -> str:
         """The name of the screen, or of the screen that lies over it; empty until all of it is there."""
-        screen = self.app.screen
+        try:
+            screen = self.app.screen
+        except ScreenStackError:
+            # Between two modes there is none for a moment.
+            return ""
         if not screen.is_mounted:
             return ""
         return screen.SCREEN_NAME if isinstance(screen, BaseScreen) else type(screen).__name__

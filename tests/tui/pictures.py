@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import pytest
+from _pytest.mark import ParameterSet
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
-from textual.strip import Strip
 from tui.driving import MIDDLE, NARROW, WIDE, Desk
 
-SIZES = [pytest.param(size, id=f"{size[0]}x{size[1]}") for size in (NARROW, MIDDLE, WIDE)]
+Sizes = Sequence[tuple[int, int]]
+ALL: Final[Sizes] = (NARROW, MIDDLE, WIDE)
+SIZES = [pytest.param(size, id=f"{size[0]}x{size[1]}") for size in ALL]
+
+
+def pictured(screens: Mapping[str, Sizes]) -> list[ParameterSet]:
+    """The screens and their sizes as parameters: no size that shows the same panes as another one."""
+    return [
+        pytest.param(screen, size, id=f"{screen}-{size[0]}x{size[1]}")
+        for screen, sizes in screens.items()
+        for size in sizes
+    ]
+
 
 STEADY = 5
-"""So many pictures in a row are the same when the screen is at rest."""
+"""So many times in a row nothing was drawn when the screen is at rest."""
 
 
 class Picture(SingleFileSnapshotExtension):
@@ -28,16 +42,14 @@ async def at_rest(desk: Desk) -> str:
 
     Without what differs from run to run.
     """
-    drawn: list[list[Strip]] = []
+    at, since = -1, 0
 
     def is_steady() -> bool:
-        if any(not worker.is_finished for worker in desk.app.workers):
-            drawn.clear()
-            return False
-        # Much quicker than to make a picture each time.
-        screen = desk.app.screen
-        drawn.append([*screen._compositor.render_strips(screen.size)])
-        return len(drawn) >= STEADY and all(each == drawn[-1] for each in drawn[-STEADY:])
+        nonlocal at, since
+        is_idle = all(worker.is_finished for worker in desk.app.workers)
+        since = since + 1 if is_idle and desk.frames == at else 0
+        at = desk.frames
+        return since >= STEADY
 
     await desk.pilot.wait_for_scheduled_animations()
     await desk.until(is_steady, "a screen that stays as it is")

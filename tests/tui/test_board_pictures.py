@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 from calls import ok, refused
 from syrupy.assertion import SnapshotAssertion
 from team_boards import DECISIONS, MILESTONES, TASKS, TEAM
-from tui.driving import Desk, past
-from tui.pictures import SIZES, at_rest
+from tui.driving import MIDDLE, NARROW, Desk, past
+from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from watchroom import Workspace
 from watchroom.journal import Journal
@@ -114,8 +115,15 @@ SCREENS = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("screen", SCREENS)
+PICTURED: Final[Mapping[str, Sizes]] = {
+    "boards": ALL,
+    "board": (NARROW,),
+    "summary": (NARROW,),
+    "versions": (NARROW, MIDDLE),
+}
+
+
+@pytest.mark.parametrize(("screen", "size"), pictured(PICTURED))
 async def test_every_screen(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
 ) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 from calls import ok
 from documents import create
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import Desk, past
-from tui.pictures import SIZES, at_rest
+from tui.driving import MIDDLE, NARROW, Desk, past
+from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from watchroom import Workspace
 from watchroom.journal import Journal
@@ -86,19 +87,25 @@ SCREENS = {
 }
 
 
-async def pictured(desk: Desk) -> str:
+async def drawn(desk: Desk) -> str:
     """The screen at rest. The times of writes are in their stamps, and so of another day each time."""
     return re.sub(r"\d\d:\d\d:\d\d", "12:00:00", await at_rest(desk))
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("screen", SCREENS)
+PICTURED: Final[Mapping[str, Sizes]] = {
+    "document": ALL,
+    "earlier": (MIDDLE,),
+    "documents": (NARROW,),
+}
+
+
+@pytest.mark.parametrize(("screen", "size"), pictured(PICTURED))
 async def test_every_screen(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
 ) -> None:
     async with past(journal, journal.last_seq(), size=size) as desk:
         await SCREENS[screen](desk)
-        assert await pictured(desk) == picture
+        assert await drawn(desk) == picture
 
 
 async def test_in_chinese(journal: Journal, picture: SnapshotAssertion) -> None:
@@ -107,4 +114,4 @@ async def test_in_chinese(journal: Journal, picture: SnapshotAssertion) -> None:
         await desk.goes_to("5", "documents")
         await desk.press("down", "enter")
         await desk.sees("The new parser", "v15 / 15")
-        assert await pictured(desk) == picture
+        assert await drawn(desk) == picture

@@ -278,12 +278,8 @@ def clicks(column: int, row: int) -> str:
     return f"\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m"
 
 
-def test_clicking_on_markup_runs_nothing(hostile: Path) -> None:
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
-    with Terminal(command, 80, 24) as terminal:
-        terminal.wait_for_text("alice", timeout=30)
-        terminal.settle()
-        click_around(terminal)
+def test_clicking_on_markup_runs_nothing(terminals: dict[str, Terminal]) -> None:
+    click_around(terminals["80x24"])
 
 
 def click_around(terminal: Terminal) -> None:
@@ -305,13 +301,14 @@ def click_around(terminal: Terminal) -> None:
     terminal.wait_for_text("watchroom")
 
 
-def test_the_dashboard_still_answers_and_ends_in_order(hostile: Path) -> None:
-    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
-    with Terminal(command, 120, 40) as terminal:
-        terminal.wait_for_text("alice", timeout=30)
-        terminal.settle()
-        terminal.send("q")
-        assert terminal.wait(20) == 0
+def test_the_dashboard_still_answers_and_ends_in_order(terminals: dict[str, Terminal]) -> None:
+    terminal = terminals["120x40"]
+    press(terminal, "1")
+    terminal.send("q")
+    # A merge was begun on the way.
+    terminal.wait_for_text("Quit now?", timeout=30)
+    terminal.send("y")
+    assert terminal.wait(20) == 0
 
 
 # -- the one door

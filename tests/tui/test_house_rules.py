@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from string import Formatter
@@ -35,8 +36,16 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def sources(*folders: Path) -> Iterator[tuple[Path, ast.Module]]:
     for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
-            yield path, ast.parse(path.read_text(encoding="utf-8"), str(path))
+        yield from parsed(folder)
+
+
+@cache
+def parsed(folder: Path) -> Sequence[tuple[Path, ast.Module]]:
+    """Every module of a folder. No test changes a tree."""
+    return [
+        (path, ast.parse(path.read_text(encoding="utf-8"), str(path)))
+        for path in sorted(folder.rglob("*.py"))
+    ]
 
 
 def place(path: Path, node: ast.AST) -> str:
@@ -222,11 +231,11 @@ def test_every_key_that_is_written_in_the_code_exists(package: str) -> None:
     assert [each for each in used if each[1] not in texts] == []
 
 
-def literals(tree: ast.Module) -> Iterator[re.Pattern[str]]:
-    """Every written string as a pattern; the parts of an f-string that are computed match anything."""
+def literals(tree: ast.Module) -> Iterator[str | re.Pattern[str]]:
+    """Every written string; an f-string as a pattern, whose computed parts match anything."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
-            yield re.compile(re.escape(node.value))
+            yield node.value
         elif isinstance(node, ast.JoinedStr):
             parts = [
                 re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+" for part in node.values
@@ -235,13 +244,19 @@ def literals(tree: ast.Module) -> Iterator[re.Pattern[str]]:
                 yield re.compile("".join(parts))
 
 
+@cache
+def written() -> frozenset[str | re.Pattern[str]]:
+    return frozenset(each for _, tree in sources(CORE, BOARDS, TUI) for each in literals(tree))
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_text_is_used_somewhere(package: str) -> None:
-    patterns = [pattern for _, tree in sources(CORE, BOARDS, TUI) for pattern in literals(tree)]
+    patterns = [each for each in written() if isinstance(each, re.Pattern)]
     unused = [
         key
         for key in texts_of(package, "en")
-        if not any(pattern.fullmatch(key) for pattern in patterns)
+        if key not in written()
+        and not any(pattern.fullmatch(key) for pattern in patterns)
         # Keys beneath a computed prefix, such as those of pydantic's problems.
         and not key.startswith(("argument.", "arguments.", "tool."))
     ]

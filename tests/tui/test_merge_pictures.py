@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from calls import ok, refused
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import Desk
+from tui.driving import MIDDLE, NARROW, Desk
 from tui.pictures import SIZES, at_rest
 from tui.recorded import NOON, REPORT, recorded
 from tui.team import has_opened_merge
@@ -75,7 +75,7 @@ async def test_the_merge_screen(collided: Journal, picture: SnapshotAssertion, s
         assert await at_rest(desk) == picture
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [NARROW, MIDDLE], ids=["80x24", "120x40"])
 async def test_a_merge_half_done(
     collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
@@ -84,7 +84,7 @@ async def test_a_merge_half_done(
         assert await at_rest(desk) == picture
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [MIDDLE], ids=["120x40"])
 async def test_the_editor_of_the_result(
     collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
@@ -93,7 +93,7 @@ async def test_the_editor_of_the_result(
         assert await at_rest(desk) == picture
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [MIDDLE], ids=["120x40"])
 async def test_the_preview(collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]) -> None:
     async with at_noon(collided, size) as desk:
         await desk.press("c", "i", "d")
@@ -101,7 +101,7 @@ async def test_the_preview(collided: Journal, picture: SnapshotAssertion, size: 
         assert await at_rest(desk) == picture
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [MIDDLE], ids=["120x40"])
 async def test_the_merge_screen_in_chinese(
     collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Final
 
 import pytest
 from calls import ok
 from runtime.weather import Chunk, call, calling
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import Desk, past
-from tui.pictures import SIZES, at_rest
+from tui.driving import MIDDLE, NARROW, Desk, past
+from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import REPORT, recorded
 from tui.sessions import asks
 from watchroom import Agent, Workspace
@@ -170,8 +171,16 @@ SCREENS = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("screen", SCREENS)
+PICTURED: Final[Mapping[str, Sizes]] = {
+    "overview": (MIDDLE,),
+    "approval": ALL,
+    "choice": (NARROW, MIDDLE),
+    "session": ALL,
+    "saying": (NARROW, MIDDLE),
+}
+
+
+@pytest.mark.parametrize(("screen", "size"), pictured(PICTURED))
 async def test_every_screen(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
 ) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import MIDDLE, NARROW, Desk, past
-from tui.pictures import SIZES, at_rest
+from tui.driving import MIDDLE, NARROW, WIDE, Desk, past
+from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from watchroom import Workspace
 from watchroom.journal import Journal
@@ -123,33 +124,41 @@ async def taken(
         return await at_rest(desk)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("screen", SCREENS)
+PICTURED: Final[Mapping[str, Sizes]] = {
+    "overview": ALL,
+    "agents": ALL,
+    "handoffs": (NARROW, MIDDLE),
+    "files": ALL,
+    "sides": (MIDDLE, WIDE),
+    "blame": (NARROW, MIDDLE),
+    "activity": (NARROW, MIDDLE),
+    "help": (NARROW, MIDDLE),
+    "row": (NARROW, MIDDLE),
+}
+
+
+@pytest.mark.parametrize(("screen", "size"), pictured(PICTURED))
 async def test_every_screen_in_the_dark(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
 ) -> None:
     assert await taken(journal, size, screen) == picture
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_overview_in_light(
-    journal: Journal, picture: SnapshotAssertion, size: tuple[int, int]
-) -> None:
-    assert await taken(journal, size, "overview", light=True) == picture
+async def test_the_overview_in_light(journal: Journal, picture: SnapshotAssertion) -> None:
+    assert await taken(journal, MIDDLE, "overview", light=True) == picture
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [NARROW, MIDDLE], ids=["80x24", "120x40"])
 async def test_the_overview_in_chinese(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
     assert await taken(journal, size, "overview", language="zh") == picture
 
 
-@pytest.mark.parametrize("size", SIZES)
 async def test_the_question_before_a_rollback(
-    made: Path, journal: Journal, picture: SnapshotAssertion, size: tuple[int, int]
+    made: Path, journal: Journal, picture: SnapshotAssertion
 ) -> None:
-    async with past(journal, journal.last_seq(), size=size) as desk:
+    async with past(journal, journal.last_seq(), size=MIDDLE) as desk:
         await goes_to_files(desk)
         await desk.press("G")
         with Workspace.open(made, scan=False) as workspace:

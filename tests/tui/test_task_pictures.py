@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import MIDDLE, Desk, past
-from tui.pictures import SIZES, at_rest
+from tui.driving import MIDDLE, NARROW, Desk, past
+from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from tui.societies import needs_sandbox, runs, to_pane, to_tasks, works
 from watchroom import Workspace
@@ -66,8 +67,15 @@ SCREENS = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("screen", SCREENS)
+PICTURED: Final[Mapping[str, Sizes]] = {
+    "tasks": ALL,
+    "agents": (NARROW, MIDDLE),
+    "messages": (NARROW,),
+    "output": (NARROW,),
+}
+
+
+@pytest.mark.parametrize(("screen", "size"), pictured(PICTURED))
 async def test_every_pane(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
 ) -> None:

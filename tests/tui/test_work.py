@@ -12,7 +12,8 @@ from watchroom import Row, Toolbox, Workspace
 from watchroom.merge import diff_lines
 from watchroom.projections.blame import blame
 from watchroom_tui.blame import AT_ONCE, blame_lines
-from watchroom_tui.services.worker import WorkerProcess, diff
+from watchroom_tui.services.worker import WorkerProcess
+from watchroom_tui.services.worker_main import diff
 
 TEXTS = ["", "one\ntwo\n", "one\n二\n", "one\r\n二\n\x00\x1b[31m", "", "no end"]
 LARGE = "line\n" * (AT_ONCE // 5 + 1)

@@ -100,7 +100,7 @@ def _debug_records(texts: Catalogue) -> Iterator[None]:
         try:
             stack.enter_context(debug_records(wanted, file))
         except ValueError as unknown:
-            text = texts("cli.debug.unknown", args=str(unknown), known=", ".join(("all", *CATEGORIES)))
+            text = texts("cli.debug.unknown", given=str(unknown), known=", ".join(("all", *CATEGORIES)))
             raise WrongUsage(text) from unknown
         yield
 

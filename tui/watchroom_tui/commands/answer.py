@@ -17,7 +17,7 @@ from watchroom.workspace import Workspace
 from watchroom_tui.commands.command import WrongUsage, print_json
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.readers.request import read_request, request_lines
-from watchroom_tui.services.worker import DiffLine, diff
+from watchroom_tui.services.worker_main import DiffLine, diff
 
 
 def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:

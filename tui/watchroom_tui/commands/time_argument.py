@@ -34,7 +34,7 @@ def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
     if not text.isdecimal():
         return journal.seq_at(nanoseconds(text, texts))
     if int(text) > last:
-        raise WrongUsage(texts("cli.moment.beyond", args=text, last=last))
+        raise WrongUsage(texts("cli.moment.beyond", given=text, last=last))
     return int(text)
 
 
@@ -43,5 +43,5 @@ def nanoseconds(text: str, texts: Catalogue) -> int:
     try:
         seconds = datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:
-        raise WrongUsage(texts("cli.moment.wrong", args=sanitize(text))) from error
+        raise WrongUsage(texts("cli.moment.wrong", given=sanitize(text))) from error
     return max(0, min(int(seconds * 1e9), LAST_MOMENT))

@@ -24,7 +24,7 @@ from watchroom.toolbox.approval import approval_checksum
 from watchroom_tui.describe import tool_name
 from watchroom_tui.local_time import zoned_time
 from watchroom_tui.sanitize import sanitize, sanitize_lines
-from watchroom_tui.services.worker import DiffLine
+from watchroom_tui.services.worker_main import DiffLine
 from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.transcript import format_json

@@ -17,7 +17,7 @@ from watchroom_tui.describe import tool_name
 from watchroom_tui.readers.request import RequestDetails, read_request, request_lines
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services.request_actions import RequestActions
-from watchroom_tui.services.worker import DiffLine
+from watchroom_tui.services.worker_main import DiffLine
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.request_lists import ChoiceList, RequestList, RequestOption

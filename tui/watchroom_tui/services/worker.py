@@ -6,55 +6,19 @@ import asyncio
 import itertools
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from watchroom.merge import LineChange, diff_lines
+from watchroom.merge import LineChange
 from watchroom.texts import Language
+
+from watchroom_tui.services import worker_main
+from watchroom_tui.services.worker_main import DiffLine
 
 if TYPE_CHECKING:
     from watchroom_tui.board_summary import SummaryItem
 
 LONGEST_ANSWER: Final = 256 * 1024 * 1024
-
-DiffKind: TypeAlias = Literal["same", "added", "removed", "hunk"]
-
-
-class DiffLine(NamedTuple):
-    """A line of a diff. Numbers count from 1; 0 where the line is not on that side."""
-
-    kind: DiffKind
-    old: int
-    new: int
-    text: str
-
-
-def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
-    """The changed lines from ``old`` to ``new`` with ``context`` lines around them."""
-    import pygit2
-
-    # The patch points into these two, so they have to outlive it.
-    before, after = old.encode(), new.encode()
-    patch = pygit2.Patch.create_from(before, after, context_lines=context, interhunk_lines=1)
-    lines: list[DiffLine] = []
-    kinds: dict[str, DiffKind] = {" ": "same", "+": "added", "-": "removed"}
-    for hunk in patch.hunks:
-        lines.append(DiffLine("hunk", hunk.old_start, hunk.new_start, hunk.header.strip()))
-        for line in hunk.lines:
-            kind = kinds.get(line.origin)
-            if kind:
-                text = line.raw_content.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
-                lines.append(DiffLine(kind, max(0, line.old_lineno), max(0, line.new_lineno), text))
-    return lines
-
-
-def changes_of(*texts: str) -> list[tuple[int, int, int, int, int]]:
-    """What changed from each text to the next: which of the steps, counted from 0, and the change."""
-    return [
-        (step, *change) for step, (old, new) in enumerate(pairwise(texts)) for change in diff_lines(old, new)
-    ]
-
 
 Answer: TypeAlias = list[list[str | int]]
 """What a worker's function gives: a list of tuples, as JSON has them."""
@@ -123,7 +87,7 @@ class WorkerProcess:
                 raise asyncio.CancelledError
             if self._process is None or self._process.returncode is not None:
                 self._process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", __name__),
+                    *(sys.executable, "-m", worker_main.__name__),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=asyncio.subprocess.DEVNULL,
@@ -155,31 +119,3 @@ class WorkerProcess:
             await process.wait()
         if self._reader is not None:
             await self._reader
-
-
-def summary_of(board: str, language: Language) -> Sequence[tuple[str | int, ...]]:
-    """See `watchroom_tui.board_summary`, which is loaded with the first board."""
-    from watchroom_tui import board_summary
-
-    return board_summary.summary_of(board, language)
-
-
-FUNCTIONS: Final[Mapping[str, Callable[..., Sequence[tuple[str | int, ...]]]]] = {
-    "diff": diff,
-    "changes": diff_lines,
-    "changes_of": changes_of,
-    "summary_of": summary_of,
-}
-"""What the process can do."""
-
-
-def _serve() -> None:
-    while line := sys.stdin.buffer.readline():
-        number, function, *lengths = json.loads(line)
-        arguments = [sys.stdin.buffer.read(length).decode() for length in lengths]
-        sys.stdout.write(json.dumps([number, FUNCTIONS[function](*arguments)]) + "\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    _serve()
