@@ -16,7 +16,7 @@ from watchroom import Workspace
 from watchroom.crdt import Document
 
 PROCESSES = 4
-EDITS_EACH = int(os.environ.get("WATCHROOM_EDITS", "1000"))
+EDITS_EACH = int(os.environ.get("WATCHROOM_EDITS", "400"))
 """With 3000, as the benchmark has it, this takes half a minute."""
 SEED = int(os.environ.get("WATCHROOM_SEED", "7"))
 TESTS = Path(__file__).parents[1]

@@ -275,7 +275,7 @@ def test_what_was_written_over_a_checkpoint_is_noted_once_and_needs_nobody(
     create(alice, title="lww_register")
     file = root / "realtime/.crdt_state/doc1.crdt.json"
     workspace.flush()
-    for _ in range(4):
+    for _ in range(2):
         file.write_text("mine now")
         call(root, "bob", "realtime_get_field", doc_id="doc1", field_name="title")
         assert json.loads(file.read_text())["values"] == {"title": None}

@@ -180,7 +180,7 @@ def test_a_buffer_is_what_its_rows_say() -> None:
     run_state_machine_as_test(
         Buffers,
         settings=settings(
-            max_examples=60,
+            max_examples=40,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
