@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -162,7 +163,8 @@ class RuntimeConfig:
     ``on_event`` is called with each event: with a model's words as they arrive, with the others when their
     step ends (an executor of your own reports what it streams itself). ``ledger`` is for steps without a
     `Session`: a session brings its own. ``inline``: a session writes its rows on the event loop's own thread,
-    for a loop that runs sessions and nothing else."""
+    for a loop that runs sessions and nothing else. ``clock`` gives nanoseconds since the epoch: a session has
+    that of its journal."""
 
     executors: Mapping[str, Executor] = field(default_factory=dict)
     model_runtime: ModelRuntime | None = None
@@ -173,6 +175,7 @@ class RuntimeConfig:
     on_event: Callable[[Event], None] | None = None
     ledger: CallLedger | None = None
     inline: bool = False
+    clock: Callable[[], int] = time.time_ns
 
     def notify(self, event: Event) -> None:
         """Call ``on_event`` with ``event``, if it is set. What it raises is logged and ignored."""

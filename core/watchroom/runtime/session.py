@@ -6,7 +6,6 @@ continues from the last row."""
 from __future__ import annotations
 
 import asyncio
-import time
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -64,7 +63,8 @@ class Session:
         self._requests = requests
         self._threads = threads
         self._event_listener = config.on_event
-        self._runtime = AgentRuntime(agent, replace(config, on_event=self._on_event, ledger=self))
+        own = replace(config, on_event=self._on_event, ledger=self, clock=zone.now)
+        self._runtime = AgentRuntime(agent, own)
         self._state = state
         self._version = last.version or 0
         self._resumed_at = 0
@@ -279,7 +279,7 @@ class Session:
             return
         asked = self._state.asked
         expires = asked.expires if asked is not None else None
-        seconds = None if expires is None else max(0.0, (expires - time.time_ns()) / 1e9)
+        seconds = None if expires is None else max(0.0, (expires - self._runtime.config.clock()) / 1e9)
         if not await self._wait(seconds):
             await self._in_pool(self._requests.expire, self._request_path())
             await self._take_answer()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 import uuid
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -120,7 +119,7 @@ class CallApprovals:
             "approve",
             toolbox.texts("request.changed_since", tools=tool) if is_outdated else "",
             calls=(PendingCall(_CALL_ID, tool, arguments_json, checksum, is_outdated),),
-            expires=time.time_ns() + int(self._seconds * 1e9),
+            expires=self._journal.now() + int(self._seconds * 1e9),
         )
         self._requests.ask(toolbox.actor, path, request)
         return path, request
@@ -148,7 +147,7 @@ class CallApprovals:
         if can_elicit and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             elicitation = asyncio.create_task(self._elicit(context, toolbox, call, path))
         try:
-            async with asyncio.timeout((expires - time.time_ns()) / 1e9):
+            async with asyncio.timeout((expires - self._journal.now()) / 1e9):
                 while (ended := await run_in_thread(requests.ended, path)) is None:
                     await changed.wait()
                     changed.clear()

@@ -36,6 +36,10 @@ class SessionZone:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    def now(self) -> int:
+        """The time by the journal's clock, in nanoseconds since the epoch."""
+        return self._store.journal.now()
+
     def begin(self, agent: str, session: str, text: str, message: str, detail: Mapping[str, Json]) -> Row:
         """The first row of ``session`` of ``agent``, with its content ``text``, ``message`` and ``detail``.
         Raises `UnknownAgent`, `InvalidSession`, `SessionExists`."""

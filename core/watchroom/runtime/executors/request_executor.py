@@ -3,7 +3,6 @@ chosen."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -112,7 +111,7 @@ class RequestExecutor:
     def _expires(self, timeout: float | None) -> int | None:
         """When ``timeout`` seconds from now are over, in nanoseconds since the epoch; None: never."""
         seconds = self._config.ask_timeout if timeout is None else timeout
-        return None if seconds is None else time.time_ns() + int(seconds * 1e9)
+        return None if seconds is None else self._config.clock() + int(seconds * 1e9)
 
 
 def _waiting(state: AgentState, asked: Request) -> AgentState:
