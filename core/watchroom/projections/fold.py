@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from watchroom.errors import ConfigInvalid, JournalDamaged
-from watchroom.model import LOST, SYSTEM, Outcome, Row, Zone, is_step
+from watchroom.model import LOST, SHARED, SYSTEM, Outcome, Row, Zone, is_step
 from watchroom.projections.buffers import BufferProjection
 from watchroom.projections.model import (
     BUCKETS,
@@ -95,6 +95,8 @@ class Fold:
             self._recent.append(row)
             self._count(self._activity, row.time)
             self._apply_to_agent(row)
+            if row.zone in SHARED:
+                self._conflicts.apply(row)
             if row.zone in self._handlers:
                 self._handlers[row.zone](row)
             self._buffers.apply(row)
@@ -215,16 +217,13 @@ class Fold:
         if row.version is not None:
             self._files[row.path] = SharedFile(row.path, row)
             self._changed.add("files")
-        file = self._files.get(row.path)
-        self._conflicts.apply(row, file.head if file else None)
 
     def _apply_to_board(self, row: Row) -> None:
-        board = self._boards.get(row.path)
         if row.version is not None:
-            board = BoardView(row.path, row, _newest_first(row.actor, board.writers if board else ()))
-            self._boards[row.path] = board
+            known = self._boards.get(row.path)
+            writers = _newest_first(row.actor, known.writers if known else ())
+            self._boards[row.path] = BoardView(row.path, row, writers)
             self._changed.add("boards")
-        self._conflicts.apply(row, board.head if board else None)
 
     def _apply_to_lease(self, row: Row) -> None:
         if row.version is not None:

@@ -106,19 +106,23 @@ class ConflictTracker:
         self._open: dict[tuple[_Place, str], ConflictView] = {}
         self._refusals: dict[_Place, dict[str, list[_Refusal]]] = {}
         """By place and actor, oldest first."""
+        self._heads: dict[_Place, Row] = {}
         self._current: tuple[ConflictView, ...] = ()
         self._changed = False
 
-    def apply(self, row: Row, head: Row | None) -> None:
-        """Take in ``row``, the next one of a shared file or board; ``head`` is the current version of its
-        path."""
+    def apply(self, row: Row) -> None:
+        """Take in ``row``, the next one of something that several share."""
+        place = _place(row)
+        if row.version is not None:
+            self._heads[place] = row
+        head = self._heads.get(place)
         if is_conflict(row):
             self._refuse(row, head)
-        elif row.outcome == "ok" and _place(row) in self._refusals:
+        elif row.outcome == "ok" and place in self._refusals:
             if row.version is not None:
                 self._move_on(row)
             elif row.tool in SETTLING_NOTES:
-                self._settle(_place(row), named_conflicts(row), head)
+                self._settle(place, named_conflicts(row), head)
 
     def is_open(self, conflict: Row) -> bool:
         """Whether ``conflict``, a row that was taken in, waits to be settled."""

@@ -143,10 +143,8 @@ class ConflictSettlement:
         rows |= {row.seq: row for row in journal.settled(zone, path, after=conflict.seq, limit=_MOST_SETTLED)}
         rows |= {row.seq: row for row in self._refused_since(conflict)}
         tracker = ConflictTracker()
-        head: Row | None = None
         for _, row in sorted(rows.items()):
-            head = row if row.version else head
-            tracker.apply(row, head)
+            tracker.apply(row)
         return not tracker.is_open(conflict)
 
     def _refused_since(self, conflict: Row) -> Iterator[Row]:
