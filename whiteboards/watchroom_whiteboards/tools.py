@@ -93,7 +93,8 @@ class BoardWriteResult(ResultModel):
 @tool("whiteboard_write", path=("board",), destroys=True, may_conflict=True)
 def whiteboard_write(context: ToolContext, params: BoardWriteParams) -> BoardWriteResult:
     """Write a whiteboard as ``params`` say; without an expected version, the one that the actor of
-    ``context`` last saw is expected. Raises `Conflict`, `BoardNotFound`, `BoardDenied`, `BoardLeased`."""
+    ``context`` last saw is expected. Raises `VersionConflict`, `BoardNotFound`, `BoardDenied`,
+    `BoardLeased`."""
     boards = _boards(context)
     expected = params.expected_version
     if expected is None:
@@ -160,8 +161,8 @@ class BoardUpdateSectionParams(ParamsModel):
 
 @tool("whiteboard_update_section", path=("board",), destroys=True, may_conflict=True)
 def whiteboard_update_section(context: ToolContext, params: BoardUpdateSectionParams) -> BoardWriteResult:
-    """Replace the section in ``params`` of a whiteboard, for the actor of ``context``. Raises `Conflict`,
-    `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
+    """Replace the section in ``params`` of a whiteboard, for the actor of ``context``. Raises
+    `VersionConflict`, `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
     row = _boards(context).update_section(
         context.actor,
         params.board,
@@ -231,7 +232,7 @@ class BoardRestoreResult(ResultModel):
 @tool("whiteboard_restore", path=("board",), may_conflict=True)
 def whiteboard_restore(context: ToolContext, params: BoardRestoreParams) -> BoardRestoreResult:
     """Write an earlier version of a whiteboard once more, as ``params`` say, for the actor of ``context``.
-    Raises `Conflict`, `VersionNotFound`, `BoardLeased`."""
+    Raises `VersionConflict`, `VersionNotFound`, `BoardLeased`."""
     texts = catalogue(context.language, TEXTS)
     row = _boards(context).restore(
         context.actor,

@@ -154,8 +154,8 @@ class Whiteboards:
         version.
 
         ``expected`` is the version that the text started from (0: never written, `UNCHECKED`: any),
-        ``message`` what changed. ``tool`` and ``wait`` as for the class. Raises `Conflict`, `BoardLeased`,
-        `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
+        ``message`` what changed. ``tool`` and ``wait`` as for the class. Raises `VersionConflict`,
+        `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
         """
         board = self._require_permission("write", actor, name)
         validation.encode_text(content)
@@ -177,7 +177,7 @@ class Whiteboards:
         Without ``section`` it becomes a signed entry at the end (spec 3 §6.1), else text at the end of that
         section, which needs the right to write. Never a conflict: it is added to the board as it is then.
         ``tool`` and ``wait`` as for the class. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`
-        and, but for `Conflict`, what `write` raises.
+        and, but for `VersionConflict`, what `write` raises.
         """
         board = self._require_permission("append" if section is None else "write", actor, name)
         validation.encode_text(content)
@@ -219,7 +219,8 @@ class Whiteboards:
         Everything else stays byte for byte. If the section has changed since the actor read it, that is a
         conflict; changes elsewhere are none. ``seen`` is the version in which the actor read the whole board;
         a later reading of the section counts instead. ``expected`` overrides both (`UNCHECKED`: any).
-        ``tool`` and ``wait`` as for the class. Raises what `append` raises for a section, and `Conflict`.
+        ``tool`` and ``wait`` as for the class. Raises what `append` raises for a section, and
+        `VersionConflict`.
         """
         board = self._require_permission("write", actor, name)
         validation.encode_text(content)

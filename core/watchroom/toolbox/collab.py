@@ -41,7 +41,7 @@ class CollabWriteResult(ResultModel):
 @tool("collab_write", path=("filepath",), destroys=True, may_conflict=True)
 def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWriteResult:
     """Write a shared file as ``params`` say; without an expected version, the one that the actor of
-    ``context`` last saw is expected. Raises `Conflict`, `PathBlocked`."""
+    ``context`` last saw is expected. Raises `VersionConflict`, `PathBlocked`."""
     expected = params.expected_version
     if expected is None:
         expected = context.last_seen("collab", params.filepath)
@@ -191,7 +191,7 @@ class CollabRollbackResult(ResultModel):
 @tool("collab_rollback", path=("filepath",), may_conflict=True)
 def collab_rollback(context: ToolContext, params: CollabRollbackParams) -> CollabRollbackResult:
     """Write an earlier version of a shared file once more, as ``params`` say, for the actor of ``context``.
-    Raises `Conflict`, `NotFound`, `VersionNotFound`."""
+    Raises `VersionConflict`, `NotFound`, `VersionNotFound`."""
     message = params.message or context.texts("rollback.message", version=params.to_version)
     row = context.zones.collab.rollback(
         context.actor,

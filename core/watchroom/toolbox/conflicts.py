@@ -31,7 +31,7 @@ class ResolveConflictResult(ResultModel):
 @tool("resolve_conflict", path=("filepath",), destroys=True, may_conflict=True)
 def resolve_conflict(context: ToolContext, params: ResolveConflictParams) -> ResolveConflictResult:
     """Write the text in ``params`` and settle the conflicts that it resolves, for the person of ``context``.
-    Raises `NotAConflict`, `Conflict`, `BoardLeased`."""
+    Raises `NotAConflict`, `VersionConflict`, `BoardLeased`."""
     row = context.zones.conflicts.resolve(
         context.actor,
         params.filepath,

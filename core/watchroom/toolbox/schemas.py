@@ -115,6 +115,8 @@ def _to_strict(parameters: Mapping[str, Json]) -> dict[str, Json]:
     properties: dict[str, Json] = {}
     for name, shape in cast("Mapping[str, Mapping[str, Json]]", parameters["properties"]).items():
         closed = _to_strict(shape) if "properties" in shape else shape
+        if "properties" in (items := cast("Mapping[str, Json]", shape.get("items", {}))):
+            closed = {**shape, "items": _to_strict(items)}
         kept = {key: value for key, value in closed.items() if key not in _LIMITS}
         if name not in required:
             kept["type"] = [cast("str", kept["type"]), "null"]
