@@ -35,6 +35,9 @@ OF_EVERY_KIND: Final[tuple[Draft, ...]] = (
     Write("root", "spawn_agent", "agent", "tester", "Test.", detail={"task": "t1", "parent": "root"}),
     Write("root", "terminate_agent", "agent", "tester", "", detail={"task": "t1"}),
     Write("root", "spawn_agent", "agent", "stray", "Stray."),
+    Write("root", "run_command", "command", "t1/ended", "make"),
+    Write("root", "end_command", "command", "t1/ended", "{}"),
+    Write("root", "run_command", "command", "t1/running", "make"),
     Write("alice", "whiteboard_update_section", "board", "global", "x", detail={"section": "A: b\nc"}),
     Write("alice", "collab_write", "collab", "plan.md", "x", expected=7, detail={"call": "s1/2/0"}),
     Note("outside", "outside_edit", "collab", "plan.md", "conflict", "outside_edit", content="z"),
@@ -64,5 +67,6 @@ OPEN: Final[dict[tuple[Zone, str], list[str]]] = {
     ("buffer", "alice"): ["alice/plan"],
     ("task", ""): ["t1"],
     ("agent", "t1"): ["root", "tester"],
+    ("command", "t1"): ["t1/running"],
     ("agent", ""): ["stray"],
 }

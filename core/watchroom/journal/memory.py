@@ -94,7 +94,7 @@ class MemoryJournal:
         self._keep_open_items(row)
 
     def _keep_open_items(self, row: Row) -> None:
-        if row.version is not None and row.zone in ("handoff", "buffer", "task", "agent"):
+        if row.version is not None and row.zone in ("handoff", "buffer", "task", "agent", "command"):
             items = self._open[row.zone, holder_of(row)]
             items.pop(row.path, None)
             if is_open_item(row):

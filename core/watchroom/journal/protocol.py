@@ -265,7 +265,8 @@ class Journal(Protocol):
     def open_items(self, zone: Zone, holder: str = "") -> list[Row]:
         """The current versions that are open for ``holder``, in order of path: deliveries (``handoff``) that
         this receiver has not acknowledged, open buffers (``buffer``) of this agent, agents (``agent``) of
-        this task, ended ones too, open tasks (``task``, no holder). Nothing that was closed is read."""
+        this task, ended ones too, commands (``command``) of this task that have no end, open tasks (``task``,
+        no holder). Nothing that was closed is read."""
         ...
 
     def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:

@@ -54,19 +54,19 @@ def topic_of(row: Row) -> str | None:
 
 
 def holder_of(row: Row) -> str:
-    """For whom what ``row`` made is open: a delivery for its receiver, a buffer for its agent, an agent for
-    its task; empty of anything else."""
+    """For whom what ``row`` made is open: a delivery for its receiver, a buffer for its agent, an agent and a
+    command for their task; empty of anything else."""
     if row.zone == "handoff":
         return row.path.partition("/")[0].partition("_to_")[2]
-    if row.zone == "buffer":
+    if row.zone in ("buffer", "command"):
         return row.path.partition("/")[0]
     task = row.detail.get("task") if row.zone == "agent" else None
     return task if isinstance(task, str) else ""
 
 
 def is_open_item(row: Row) -> bool:
-    """Whether what ``row``, a version, made is open: an agent for ever, a task until its second version, a
-    delivery and a buffer until they are deleted."""
+    """Whether what ``row``, a version, made is open: an agent for ever, a task and a command until their
+    second version, a delivery and a buffer until they are deleted."""
     if row.zone == "agent":
         return True
-    return row.version == 1 if row.zone == "task" else row.sha256 is not None
+    return row.version == 1 if row.zone in ("task", "command") else row.sha256 is not None

@@ -285,7 +285,7 @@ class CommandZone:
             return
         self._recovered.add(task)
         journal = self._store.journal
-        open_commands = [head for head in journal.heads(ZONE, f"{task}/") if head.version == 1]
+        open_commands = journal.open_items(ZONE, task)
         alive = {lease.id for lease in journal.presences() if lease.is_alive} if open_commands else set()
         for head in open_commands:
             if _is_run(head, alive):

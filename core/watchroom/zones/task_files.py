@@ -224,7 +224,7 @@ class TaskFiles:
                 task = self._tasks.find(head.path)
                 prefix = f"{task.id}/"
                 has_files = task.folder and next(journal.heads(ZONE, prefix), None) is not None
-                if has_files and all(each.version != 1 for each in journal.heads("command", prefix)):
+                if has_files and not journal.open_items("command", task.id):
                     yield task.id
 
     def _record(self, recorder: TaskRecorder, author: ChangeAuthor, until: float | None) -> RecordedChanges:

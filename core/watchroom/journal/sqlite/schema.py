@@ -125,7 +125,24 @@ END) VIRTUAL;
 CREATE UNIQUE INDEX rows_key ON rows (idempotency_key, actor) WHERE idempotency_key IS NOT NULL;
 """
 
-STEPS: Final[tuple[str, ...]] = (_TABLES, _INDEXES, _SETTLED, _LOOKUPS, _OPEN_ITEMS, _KEYS)
+# A command is open for its task until its second version, by which it ended.
+_TASK = "substr({row}.path, 1, instr({row}.path, '/') - 1)"
+_OPEN_COMMANDS = f"""
+CREATE TRIGGER commands_open AFTER INSERT ON rows WHEN NEW.version IS NOT NULL AND NEW.zone = 'command'
+BEGIN
+    DELETE FROM open_items
+        WHERE zone = 'command' AND holder = {_TASK.format(row="NEW")} AND path = NEW.path;
+    INSERT INTO open_items
+        SELECT 'command', {_TASK.format(row="NEW")}, NEW.path, NEW.seq WHERE NEW.version = 1;
+END;
+INSERT INTO open_items
+    SELECT 'command', {_TASK.format(row="head")}, head.path, head.seq FROM rows AS head
+    WHERE head.zone = 'command' AND head.version IS NOT NULL AND head.version = 1
+        AND NOT EXISTS (SELECT 1 FROM rows AS later WHERE later.zone = 'command' AND later.path = head.path
+            AND later.version = 2);
+"""
+
+STEPS: Final[tuple[str, ...]] = (_TABLES, _INDEXES, _SETTLED, _LOOKUPS, _OPEN_ITEMS, _KEYS + _OPEN_COMMANDS)
 """Step N brings a journal of schema version N to N + 1. A step that has shipped is never edited."""
 
 
