@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from cli.running import spawned
+from cli.running import Captured, printed, run, spawned
 from watchroom import Agent, Json, Toolbox, Workspace
 from watchroom.clients.hooks import AFTER, BEFORE, handle_hook
 from watchroom.model import Row
@@ -201,15 +203,20 @@ class TestCommand:
         assert (asked.returncode, asked.stdout) == (0, "")
 
     @pytest.mark.parametrize("given", ["", "{", "[]", '"x"', "[" * 100_000])
-    def test_what_makes_no_sense_blocks_and_says_why(self, root: Path, given: str) -> None:
+    def test_what_makes_no_sense_blocks_and_says_why(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, root: Path, given: str
+    ) -> None:
         """Exit status 2 is how clients are told to block a call."""
         Workspace.open(root, agents=["alice"]).close()
-        asked = spawned("hook", str(root), "--agent", "alice", given=given)
-        assert asked.returncode == 2
-        assert "JSON object" in asked.stderr
+        monkeypatch.setattr(sys, "stdin", StringIO(given))
+        status, _, err = run(capsys, "hook", str(root), "--agent", "alice")
+        assert status == 2
+        assert "JSON object" in err
 
-    def test_other_events_are_let_pass(self, root: Path) -> None:
+    def test_other_events_are_let_pass(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, root: Path
+    ) -> None:
         Workspace.open(root, agents=["alice"]).close()
         for event in ({}, {"hook_event_name": "SessionStart"}, {"hook_event_name": BEFORE}):
-            asked = spawned("hook", str(root), "--agent", "alice", given=json.dumps(event))
-            assert (asked.returncode, asked.stdout) == (0, "")
+            monkeypatch.setattr(sys, "stdin", StringIO(json.dumps(event)))
+            assert printed(capsys, "hook", str(root), "--agent", "alice") == ""

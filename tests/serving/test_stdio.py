@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from cli.running import spawned
+from cli.running import Captured, misuse, refusal
 from mcp import Client
 from mcp.client.session import IncomingMessage
 from mcp.server.subscriptions import ToolsListChanged
@@ -82,15 +82,12 @@ async def test_a_client_that_listens_is_told_that_a_buffers_tools_have_come(root
         assert "a_append" in await names_of(client)
 
 
-def test_who_is_not_registered_is_told_so(root: Path) -> None:
+def test_who_is_not_registered_is_told_so(capsys: Captured, root: Path) -> None:
     Workspace.open(root, agents=["alice"]).close()
-    ended = spawned("mcp", str(root), "--agent", "mallory", given="")
-    assert ended.returncode == 1
-    assert "mallory" in ended.stderr
-    assert ended.stdout == ""
+    assert "mallory" in refusal(capsys, "mcp", str(root), "--agent", "mallory")
 
 
-def test_wrong_usage_is_told(root: Path) -> None:
+def test_wrong_usage_is_told(capsys: Captured, root: Path) -> None:
     Workspace.open(root, agents=["alice"]).close()
     for arguments in (
         ["--agent", "alice", "--toolsets", "colab"],
@@ -98,5 +95,4 @@ def test_wrong_usage_is_told(root: Path) -> None:
         ["--http", "70000"],
         [],
     ):
-        ended = spawned("mcp", str(root), *arguments, given="")
-        assert (ended.returncode, ended.stdout) == (2, "")
+        assert misuse(capsys, "mcp", str(root), *arguments)
