@@ -81,7 +81,8 @@ class ScriptedModel:
 
 
 def result_of(content: str) -> Result:
-    """The result of a call, from its message; of a call that a person changed, with ``edited`` set."""
+    """The result of a call, from the ``content`` of its message; with ``edited`` set if a person changed
+    it."""
     given = json.loads(content)
     if not isinstance(given, dict):
         return {"success": True, "result": given}

@@ -196,7 +196,7 @@ class Scenario(_Table):
         return (self.zh.task if language == "zh" else None) or self.task
 
     def calls_in(self, routine: str) -> frozenset[str]:
-        """The tools that the routine of that name calls, itself or in those that it plays."""
+        """The tools that the ``routine`` of that name calls, itself or in those that it plays."""
         known: set[str] = set()
         open_names, calls = [routine], set[str]()
         while open_names:

@@ -124,7 +124,7 @@ class Statistics:
             self._counts["tokens"] += tokens
 
     def add_error(self, error: str) -> None:
-        """Keep what brought an agent to an unexpected end."""
+        """Keep the ``error`` that brought an agent to an unexpected end."""
         with self._lock:
             self._errors.append(error)
 

@@ -67,7 +67,7 @@ class Template:
         return [self.fill(each, depth) for each in value] if isinstance(value, list) else value
 
     def text(self, value: str | Sequence[str]) -> str:
-        """One of these templates, filled, as text."""
+        """The template ``value``, or one of several, filled, as text."""
         chosen = value if isinstance(value, str) else self.random.choice(value) if value else ""
         return as_text(self.fill(chosen))
 
@@ -116,8 +116,8 @@ class Template:
 
 
 def edited(edit: Mapping[str, Json]) -> str:
-    """The text ``edit["edit"]`` with an edit applied: ``replace`` by ``by``, once, or wherever it is with
-    ``all``; ``add`` as a line at the end, or at the end of the section ``under`` a heading, which then
+    """The text ``edit["edit"]`` with the ``edit`` applied: ``replace`` by ``by``, once, or wherever it is
+    with ``all``; ``add`` as a line at the end, or at the end of the section ``under`` a heading, which then
     keeps its newest ``keep`` lines."""
     text = as_text(edit["edit"])
     if edit.get("replace"):
