@@ -35,6 +35,8 @@ class Members(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         root = Path(self.folder.name)
         self.workspace = Workspace.open(root / "team")
+        # As another process would: what one is told holds for the next call of the other.
+        self.both = [self.workspace, Workspace.open(root / "team", scan=False)]
         self.agents: dict[str, Known] = {}
         self.ended: set[str] = set()
         self.over: set[str] = set()
@@ -47,7 +49,8 @@ class Members(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         assert self.workspace.verify() == []
-        self.workspace.close()
+        for workspace in self.both:
+            workspace.close()
         self.folder.cleanup()
 
     def has_ended(self, agent: str) -> bool:
@@ -63,8 +66,9 @@ class Members(RuleBasedStateMachine):
         return list(self.agents)[number % len(self.agents)]
 
     def calls(self, actor: str, tool: str, **given: Json) -> dict[str, Json]:
+        self.both.reverse()
         person = actor.startswith("human:")
-        box = self.workspace.tools_for_human("dana") if person else self.workspace.tools(actor)
+        box = self.both[0].tools_for_human("dana") if person else self.both[0].tools(actor)
         return dict(box.dispatch_tool_call(tool, given))
 
     @rule(by=chosen, name=names)

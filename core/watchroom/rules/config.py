@@ -208,25 +208,12 @@ def render_config(config: Config) -> str:
     import tomli_w
 
     agents = {
-        agent.id: {
-            name: value
-            for name, value in (
-                ("role", agent.role),
-                ("layer", agent.layer),
-                ("supervisor", agent.supervisor),
-                ("task", agent.task),
-            )
-            if value
-        }
+        agent.id: {name: value for name, value in agent._asdict().items() if name != "id" and value}
         for agent in config.agents.values()
     }
     settings: dict[str, object] = {"language": config.language}
-    if config.unfenced_commands != "refuse":
-        settings["unfenced_commands"] = config.unfenced_commands
-    if config.allowed_hosts:
-        settings["allowed_hosts"] = list(config.allowed_hosts)
-    if config.max_task_files != MAX_TASK_FILES:
-        settings["max_task_files"] = config.max_task_files
-    if config.max_task_bytes != MAX_TASK_BYTES:
-        settings["max_task_bytes"] = config.max_task_bytes
+    for name in ("unfenced_commands", "allowed_hosts", "max_task_files", "max_task_bytes"):
+        value = getattr(config, name)
+        if value != getattr(Config(), name):
+            settings[name] = list(value) if isinstance(value, tuple) else value
     return tomli_w.dumps({**settings, "agents": agents})
