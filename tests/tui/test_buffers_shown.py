@@ -73,7 +73,7 @@ async def test_the_places_that_wait_for_a_choice_are_marked(workspace: Workspace
     async with dashboard(workspace) as desk:
         await to_agents(desk)
         await desk.sees("first [[SEL#1]]foo[[/SEL#1]]", "second [[SEL#2]]foo[[/SEL#2]]")
-        await desk.sees("“foo” stands in 2 places and is to become “bar”")
+        await desk.sees("“foo” occurs in 2 places and is to become “bar”")
         assert stands(desk, "◐")
         marked = [span for line in desk.text("preview")._lines for span in line if span.style == "match-here"]
         assert [span.text for span in marked] == ["[[SEL#1]]foo[[/SEL#1]]", "[[SEL#2]]foo[[/SEL#2]]"]

@@ -79,7 +79,7 @@ async def test_a_call_from_an_older_version_says_that_it_would_be_refused(
     write(alice, "two\n", 1)
     change = call("collab_write", filepath=PLAN, content="three\n", message="x", expected_version=1)
     async with dashboard(workspace) as desk, running(workspace, "bob", calling(change), ask=["collab_write"]):
-        await sees_request(desk, "It starts from v1, but v2 stands")
+        await sees_request(desk, "It starts from v1, but v2 is current")
 
 
 async def test_a_rejection_reaches_the_model_with_its_reason(workspace: Workspace) -> None:

@@ -34,7 +34,7 @@ async def test_empty_screens_say_what_will_appear_and_how(root: Path) -> None:
         async with dashboard(workspace) as desk:
             await desk.sees("watchroom init DIR --agent ID", "Nothing waits for you", "all well")
             await desk.goes_to("3", "handoffs")
-            await desk.sees("Files that agents hand to each other will stand here.")
+            await desk.sees("Files that agents hand to each other will appear here.")
             await desk.goes_to("4", "files")
             await desk.sees("once one of")
 

@@ -123,7 +123,7 @@ async def test_an_agent_is_held_and_goes_on(workspace: Workspace) -> None:
         speaker.go_on()
         await desk.sees("one ▌")
         await desk.press("p")
-        await desk.is_told("bob is held")
+        await desk.is_told("bob is paused")
         await desk.sees("paused")
         await asyncio.wait_for(speaker.closed.wait(), PATIENCE)
         assert not work.done()
