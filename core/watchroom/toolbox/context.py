@@ -23,7 +23,7 @@ from watchroom.zones import (
     TaskFiles,
 )
 from watchroom.zones.buffers.zone import BufferZone
-from watchroom.zones.realtime import AgentView, RealtimeZone
+from watchroom.zones.realtime import RealtimeZone, ReplicaView
 from watchroom.zones.task_errors import AgentEnded
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ToolContext:
         self.zones = zones
         self.language: Language = language
         self.tool_names = tool_names
-        self.view = AgentView(actor)
+        self.view = ReplicaView(actor)
         self._seen: dict[tuple[Zone, str], int] = {}
         self._lock = Lock()
 

@@ -55,7 +55,7 @@ class OperationOutcome(NamedTuple):
     """The id that the rows of it carry."""
 
 
-class BufferView(NamedTuple):
+class BufferState(NamedTuple):
     """An open buffer: its ``name``, its newest ``row`` and its ``record``, the states of its editor and its
     binding, and its ``text``."""
 
@@ -113,7 +113,7 @@ class BufferZone:
                     draft = self._first_version(actor, bound, base, name, tool, reserved)
                     return self._store.commits.commit(draft).row
 
-    def find(self, actor: str, name: str, *, language: Language = "en") -> BufferView:
+    def find(self, actor: str, name: str, *, language: Language = "en") -> BufferState:
         """The open buffer ``name`` of ``actor`` as it relates to its source now, with texts in ``language``.
         Raises `BufferNotFound`, and what the source raises."""
         with self._lock_of(f"{actor}/{name}"):
@@ -294,8 +294,8 @@ class BufferZone:
             yield
 
 
-def _to_view(loaded: LoadedBuffer) -> BufferView:
-    return BufferView(
+def _to_view(loaded: LoadedBuffer) -> BufferState:
+    return BufferState(
         buffer_name(loaded.row),
         loaded.row,
         loaded.record,

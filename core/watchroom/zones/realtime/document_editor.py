@@ -11,9 +11,9 @@ from watchroom.checkout.document_replica import BY, ZONE
 from watchroom.crdt import Document, Field, LWWMap, LWWRegister, Stamp, Text, TextEdit
 from watchroom.errors import WrongFieldType
 from watchroom.model import UNCHECKED, Json, Note, Row, Write
-from watchroom.zones.realtime.agent_view import AgentView
 from watchroom.zones.realtime.field_history import restore_seen_field
 from watchroom.zones.realtime.live_replica import LiveReplica
+from watchroom.zones.realtime.replica_view import ReplicaView
 from watchroom.zones.store import Store
 
 _SHOWN: Final = 200
@@ -38,7 +38,7 @@ class DocumentEditor:
     Every method raises `FieldNotFound`, `WrongFieldType`, `JournalError`; and `NotText`, `TooLarge`,
     `InvalidKey`, `CounterOverflow` for what cannot be stored."""
 
-    def __init__(self, store: Store, live: LiveReplica, view: AgentView, tool: str) -> None:
+    def __init__(self, store: Store, live: LiveReplica, view: ReplicaView, tool: str) -> None:
         self._store = store
         self._live = live
         self._view = view

@@ -19,12 +19,12 @@ from watchroom.crdt import Document, Text, agent_of, check_schema
 from watchroom.crdt.remote_state import Writers, collect_claims, count_known_operations, extract_fields
 from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState, JournalError, WatchroomError
 from watchroom.model import UNCHECKED, Json, Row, Write
-from watchroom.zones.realtime.agent_view import AgentView
 from watchroom.zones.realtime.checking import check_apart
 from watchroom.zones.realtime.checkpoints import EDIT_TOOL, Checkpoints
 from watchroom.zones.realtime.document_editor import DocumentEditor
 from watchroom.zones.realtime.field_history import unproven_claims
 from watchroom.zones.realtime.live_replica import LiveReplica
+from watchroom.zones.realtime.replica_view import ReplicaView
 from watchroom.zones.store import Store
 
 CREATE: Final = "realtime_create_document"
@@ -68,7 +68,7 @@ class RealtimeZone:
         return self._load(name)
 
     @contextmanager
-    def read_document(self, view: AgentView, name: str, field: str, tool: str) -> Iterator[DocumentEditor]:
+    def read_document(self, view: ReplicaView, name: str, field: str, tool: str) -> Iterator[DocumentEditor]:
         """An editor of the document ``name`` for the actor of ``view``, who is shown ``field``, or all fields
         if that is empty; noted as a reading by ``tool``. Raises `DocumentNotFound`, `FieldNotFound`,
         `JournalError`."""
@@ -84,7 +84,7 @@ class RealtimeZone:
         self._store.note_reading(view.actor, tool, ZONE, f"{name}/{field}" if field else name, version)
 
     @contextmanager
-    def edit_document(self, view: AgentView, name: str, tool: str) -> Iterator[DocumentEditor]:
+    def edit_document(self, view: ReplicaView, name: str, tool: str) -> Iterator[DocumentEditor]:
         """An editor of the document ``name`` for the actor of ``view``, whose edits are rows by ``tool``.
         Raises `DocumentNotFound`, `JournalError`."""
         live = self._get(name)

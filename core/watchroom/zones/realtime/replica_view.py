@@ -16,7 +16,7 @@ Seen: TypeAlias = bytes | Text | ORSet | LWWMap
 """Of a text the moment, or a branch once it was edited there; of a set or a map a copy."""
 
 
-class AgentView:
+class ReplicaView:
     """The view of ``actor``, one for each of its toolboxes. Used under the lock of the document."""
 
     def __init__(self, actor: str) -> None:
