@@ -60,14 +60,14 @@ def capture_state(checkpoint: Checkpoint, updated: str, by: str) -> Mapping[str,
 def encode_checkpoint(state: Mapping[str, Json]) -> bytes:
     """The bytes of the file for a captured ``state``, with its checksum first."""
     head = {key: state[key] for key in ("document", "version", "updated", "by", "schema", "replicas")}
-    lines = [f'"{key}": {_line(value)}' for key, value in head.items()]
+    lines = [f'"{key}": {_to_json(value)}' for key, value in head.items()]
     lines.append('"values": ' + json.dumps(state["values"], ensure_ascii=False, indent=1))
-    lines.append(f'"fields": {_line(state["fields"])}')
+    lines.append(f'"fields": {_to_json(state["fields"])}')
     body = (",\n".join(lines) + "\n}\n").encode()
     return b'{\n"checksum": "' + hashlib.sha256(body).hexdigest().encode() + b'",\n' + body
 
 
-def _line(value: Json) -> str:
+def _to_json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -97,7 +97,7 @@ def is_valid_checkpoint(data: bytes) -> bool:
 
 def is_checkpoint_of(data: bytes, name: str) -> bool:
     """Whether ``data`` is a valid checkpoint of the document ``name``. Cheaper than `parse_checkpoint`."""
-    return f'\n"document": {_line(name)},\n'.encode() in data[:HEADER_BYTES] and is_valid_checkpoint(data)
+    return f'\n"document": {_to_json(name)},\n'.encode() in data[:HEADER_BYTES] and is_valid_checkpoint(data)
 
 
 def parse_version(start: bytes) -> int:

@@ -85,25 +85,25 @@ class Document:
 
     def register(self, name: str) -> LWWRegister:
         """The register ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
-        return self._typed(name, LWWRegister)
+        return self._field_of_type(name, LWWRegister)
 
     def text(self, name: str) -> Text:
         """The text ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
-        return self._typed(name, Text)
+        return self._field_of_type(name, Text)
 
     def set(self, name: str) -> ORSet:
         """The set ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
-        return self._typed(name, ORSet)
+        return self._field_of_type(name, ORSet)
 
     def map(self, name: str) -> LWWMap:
         """The map ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
-        return self._typed(name, LWWMap)
+        return self._field_of_type(name, LWWMap)
 
     def counter(self, name: str) -> PNCounter:
         """The counter ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
-        return self._typed(name, PNCounter)
+        return self._field_of_type(name, PNCounter)
 
-    def _typed(self, name: str, kind: type[F]) -> F:
+    def _field_of_type(self, name: str, kind: type[F]) -> F:
         found = self.field(name)
         if not isinstance(found, kind):
             raise WrongFieldType(field=name, type=self.schema[name], wanted=_TYPE_OF[kind])

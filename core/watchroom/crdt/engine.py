@@ -46,15 +46,15 @@ class _Change(NamedTuple):
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Loro raises bare `BaseException`, and a panic of its own beneath it."""
     try:
         yield
     except BaseException as error:
-        raise _refusal(error) from error
+        raise _to_invalid_state(error) from error
 
 
-def _refusal(error: BaseException) -> InvalidState:
+def _to_invalid_state(error: BaseException) -> InvalidState:
     """What to raise for an error of the engine; another error is raised as it is."""
     if type(error).__name__ not in _ENGINE_ERRORS:
         raise error
@@ -125,10 +125,10 @@ class Engine:
             raise invalid_state("text")
         # Not with `_translated`: a context manager costs as much as a small update.
         try:
-            for part in _parts(update) if len(update) >= _LARGE else (update,):
+            for part in _split_history(update) if len(update) >= _LARGE else (update,):
                 self._document.import_(part)
         except BaseException as error:
-            raise _refusal(error) from error
+            raise _to_invalid_state(error) from error
 
     def merge_updates(self, updates: Sequence[bytes]) -> None:
         """Merge ``updates`` in order. Raises `InvalidState`; then some of them may have been merged.
@@ -138,8 +138,8 @@ class Engine:
         came before it is merged alone."""
         if any(update[_KIND] != _UPDATES for update in updates):
             raise invalid_state("text")
-        with _translated():
-            for batch in _batches(updates, self._document.oplog_frontiers):
+        with _translate_errors():
+            for batch in _split_batches(updates, self._document.oplog_frontiers):
                 self._document.import_batch(batch)
 
     def history(self) -> bytes:
@@ -193,7 +193,7 @@ class Engine:
             if waiting:
                 twin.merge_update(waiting)
             return twin
-        with _translated():
+        with _translate_errors():
             vector = self._document.frontiers_to_vv(self._frontiers(moment))
         if vector is None:
             raise invalid_state("text")
@@ -203,7 +203,7 @@ class Engine:
         """Those of a moment of this text: others may make Loro panic, and the document unusable. Raises
         `InvalidState`."""
         known = self.version_vector()
-        ends = _ends(moment)
+        ends = _decode_frontiers(moment)
         if any(not 0 <= last < known.get(peer, 0) for peer, last in ends.items()):
             raise invalid_state("text")
         return Frontiers.from_ids([ID(peer, last) for peer, last in ends.items()])
@@ -218,12 +218,12 @@ class Engine:
 def parse_version_ends(update: bytes) -> dict[int, int]:
     """For each peer how many operations are known to a replica that has ``update`` and all that it builds on.
     Raises `InvalidState`."""
-    with _translated():
+    with _translate_errors():
         end = LoroDoc.decode_import_blob_meta(update, check_checksum=True).partial_end_vv
     return {peer: last for peer, (_, last) in end.to_spans().inner().items()}
 
 
-def _parts(update: bytes) -> list[bytes]:
+def _split_history(update: bytes) -> list[bytes]:
     """A history in parts that are best merged one after the other: what builds on all that came before it, if
     it is long, apart from concurrent edits, with which a long run costs the square of its length."""
     document = LoroDoc()  # type: ignore[no-untyped-call]
@@ -233,7 +233,7 @@ def _parts(update: bytes) -> list[bytes]:
         return [update]
     ordered: list[tuple[bool, _Change]] = []
     ends: set[_Operation] = set()
-    for change in sorted(_changes(document)):
+    for change in sorted(_list_changes(document)):
         ordered.append((change.begins == ends, change))
         ends = (ends - change.begins) | {(change.peer, change.stop - 1)}
     parts: list[list[_Change]] = [[]]
@@ -246,34 +246,34 @@ def _parts(update: bytes) -> list[bytes]:
     parts = [part for part in parts if part]
     if len(parts) == 1:
         return [update]
-    return [document.export(ExportMode.UpdatesInRange(_spans(part))) for part in parts]
+    return [document.export(ExportMode.UpdatesInRange(_to_spans(part))) for part in parts]
 
 
-def _changes(document: LoroDoc) -> Iterator[_Change]:
+def _list_changes(document: LoroDoc) -> Iterator[_Change]:
     for peer, (start, stop) in document.oplog_vv.to_spans().inner().items():
         while start < stop and (change := document.get_change(ID(peer, start))) is not None:
             start = change.id.counter + change.len
-            begins = frozenset(_ends(change.deps.encode()).items())
+            begins = frozenset(_decode_frontiers(change.deps.encode()).items())
             yield _Change(change.lamport, peer, change.id.counter, start, begins)
 
 
-def _spans(changes: Sequence[_Change]) -> list[IdSpan]:
+def _to_spans(changes: Sequence[_Change]) -> list[IdSpan]:
     """All operations of these changes, of which those of each peer follow one another."""
     first = {change.peer: change.start for change in reversed(changes)}
     stop = {change.peer: change.stop for change in changes}
     return [IdSpan(peer, CounterSpan(start, stop[peer])) for peer, start in first.items()]
 
 
-def _batches(updates: Sequence[bytes], newest: Frontiers) -> Iterator[Sequence[bytes]]:
+def _split_batches(updates: Sequence[bytes], newest: Frontiers) -> Iterator[Sequence[bytes]]:
     """The updates in order, as they are best merged into a document that has come to ``newest``."""
     if not any(len(update) >= _LARGE for update in updates):
         yield updates
         return
-    ends = set(_ends(newest.encode()).items())
+    ends = set(_decode_frontiers(newest.encode()).items())
     batch: list[bytes] = []
     for update in updates:
         found = LoroDoc.decode_import_blob_meta(update, check_checksum=False)
-        begins = set(_ends(found.start_frontiers.encode()).items())
+        begins = set(_decode_frontiers(found.start_frontiers.encode()).items())
         if len(update) >= _LARGE and begins == ends:
             yield from filter(None, (batch, [update]))
             batch = []
@@ -285,7 +285,7 @@ def _batches(updates: Sequence[bytes], newest: Frontiers) -> Iterator[Sequence[b
         yield batch
 
 
-def _ends(moment: bytes) -> dict[int, int]:
+def _decode_frontiers(moment: bytes) -> dict[int, int]:
     """The last operation of each peer in a moment as Loro encodes it: how many there are, and for each its
     peer and its signed number; seven bits a byte, the lowest first. Raises `InvalidState`."""
     numbers: list[int] = []

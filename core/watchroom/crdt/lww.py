@@ -79,7 +79,7 @@ class LWWRegister:
         """Write ``value`` with ``stamp``; returns the delta. Raises `NotText`, `TooLarge`."""
         canonical_json(value)
         written = StampedValue(stamp, value)
-        self._take(written)
+        self._apply(written)
         return written.as_json()
 
     def merge(self, state: Json) -> None:
@@ -89,9 +89,9 @@ class LWWRegister:
         written = StampedValue.from_json(state)
         if written.removed:
             raise invalid_state("shape")
-        self._take(written)
+        self._apply(written)
 
-    def _take(self, written: StampedValue) -> None:
+    def _apply(self, written: StampedValue) -> None:
         if written.wins_over(self._written):
             self._written = written
 
@@ -139,11 +139,11 @@ class LWWMap:
         `InvalidState` for a key that is not allowed."""
         check_key(key)
         canonical_json(value)
-        return self._take({key: StampedValue(stamp, value)})
+        return self._apply({key: StampedValue(stamp, value)})
 
     def remove(self, key: str, stamp: Stamp) -> Mapping[str, Json]:
         """Remove ``key``, present or not, with ``stamp``; returns the delta. Raises `InvalidState`."""
-        return self._take({check_key(key): StampedValue(stamp, None, removed=True)})
+        return self._apply({check_key(key): StampedValue(stamp, None, removed=True)})
 
     def replace(
         self, values: Mapping[str, Json], stamp: Stamp, seen: LWWMap | None = None
@@ -159,14 +159,14 @@ class LWWMap:
                 changed[key] = StampedValue(stamp, value)
         for key in known.keys() - values.keys():
             changed[key] = StampedValue(stamp, None, removed=True)
-        return self._take(changed)
+        return self._apply(changed)
 
     def merge(self, state: Json) -> None:
         """Merge ``state``, another replica's state or delta. Raises `InvalidState`."""
         found = check_mapping(state, "shape")
-        self._take({check_key(key): StampedValue.from_json(each) for key, each in found.items()})
+        self._apply({check_key(key): StampedValue.from_json(each) for key, each in found.items()})
 
-    def _take(self, entries: Mapping[str, StampedValue]) -> Mapping[str, Json]:
+    def _apply(self, entries: Mapping[str, StampedValue]) -> Mapping[str, Json]:
         for key, written in entries.items():
             if written.wins_over(self._entries.get(key)):
                 self._entries[key] = written

@@ -80,23 +80,23 @@ class ORSet:
         count = self._context.get(check_replica_name(replica), 0) + 1
         dot = (replica, check_natural(count, "count"))
         replaced = [*self._elements.get(element, {}).items()]
-        self._drop(replaced)
-        self._hold(element, dot)
-        self._know([dot])
-        return _delta({element: {dot[0]: dot[1]}}, [dot, *replaced])
+        self._remove_dots(replaced)
+        self._add_dot(element, dot)
+        self._extend_context([dot])
+        return _build_delta({element: {dot[0]: dot[1]}}, [dot, *replaced])
 
     def remove(self, element: str, seen: ORSet | None = None) -> Mapping[str, Json]:
         """Remove the additions of ``element`` that ``seen`` holds (the set as the writer knows it; by default
         this one); returns the delta."""
         known = self if seen is None else seen
         dots = [*known._elements.get(element, {}).items()]
-        self._drop(dots)
-        self._know(dots)
-        return _delta({}, dots)
+        self._remove_dots(dots)
+        self._extend_context(dots)
+        return _build_delta({}, dots)
 
     def merge(self, state: Json) -> None:
         """Merge ``state``, another replica's state or delta. Raises `InvalidState`."""
-        other = _parsed(state)
+        other = _parse_state(state)
         held = {dot for dots in other.elements.values() for dot in dots}
         known_to_other = self._dots if other.context else other.cloud & self._dots.keys()
         gone = [dot for dot in known_to_other if dot not in held and other.covers(dot)]
@@ -107,12 +107,12 @@ class ORSet:
             for dot in dots
             if dot not in self._dots and not mine.covers(dot)
         ]
-        self._drop(gone)
+        self._remove_dots(gone)
         for element, dot in new:
-            self._hold(element, dot)
+            self._add_dot(element, dot)
         for replica, count in other.context.items():
             self._context[replica] = max(count, self._context.get(replica, 0))
-        self._know(other.cloud)
+        self._extend_context(other.cloud)
 
     def state(self) -> Mapping[str, Json]:
         """The whole state as JSON."""
@@ -138,7 +138,7 @@ class ORSet:
         twin._cloud = set(self._cloud)
         return twin
 
-    def _hold(self, element: str, dot: Dot) -> None:
+    def _add_dot(self, element: str, dot: Dot) -> None:
         dots = self._elements.setdefault(element, {})
         older = dots.get(dot[0])
         if older is not None:
@@ -148,7 +148,7 @@ class ORSet:
         dots[dot[0]] = dot[1]
         self._dots[dot] = element
 
-    def _drop(self, dots: Iterable[Dot]) -> None:
+    def _remove_dots(self, dots: Iterable[Dot]) -> None:
         for dot in dots:
             element = self._dots.pop(dot, None)
             if element is None:
@@ -158,7 +158,7 @@ class ORSet:
             if not left:
                 del self._elements[element]
 
-    def _know(self, dots: Iterable[Dot]) -> None:
+    def _extend_context(self, dots: Iterable[Dot]) -> None:
         """Take dots into the context, and those of the cloud that have become contiguous."""
         self._cloud.update(dots)
         for replica, count in sorted(self._cloud):
@@ -168,19 +168,21 @@ class ORSet:
                 self._context[replica] = max(known, count)
 
 
-def _delta(elements: Mapping[str, Json], dots: Iterable[Dot]) -> Mapping[str, Json]:
+def _build_delta(elements: Mapping[str, Json], dots: Iterable[Dot]) -> Mapping[str, Json]:
     return {"elements": elements, "cloud": [list(dot) for dot in sorted(dots)]}
 
 
-def _parsed(state: Json) -> _State:
+def _parse_state(state: Json) -> _State:
     found = check_fields(state, "shape", _REQUIRED, _OPTIONAL)
     context = {
         check_replica_name(replica): check_natural(count, "count")
         for replica, count in check_mapping(found.get("context", {}), "shape").items()
     }
-    cloud = {_dot(check_sequence(each, "shape")) for each in check_sequence(found.get("cloud", ()), "shape")}
+    cloud = {
+        _parse_dot(check_sequence(each, "shape")) for each in check_sequence(found.get("cloud", ()), "shape")
+    }
     elements = {
-        _element(element): [_dot(pair) for pair in check_mapping(dots, "shape").items()]
+        _check_element(element): [_parse_dot(pair) for pair in check_mapping(dots, "shape").items()]
         for element, dots in check_mapping(found["elements"], "shape").items()
     }
     parsed = _State(elements, context, cloud)
@@ -190,7 +192,7 @@ def _parsed(state: Json) -> _State:
     return parsed
 
 
-def _dot(pair: Iterable[Json]) -> Dot:
+def _parse_dot(pair: Iterable[Json]) -> Dot:
     parts = tuple(pair)
     if len(parts) != 2:
         raise invalid_state("shape")
@@ -200,7 +202,7 @@ def _dot(pair: Iterable[Json]) -> Dot:
     return check_replica_name(parts[0]), count
 
 
-def _element(element: str) -> str:
+def _check_element(element: str) -> str:
     if len(element) > MAX_ELEMENT:
         raise invalid_state("key")
     try:

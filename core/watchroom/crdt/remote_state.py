@@ -82,13 +82,13 @@ def collect_claims(schema: Mapping[str, str], fields: Json, writers: Writers) ->
     for name in kinds.keys() & given.keys():
         document = Document({name: kinds[name]})
         document.merge({name: given[name]})
-        for key, written in _entries(document.field(name)):
+        for key, written in _list_entries(document.field(name)):
             if writers.includes(written.stamp.replica):
                 found.add(Claim(name, key, canonical_json(written.as_json())))
     return found
 
 
-def _entries(field: Field) -> Iterable[tuple[str, StampedValue]]:
+def _list_entries(field: Field) -> Iterable[tuple[str, StampedValue]]:
     if isinstance(field, LWWMap):
         return field.entries.items()
     return [("", field.written)] if isinstance(field, LWWRegister) and field.written else []
@@ -121,7 +121,7 @@ def _check_merged(document: Document, ours: Json, fields: Json) -> None:
         if kind != "rga":
             continue
         mine, theirs = merged.text(name), document.text(name)
-        if _are_renamed(mine.writers, theirs.writers) or not mine.has_same_history(theirs):
+        if _is_any_renamed(mine.writers, theirs.writers) or not mine.has_same_history(theirs):
             raise InvalidState(rule="state_forged", field=name)
     merged.merge(fields)
     again = Document(document.schema)
@@ -133,7 +133,7 @@ def _check_merged(document: Document, ours: Json, fields: Json) -> None:
         raise invalid_state("text")
 
 
-def _are_renamed(ours: Iterable[str], theirs: Iterable[str]) -> bool:
+def _is_any_renamed(ours: Iterable[str], theirs: Iterable[str]) -> bool:
     """Whether any of our writers goes by another name there. A text knows them by their peers alone."""
     names = {peer_of(replica): replica for replica in ours}
     return any(names.get(peer_of(replica), replica) != replica for replica in theirs)
@@ -161,7 +161,7 @@ def _check_field(
             raise invalid_state("gap")
         if not field.holds_plain_text():
             raise invalid_state("plain")
-        if _are_renamed(here, known.keys() | field.writers):
+        if _is_any_renamed(here, known.keys() | field.writers):
             raise invalid_state("forged")
         # A name without operations is a claim too: of those that may come later.
         known = dict.fromkeys(field.writers, (1,)) | known

@@ -101,7 +101,7 @@ class Text:
         return self._edit(start, stop, text, replica)
 
     def _edit(self, start: int, stop: int, inserted: str, replica: str) -> TextEdit:
-        engine = self._unpacked()
+        engine = self._load_engine()
         size = engine.size + utf8_size(inserted)
         length = len(engine)
         start = min(max(start, 0), length)
@@ -112,7 +112,7 @@ class Text:
                 raise TooLarge(size=size, limit=MAX_TEXT_BYTES)
         if not deleted and not inserted:
             return TextEdit(start, 0, 0, None)
-        peer = _peer(replica)
+        peer = _peer_number(replica)
         update = engine.edit(start, deleted, inserted, peer)
         self._replicas[peer] = replica
         ops = binascii.b2a_base64(update, newline=False).decode()
@@ -123,17 +123,20 @@ class Text:
         changed."""
         found = check_mapping(state, "shape")
         if found.keys() == _DELTA:
-            update, by = _bytes(found["ops"]), _name(found["by"])
-            peer = _peer(by)
-            self._unpacked().merge_update(update)
+            update, by = _decode_base64(found["ops"]), _check_name(found["by"])
+            peer = _peer_number(by)
+            self._load_engine().merge_update(update)
             if by > self._replicas.get(peer, ""):
                 self._replicas[peer] = by
         else:
             found = check_fields(state, "shape", _STATE, _WAITING)
             replicas = _replicas(check_sequence(found["by"], "shape"))
-            update, waiting = _unpack(found["history"], _MOST_HISTORY), _bytes(found.get("waiting", ""))
+            update, waiting = (
+                _decompress(found["history"], _MOST_HISTORY),
+                _decode_base64(found.get("waiting", "")),
+            )
             # In a fork where it takes two steps: the second may be refused when the first is done.
-            engine = self._unpacked().fork() if waiting else self._unpacked()
+            engine = self._load_engine().fork() if waiting else self._load_engine()
             engine.merge_update(update)
             if waiting:
                 engine.merge_update(waiting)
@@ -146,9 +149,9 @@ class Text:
         """Merge ``deltas`` together, which is cheaper than one by one: each concurrent delta costs a walk
         through the history when it comes alone. Raises `InvalidState`."""
         found = [check_fields(each, "shape", _DELTA, frozenset()) for each in deltas]
-        names = [_name(each["by"]) for each in found]
-        peers = [_peer(name) for name in names]
-        self._unpacked().merge_updates([_bytes(each["ops"]) for each in found])
+        names = [_check_name(each["by"]) for each in found]
+        peers = [_peer_number(name) for name in names]
+        self._load_engine().merge_updates([_decode_base64(each["ops"]) for each in found])
         for peer, by in zip(peers, names, strict=True):
             self._replicas[peer] = max(by, self._replicas.get(peer, ""))
 
@@ -164,7 +167,7 @@ class Text:
     def runs(self, since: Mapping[str, tuple[int, ...]] | None = None) -> list[Run]:
         """The text in runs by writer. With ``since`` (an earlier result of `version_vector`) the characters
         that are newer are marked. About 1 µs a character."""
-        engine = self._unpacked()
+        engine = self._load_engine()
         now = engine.version_vector()
         names = {peer: agent_of(replica) for peer, replica in self._replicas.items()}
         before = {peer: (since or {}).get(self._name_of(peer), (0,))[0] for peer in now}
@@ -180,14 +183,14 @@ class Text:
             else:
                 runs.append(Run(stop - start, agent))
             start = stop
-        return _joined(runs)
+        return _join_runs(runs)
 
     def _name_of(self, peer: int) -> str:
         return self._replicas.get(peer, f"{SEPARATOR}{peer:x}")
 
     def version_vector(self) -> dict[str, tuple[int, ...]]:
         """For each replica how many of its operations are known, in a tuple of one."""
-        known = self._unpacked().version_vector()
+        known = self._load_engine().version_vector()
         return {self._name_of(peer): (count,) for peer, count in known.items()}
 
     @property
@@ -198,11 +201,11 @@ class Text:
     @property
     def is_whole(self) -> bool:
         """Whether all updates could be merged: none waits for what it builds on."""
-        return not self._unpacked().pending_updates()
+        return not self._load_engine().pending_updates()
 
     def has_same_history(self, other: Text) -> bool:
         """Whether this text and ``other`` were equal when both held exactly what they have in common."""
-        mine, theirs = self._unpacked(), other._unpacked()
+        mine, theirs = self._load_engine(), other._load_engine()
         known = theirs.version_vector()
         common = {peer: min(end, known.get(peer, 0)) for peer, end in mine.version_vector().items()}
         pasts = [engine.restore(common) for engine in (mine, theirs)]
@@ -210,13 +213,13 @@ class Text:
 
     def frontiers(self) -> bytes:
         """The operations that the text holds, encoded: replicas at one moment have equal texts."""
-        return self._unpacked().frontiers()
+        return self._load_engine().frontiers()
 
     def restore(self, known: Mapping[int, int]) -> Text:
         """The text of the time when so many operations of each peer were ``known``. Raises `InvalidState`."""
         past = Text()
         past._replicas = dict(self._replicas)
-        past._engine = self._unpacked().restore(known)
+        past._engine = self._load_engine().restore(known)
         return past
 
     def copy(self, moment: bytes | None = None) -> Text:
@@ -227,27 +230,27 @@ class Text:
         if self._engine is None and moment is None:
             twin._engine, twin._packed, twin._value = None, self._packed, self._value
         else:
-            twin._engine = self._unpacked().fork(moment)
+            twin._engine = self._load_engine().fork(moment)
         return twin
 
     def holds_plain_text(self) -> bool:
         """Whether the history contains nothing but a text within the size limit."""
-        engine = self._unpacked()
+        engine = self._load_engine()
         return engine.holds_plain_text() and engine.size <= MAX_TEXT_BYTES and "\0" not in engine.text()
 
-    def _unpacked(self) -> Engine:
+    def _load_engine(self) -> Engine:
         if self._engine is None:
             engine = Engine()
             # Ours, so however long it is.
-            engine.merge_update(_unpack(self._packed["history"], 0))
-            waiting = _bytes(self._packed.get("waiting", ""))
+            engine.merge_update(_decompress(self._packed["history"], 0))
+            waiting = _decode_base64(self._packed.get("waiting", ""))
             if waiting:
                 engine.merge_update(waiting)
             self._engine, self._packed, self._value = engine, {}, ""
         return self._engine
 
 
-def _joined(runs: list[Run]) -> list[Run]:
+def _join_runs(runs: list[Run]) -> list[Run]:
     """Neighbours by one agent as one run."""
     groups = groupby(runs, key=lambda run: run[1:])
     return [Run(sum(run.length for run in group), *key) for key, group in groups]
@@ -257,8 +260,8 @@ def decode_update(delta: Json) -> bytes:
     """The engine's update in ``delta``, a text's delta or state. Raises `InvalidState`."""
     found = check_mapping(delta, "shape")
     if "ops" in found:
-        return _bytes(found["ops"])
-    return _unpack(found.get("history"), _MOST_HISTORY)
+        return _decode_base64(found["ops"])
+    return _decompress(found.get("history"), _MOST_HISTORY)
 
 
 def is_delta(state: Json) -> bool:
@@ -269,17 +272,17 @@ def is_delta(state: Json) -> bool:
 def _replicas(names: object) -> dict[int, str]:
     if not isinstance(names, (list, tuple)):
         raise invalid_state("shape")
-    return {_peer(name): name for name in map(_name, names)}
+    return {_peer_number(name): name for name in map(_check_name, names)}
 
 
-def _name(given: Json) -> str:
+def _check_name(given: Json) -> str:
     if not isinstance(given, str):
         raise invalid_state("replica")
     return given
 
 
 @lru_cache(maxsize=4096)
-def _peer(replica: str) -> int:
+def _peer_number(replica: str) -> int:
     """The number that a replica goes by in the engine. Raises `InvalidState`."""
     agent, _, digits = check_replica_name(replica).partition(SEPARATOR)
     try:
@@ -291,7 +294,7 @@ def _peer(replica: str) -> int:
     return peer
 
 
-def _bytes(encoded: Json) -> bytes:
+def _decode_base64(encoded: Json) -> bytes:
     if not isinstance(encoded, str):
         raise invalid_state("shape")
     try:
@@ -300,9 +303,9 @@ def _bytes(encoded: Json) -> bytes:
         raise invalid_state("base64") from error
 
 
-def _unpack(encoded: Json, most: int) -> bytes:
+def _decompress(encoded: Json, most: int) -> bytes:
     """The bytes of a history, ``most`` of them at most; 0 for any number. Raises `InvalidState`."""
-    packed = _bytes(encoded)
+    packed = _decode_base64(encoded)
     unpacking = zlib.decompressobj()
     try:
         history = unpacking.decompress(packed, most)

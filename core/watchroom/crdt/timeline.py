@@ -45,7 +45,7 @@ class Timeline:
             name: {} for name in document.schema if name not in self._fields
         }
         self._version = 1
-        self._moments = [self._moment()]
+        self._moments = [self._take_snapshot()]
         self._apart = 1
 
     @property
@@ -61,7 +61,7 @@ class Timeline:
             for name in self._known.keys() & delta.keys():
                 self._whole.text(name).merge(delta[name])
         if self._version - self._moments[-1].version >= self._apart:
-            self._moments.append(self._moment())
+            self._moments.append(self._take_snapshot())
             if len(self._moments) > MOST_KEPT:
                 self._moments = self._moments[::2]
                 self._apart *= 2
@@ -78,7 +78,7 @@ class Timeline:
             fields[name] = self._whole.text(name).restore(ends)
         return self._whole.with_fields(fields)
 
-    def _moment(self) -> _Moment:
+    def _take_snapshot(self) -> _Moment:
         fields = {name: field.copy() for name, field in self._fields.items()}
         return _Moment(self._version, fields, {name: dict(ends) for name, ends in self._known.items()})
 

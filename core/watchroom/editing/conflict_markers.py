@@ -32,16 +32,18 @@ def move_markers(markers: Sequence[int], before: str, change: TextChange) -> Con
     kept: set[int] = set()
     rewritten: Counter[str] = Counter()
     for at in markers:
-        moved = at if at + len(_line(before, at)) <= change.at else at + shift if at >= end else None
+        moved = at if at + len(_rest_of_line(before, at)) <= change.at else at + shift if at >= end else None
         if moved is None:
-            rewritten[_kind(before, at)] += 1
+            rewritten[_marker_text(before, at)] += 1
         elif _is_marker(after, moved):
             kept.add(moved)
     if rewritten:
         known = frozenset(markers)
-        others = Counter(_kind(before, at) for at in _found(before, change.at, end) if at not in known)
-        for at in _found(after, change.at, end + shift):
-            kind = _kind(after, at)
+        others = Counter(
+            _marker_text(before, at) for at in _find_marker_lines(before, change.at, end) if at not in known
+        )
+        for at in _find_marker_lines(after, change.at, end + shift):
+            kind = _marker_text(after, at)
             if at in kept:
                 continue
             if others[kind]:
@@ -54,29 +56,29 @@ def move_markers(markers: Sequence[int], before: str, change: TextChange) -> Con
 
 def describe_markers(text: str, markers: Sequence[int]) -> str:
     """The first few of ``markers`` in ``text``, each with its line number, in one line."""
-    shown = [f"{text.count(chr(10), 0, at) + 1}: `{_kind(text, at)}`" for at in markers[:_SHOWN]]
+    shown = [f"{text.count(chr(10), 0, at) + 1}: `{_marker_text(text, at)}`" for at in markers[:_SHOWN]]
     return ", ".join([*shown, "…"] if len(markers) > _SHOWN else shown)
 
 
-def _found(text: str, start: int, end: int) -> Iterator[int]:
+def _find_marker_lines(text: str, start: int, end: int) -> Iterator[int]:
     """Where the lines from that of ``start`` to that of ``end`` begin which look like markers."""
     at = text.rfind("\n", 0, start) + 1
     while at <= end:
-        line = _line(text, at)
+        line = _rest_of_line(text, at)
         if line.rstrip("\r") in _KINDS:
             yield at
         at += len(line) + 1
 
 
-def _line(text: str, at: int) -> str:
+def _rest_of_line(text: str, at: int) -> str:
     """The rest of the line from ``at`` on, without its line feed."""
     stop = text.find("\n", at)
     return text[at:] if stop < 0 else text[at:stop]
 
 
-def _kind(text: str, at: int) -> str:
-    return _line(text, at).rstrip("\r")
+def _marker_text(text: str, at: int) -> str:
+    return _rest_of_line(text, at).rstrip("\r")
 
 
 def _is_marker(text: str, at: int) -> bool:
-    return (at == 0 or text[at - 1] == "\n") and _kind(text, at) in _KINDS
+    return (at == 0 or text[at - 1] == "\n") and _marker_text(text, at) in _KINDS

@@ -107,7 +107,7 @@ class DataSourceBinding:
         if not self.is_changed:
             return self._respond(TextEditStatus.NO_OP, "nothing_to_flush")
         if self._markers:
-            return self._unresolved()
+            return self._respond_unresolved()
         try:
             version = self._source.write(text, self._base.version, message, edit=self._base.edit)
         except StaleSourceError:
@@ -133,7 +133,7 @@ class DataSourceBinding:
         if self.state is not WorkflowState.OUT_OF_SYNC:
             return self._respond(TextEditStatus.NO_OP, "nothing_new", version=source.version)
         if self._markers:
-            return self._unresolved()
+            return self._respond_unresolved()
         regions = merge(self._base.text, source.text, before) if self.is_changed else ()
         conflicts = len(find_open_regions(regions))
         merged = text_with_markers(regions) if regions else source.text
@@ -203,7 +203,7 @@ class DataSourceBinding:
 
     def _notice_code(self) -> str:
         if self.state is WorkflowState.OUT_OF_SYNC:
-            by_hand = "_by_hand" if self._is_edited_by_hand() else ""
+            by_hand = "_by_hand" if self._has_outside_edit() else ""
             return f"out_of_sync{by_hand}_changed" if self.is_changed else f"out_of_sync{by_hand}"
         if self.state is WorkflowState.PERSIST_PENDING:
             return "persist_unresolved" if self._markers else "persist_pending"
@@ -213,7 +213,7 @@ class DataSourceBinding:
         """So the source stands."""
         self._newest, self._edit = source.version, source.edit
 
-    def _is_edited_by_hand(self) -> bool:
+    def _has_outside_edit(self) -> bool:
         """Whether an edit made by hand is all that the source has and the buffer does not know."""
         return self._newest == self._base.version and self._edit != self._base.edit
 
@@ -222,7 +222,7 @@ class DataSourceBinding:
         change = changed.change or TextChange(0, len(before), self._content)
         self._markers = move_markers(self._markers, before, change)
 
-    def _unresolved(self) -> TextEditResponse:
+    def _respond_unresolved(self) -> TextEditResponse:
         return self._respond(TextEditStatus.EXTERNAL_CONFLICT, "unresolved", lines=self._describe_markers())
 
     def _describe_markers(self) -> str:
@@ -244,7 +244,7 @@ class DataSourceBinding:
             return self._respond(TextEditStatus.NO_OP, "nothing_to_flush")
         return self._respond(
             TextEditStatus.EXTERNAL_CONFLICT,
-            "flush_conflict_by_hand" if self._is_edited_by_hand() else "flush_conflict",
+            "flush_conflict_by_hand" if self._has_outside_edit() else "flush_conflict",
             version=self._base.version,
             newest=self._newest,
         )

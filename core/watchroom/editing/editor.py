@@ -96,9 +96,9 @@ class TextEditor:
             return self._no_op("same_text")
         found = find_matches(self._text, old_text)
         if not found.count:
-            return self._not_found(old_text)
+            return self._respond_not_found(old_text)
         if found.count == 1:
-            return self._write(found.starts[0], len(old_text), new_text, "replaced")
+            return self._replace_range(found.starts[0], len(old_text), new_text, "replaced")
         tag = choose_tag(self._text)
         self._selections = Selections(self._version, old_text, new_text, found.starts, found.count, tag)
         shown = len(found.starts)
@@ -139,7 +139,9 @@ class TextEditor:
             return self._no_op(problem)
         if text == selections.needle:
             return self._no_op("same_text")
-        return self._write(start, len(selections.needle), text, "selection_replaced", number=selection_id)
+        return self._replace_range(
+            start, len(selections.needle), text, "selection_replaced", number=selection_id
+        )
 
     def append(self, text: str) -> TextEditResponse:
         """Append ``text`` unchanged."""
@@ -148,7 +150,7 @@ class TextEditor:
             return self._no_op(problem)
         if not text:
             return self._no_op("nothing_to_append")
-        return self._write(len(self._text), 0, text, "appended")
+        return self._replace_range(len(self._text), 0, text, "appended")
 
     def discard_selection(self) -> TextEditResponse:
         """Give up the choice that is open; the text stays as it is."""
@@ -177,7 +179,7 @@ class TextEditor:
         if self._selections is not None and not is_valid_for(self._text, self._version, self._selections):
             self._selections, self._selections_expired = None, True
 
-    def _write(
+    def _replace_range(
         self, start: int, length: int, text: str, code: str, *, number: int | None = None
     ) -> TextEditResponse:
         removed = self._text[start : start + length]
@@ -212,7 +214,7 @@ class TextEditor:
             return "not_text"
         return ""
 
-    def _not_found(self, needle: str) -> TextEditResponse:
+    def _respond_not_found(self, needle: str) -> TextEditResponse:
         if matches_except_line_ends(self._text, needle):
             return self._respond(TextEditStatus.NO_MATCH, "line_ends")
         near = find_similar_lines(self._text, needle)

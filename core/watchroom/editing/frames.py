@@ -41,7 +41,7 @@ def build_frames(
     problems = refresh_buffers(buffers)
     shown: list[Frame] = []
     for each, problem in zip(buffers, problems, strict=True):
-        shown.append(_frame(each, problem, language, max(0, most)))
+        shown.append(_build_frame(each, problem, language, max(0, most)))
         most -= len(each.editor.snapshot())
     return tuple(shown)
 
@@ -52,11 +52,11 @@ def refresh_buffers(buffers: Sequence[BoundEditor]) -> list[WatchroomError | Non
     problems: list[WatchroomError | None] = []
     for editor, binding in buffers:
         editor.update()
-        problems.append(_update(binding) if binding is not None else None)
+        problems.append(_update_binding(binding) if binding is not None else None)
     return problems
 
 
-def _update(binding: DataSourceBinding) -> WatchroomError | None:
+def _update_binding(binding: DataSourceBinding) -> WatchroomError | None:
     try:
         binding.update()
     except WatchroomError as error:
@@ -64,7 +64,7 @@ def _update(binding: DataSourceBinding) -> WatchroomError | None:
     return None
 
 
-def _frame(buffer: BoundEditor, problem: WatchroomError | None, language: Language, most: int) -> Frame:
+def _build_frame(buffer: BoundEditor, problem: WatchroomError | None, language: Language, most: int) -> Frame:
     editor, binding = buffer
     shown = render_buffer(editor, language, most)
     if most < _LEAST_SHOWN and len(editor.snapshot()) > most:

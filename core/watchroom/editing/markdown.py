@@ -44,7 +44,7 @@ def render(response: TextEditResponse, language: Language = "en") -> LevelOfDeta
     guidance = response.guidance or empty
     flags = ", ".join(f"`{name}`" for name in response.flags.names) or "-"
     overview = texts("editing.label.overview")
-    said = f"- summary: {_line(response.summary)}\n- guidance: {_line(guidance)}"
+    said = f"- summary: {_single_line(response.summary)}\n- guidance: {_single_line(guidance)}"
     metrics = response.metrics
     rows: list[tuple[str, ...]] = [
         ("delta", f"{metrics.delta:+}" if metrics.delta else "0"),
@@ -55,21 +55,21 @@ def render(response: TextEditResponse, language: Language = "en") -> LevelOfDeta
         f"status: `{response.status}`\nstate: `{response.workflow_state}`\nflags: {flags}",
         f"### {_LABELS[response.status]} {overview}\n{said}",
         f"### [Metrics] {texts('editing.label.metrics')}\n"
-        + _table((texts("editing.label.metric"), texts("editing.label.value")), rows),
+        + _render_table((texts("editing.label.metric"), texts("editing.label.value")), rows),
     ]
     if response.candidates:
         parts.append(
             f"### [Target] {texts('editing.label.candidates')}\n"
-            + _table(_COLUMNS, [_candidate(each) for each in response.candidates])
+            + _render_table(_COLUMNS, [_candidate_row(each) for each in response.candidates])
         )
     if response.diff:
-        parts.append(f"### [Diff] {texts('editing.label.diff')}\n" + _fenced(response.diff, "diff"))
+        parts.append(f"### [Diff] {texts('editing.label.diff')}\n" + _code_block(response.diff, "diff"))
     basic = "\n".join(
         (
             f"status: `{response.status}`",
             f"state: `{response.workflow_state}`",
-            f"summary: {_line(response.summary)}",
-            f"guidance: {_line(guidance)}",
+            f"summary: {_single_line(response.summary)}",
+            f"guidance: {_single_line(guidance)}",
         )
     )
     return LevelOfDetail(basic, "\n\n".join(parts) + "\n")
@@ -88,36 +88,36 @@ def render_buffer(editor: TextEditor, language: Language = "en", most: int = MOS
         "lines": text.count("\n") + 1,
     }
     basic = texts("editing.buffer.line", state=editor.state, **values)
-    parts = [f"### [Buffer] {basic}", _shown(text, selections, most, texts)]
+    parts = [f"### [Buffer] {basic}", _render_text(text, selections, most, texts)]
     if selections is not None:
-        parts.append(_legend(selections, texts))
+        parts.append(_render_legend(selections, texts))
     return LevelOfDetail(basic, "\n\n".join(parts) + "\n")
 
 
-def _shown(text: str, selections: Selections | None, most: int, texts: Catalogue) -> str:
-    shown = _pieces(text, selections, most, texts)
+def _render_text(text: str, selections: Selections | None, most: int, texts: Catalogue) -> str:
+    shown = _render_windows(text, selections, most, texts)
     if len(shown) > most + _SLACK:
         # Fences are as long as the longest run of backticks in what they surround, on either side.
-        shown = _pieces(text, selections, most // 3, texts)
+        shown = _render_windows(text, selections, most // 3, texts)
     return shown
 
 
-def _pieces(text: str, selections: Selections | None, most: int, texts: Catalogue) -> str:
-    windows = [(0, len(text))] if len(text) <= most else _windows(text, selections, most)
+def _render_windows(text: str, selections: Selections | None, most: int, texts: Catalogue) -> str:
+    windows = [(0, len(text))] if len(text) <= most else _choose_windows(text, selections, most)
     pieces: list[str] = []
     at = 0
     for start, end in windows:
         if start > at:
             pieces.append(texts("editing.buffer.left_out", count=start - at))
         shown = text[start:end] if selections is None else insert_markers(text, selections, start, end)
-        pieces.append(_fenced(shown, "text"))
+        pieces.append(_code_block(shown, "text"))
         at = end
     if at < len(text):
         pieces.append(texts("editing.buffer.left_out", count=len(text) - at))
     return "\n\n".join(pieces)
 
 
-def _windows(text: str, selections: Selections | None, most: int) -> list[tuple[int, int]]:
+def _choose_windows(text: str, selections: Selections | None, most: int) -> list[tuple[int, int]]:
     """The parts to show of a long text, in order, none touching another, with ``most`` characters in all."""
     if selections is None:
         return [(0, most // 2), (len(text) - most // 2, len(text))]
@@ -140,7 +140,7 @@ def _windows(text: str, selections: Selections | None, most: int) -> list[tuple[
     return [(max(0, start), min(len(text), end)) for start, end in windows]
 
 
-def _legend(selections: Selections, texts: Catalogue) -> str:
+def _render_legend(selections: Selections, texts: Catalogue) -> str:
     lines = [texts("editing.legend.head", count=selections.count, shown=len(selections.starts))]
     for number in range(1, len(selections.starts) + 1):
         opening, closing = marker_pair(selections.tag, number)
@@ -148,36 +148,36 @@ def _legend(selections: Selections, texts: Catalogue) -> str:
     return "\n".join(lines)
 
 
-def _candidate(candidate: TextEditCandidate) -> tuple[str, ...]:
+def _candidate_row(candidate: TextEditCandidate) -> tuple[str, ...]:
     return (
         str(candidate.id),
         f"`{candidate.marker_start}`",
         f"`{candidate.marker_end}`",
-        _code(candidate.preview),
+        _inline_code(candidate.preview),
         str(candidate.occurrence),
         str(candidate.context_start),
         str(candidate.context_end),
     )
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _render_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _code(text: str) -> str:
+def _inline_code(text: str) -> str:
     """A text as code within a table: as many backticks around it as it takes."""
     ticks = "`" * (max((len(run) for run in _BACKTICKS.findall(text)), default=0) + 1)
     space = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
     return f"{ticks}{space}{text}{space}{ticks}".replace("|", "\\|")
 
 
-def _fenced(text: str, kind: str) -> str:
+def _code_block(text: str, kind: str) -> str:
     """A text as a block, fenced by more backticks than stand in it."""
     fence = "`" * max(3, max((len(run) for run in _BACKTICKS.findall(text)), default=0) + 1)
     end = "" if text.endswith("\n") else "\n"
     return f"{fence}{kind}\n{text}{end}{fence}"
 
 
-def _line(text: str) -> str:
+def _single_line(text: str) -> str:
     return " ".join(text.split("\n"))

@@ -54,7 +54,7 @@ def find_matches(text: str, needle: str) -> Matches:
         if 0 < step < len(needle):
             # As long as the text goes on as it did, they follow on each other at this distance. To look for
             # each would take hours where a long text repeats itself.
-            found += (step + _alike(text, at, following) - len(needle)) // step
+            found += (step + _common_prefix_length(text, at, following) - len(needle)) // step
             following = text.find(needle, at + (found - 1) * step + 1)
         if count < MOST_CANDIDATES:
             starts += [at + number * step for number in range(min(found, MOST_CANDIDATES))]
@@ -63,7 +63,7 @@ def find_matches(text: str, needle: str) -> Matches:
     return Matches(tuple(starts[:MOST_CANDIDATES]), count)
 
 
-def _alike(text: str, first: int, second: int) -> int:
+def _common_prefix_length(text: str, first: int, second: int) -> int:
     """How many characters from ``first`` on are those from ``second`` on, which is the later one."""
     length, step = 0, 1
     while second + length < len(text):

@@ -41,13 +41,13 @@ def unified_diff(old: str, new: str, old_name: str, new_name: str, context: int 
         before, after, flag=pygit2.enums.DiffOption.FORCE_TEXT, context_lines=context
     )
     body = b"".join(
-        hunk.header.encode() + b"".join(_marked(line.origin) + line.raw_content for line in hunk.lines)
+        hunk.header.encode() + b"".join(_line_prefix(line.origin) + line.raw_content for line in hunk.lines)
         for hunk in patch.hunks
     )
     return f"--- {old_name}\n+++ {new_name}\n" + body.decode("utf-8", "replace")
 
 
-def _marked(origin: str) -> bytes:
+def _line_prefix(origin: str) -> bytes:
     """What stands before a line. libgit2 gives the absence of a line's end as a line of its own that has
     all it needs."""
     return origin.encode() if origin in _ORIGINS else b""

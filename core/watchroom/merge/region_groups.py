@@ -45,10 +45,10 @@ def group_regions(
 ) -> Iterator[RegionGroup]:
     """``regions`` in order, as groups. ``lengths``: how many lines each has in the text before; ``changed``:
     what changed in that text."""
-    pieces = _pieces(regions, lengths, changed)
+    pieces = _split_regions(regions, lengths, changed)
     grown = 0
     done = 0
-    for first, end, group in _groups(pieces, changed):
+    for first, end, group in _group_pieces(pieces, changed):
         if first > done:
             untouched = pieces[done:first]
             start, stop = untouched[0].start + grown, untouched[-1].end + grown
@@ -65,7 +65,9 @@ def group_regions(
         )
 
 
-def _pieces(regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[LineChange]) -> list[_Piece]:
+def _split_regions(
+    regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[LineChange]
+) -> list[_Piece]:
     """The regions with their places; those that nobody changed are cut where a change begins or ends."""
     cuts = sorted({place for each in changed for place in (each.old_start, each.old_end)})
     insertions = {each.old_start for each in changed if each.old_start == each.old_end}
@@ -79,14 +81,14 @@ def _pieces(regions: Sequence[Region], lengths: Sequence[int], changed: Sequence
             if start in insertions and (not pieces or pieces[-1].is_plain):
                 pieces.append(_Piece(_EMPTY, start, start))
             inside = cuts[bisect_right(cuts, start) : bisect_left(cuts, whole.end)]
-            pieces.extend(_cut(whole, inside, insertions))
+            pieces.extend(_cut_piece(whole, inside, insertions))
         start += length
     if start in insertions and not (pieces and not pieces[-1].is_plain):
         pieces.append(_Piece(_EMPTY, start, start))
     return pieces
 
 
-def _cut(whole: _Piece, inside: Sequence[int], insertions: set[int]) -> Iterator[_Piece]:
+def _cut_piece(whole: _Piece, inside: Sequence[int], insertions: set[int]) -> Iterator[_Piece]:
     at = whole.start
     for place in (*inside, whole.end):
         lines = whole.region.current[at - whole.start : place - whole.start]
@@ -100,7 +102,7 @@ def _cut(whole: _Piece, inside: Sequence[int], insertions: set[int]) -> Iterator
 _EMPTY = Region("unchanged", (), (), ())
 
 
-def _groups(
+def _group_pieces(
     pieces: Sequence[_Piece], changed: Sequence[LineChange]
 ) -> Iterator[tuple[int, int, list[LineChange]]]:
     """Ranges of pieces that changes touch, each with its changes; overlapping ones are one."""
@@ -108,7 +110,7 @@ def _groups(
     group: list[LineChange] = []
     starts = [piece.start for piece in pieces]
     for change in changed:
-        mine = _touched(pieces, starts, change)
+        mine = _find_touched(pieces, starts, change)
         if group and mine[0] < end:
             end = max(end, mine[1])
         else:
@@ -121,7 +123,7 @@ def _groups(
         yield first, end, group
 
 
-def _touched(pieces: Sequence[_Piece], starts: Sequence[int], change: LineChange) -> tuple[int, int]:
+def _find_touched(pieces: Sequence[_Piece], starts: Sequence[int], change: LineChange) -> tuple[int, int]:
     """Which pieces a change touches. An insertion between two belongs to the one that is not plain."""
     near = max(0, bisect_left(starts, change.old_start) - 1)
     last = bisect_right(starts, change.old_end)

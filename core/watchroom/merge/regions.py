@@ -50,14 +50,14 @@ class Region(NamedTuple):
             case "neither":
                 return ()
             case "both":
-                return self._both(self.current, self.incoming)
+                return self._concatenate(self.current, self.incoming)
             case "both_incoming_first":
-                return self._both(self.incoming, self.current)
+                return self._concatenate(self.incoming, self.current)
         if self.kind == "conflict":
             return ()
         return self.incoming if self.kind == "incoming" else self.current
 
-    def _both(self, first: Lines, second: Lines) -> Lines:
+    def _concatenate(self, first: Lines, second: Lines) -> Lines:
         """What both sides changed: the base never is in it."""
         if self.kind != "conflict":
             return self.incoming if self.kind == "incoming" else self.current
@@ -96,10 +96,10 @@ def build_regions(
         if any(sides):
             regions.append(Region(kind or classify_region(*sides), *sides))
 
-    for start, end, ours, theirs in _touching(to_current, to_incoming):
+    for start, end, ours, theirs in _group_touching(to_current, to_incoming):
         gap = start - at_base
         take(start, at_current + gap, at_incoming + gap, "unchanged")
-        take(end, at_current + _length(start, end, ours), at_incoming + _length(start, end, theirs))
+        take(end, at_current + _side_length(start, end, ours), at_incoming + _side_length(start, end, theirs))
     rest = len(base) - at_base
     take(len(base), at_current + rest, at_incoming + rest, "unchanged")
     return tuple(regions)
@@ -114,13 +114,13 @@ def classify_region(base: Lines, current: Lines, incoming: Lines) -> Kind:
     return "incoming" if current == base else "conflict"
 
 
-def _length(start: int, end: int, changed: Sequence[LineChange]) -> int:
+def _side_length(start: int, end: int, changed: Sequence[LineChange]) -> int:
     """How many lines a side has where the base has those from ``start`` to ``end``."""
     grown = sum((each.new_end - each.new_start) - (each.old_end - each.old_start) for each in changed)
     return end - start + grown
 
 
-def _touching(
+def _group_touching(
     ours: Sequence[LineChange], theirs: Sequence[LineChange]
 ) -> Iterator[tuple[int, int, list[LineChange], list[LineChange]]]:
     """Changes of both sides, grouped where they touch: lines of the base, and each side's changes to them."""

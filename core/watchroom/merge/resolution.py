@@ -40,19 +40,19 @@ def join_regions(regions: Regions) -> str:
     """The resolved text of ``regions``. Raises ValueError while one is open."""
     if find_open_regions(regions):
         raise ValueError("a region is still open")
-    return "".join(_whole([region.result for region in regions]))
+    return "".join(_join_with_ends([region.result for region in regions]))
 
 
 def text_with_markers(regions: Regions) -> str:
     """The text of ``regions`` so far, with both sides between conflict markers where one is open."""
-    return "".join(_whole(_shown(regions)))
+    return "".join(_join_with_ends(_render_regions(regions)))
 
 
 def find_marker_offsets(regions: Regions) -> tuple[int, ...]:
     """Where the markers begin in `text_with_markers` of ``regions``, in code points, in order. Raises
     ValueError for open regions in which a person has written."""
-    shown = _shown(regions)
-    lines = iter(_whole(shown))
+    shown = _render_regions(regions)
+    lines = iter(_join_with_ends(shown))
     found: list[int] = []
     at = 0
     for region, part in zip(regions, shown, strict=True):
@@ -73,20 +73,20 @@ def diff_result(regions: Regions) -> tuple[list[str], list[str], list[LineChange
     Known from the regions, without comparing the texts; equal lines at the start or end of one region do not
     count as changed."""
     old = [line for region in regions for line in region.current]
-    shown = _shown(regions)
-    new = _whole(shown)
+    shown = _render_regions(regions)
+    new = _join_with_ends(shown)
     found: list[LineChange] = []
     old_start = new_start = 0
     for region, lines in zip(regions, shown, strict=True):
         old_end, new_end = old_start + len(region.current), new_start + len(lines)
-        change = _trimmed(old, new, LineChange(old_start, old_end, new_start, new_end))
+        change = _trim_change(old, new, LineChange(old_start, old_end, new_start, new_end))
         if change is not None:
             found.append(change)
         old_start, new_start = old_end, new_end
     return old, new, found
 
 
-def _trimmed(old: Sequence[str], new: Sequence[str], change: LineChange) -> LineChange | None:
+def _trim_change(old: Sequence[str], new: Sequence[str], change: LineChange) -> LineChange | None:
     """The change without what is alike at its ends; None if nothing is left."""
     start, old_end, at, new_end = change
     while start < old_end and at < new_end and old[start] == new[at]:
@@ -101,8 +101,8 @@ def apply_edit(regions: Regions, text: str) -> Regions:
 
     What was written belongs to the region where it was written; a region whose lines are unchanged stays open
     or decided as it was. Regions that a change spans become one."""
-    shown = _shown(regions)
-    before = "".join(_whole(shown))
+    shown = _render_regions(regions)
+    before = "".join(_join_with_ends(shown))
     if before == text:
         return regions
     lines = split_lines(text)
@@ -114,8 +114,8 @@ def apply_edit(regions: Regions, text: str) -> Regions:
         sides = cell.sides()
         written = tuple(lines[cell.new_start : cell.new_end])
         # As long as a mark of an open region stands there, nobody has decided.
-        if any(each.is_open for each in cell.regions) and _is_marked(written):
-            result.append(_open_again(sides, written))
+        if any(each.is_open for each in cell.regions) and _has_markers(written):
+            result.append(_reopen(sides, written))
         else:
             result.append(Region(classify_region(*sides), *sides, "edited", written))
     return tuple(result)
@@ -138,110 +138,116 @@ def rebase_regions(regions: Regions, current: str, changed: Sequence[LineChange]
     result: list[Region] = []
     for cell in group_regions(regions, [len(region.current) for region in regions], changed):
         if cell.is_touched:
-            result.extend(_renewed(cell, tuple(lines[cell.new_start : cell.new_end])))
+            result.extend(_rebase_group(cell, tuple(lines[cell.new_start : cell.new_end])))
         else:
             result.extend(cell.regions)
     return tuple(result)
 
 
-def _renewed(cell: RegionGroup, current: Lines) -> Regions:
+def _rebase_group(cell: RegionGroup, current: Lines) -> Regions:
     """The regions of a cell whose current lines are others now."""
     base, before, incoming = cell.sides()
     if len(cell.regions) == 1 and not cell.regions[0].is_open and before:
         # What was added before or after its lines leaves a decision as it is.
-        places = _places(current, before)
+        places = _find_lines(current, before)
         if len(places) == 1:
             start, end = places[0], places[0] + len(before)
-            around = (_added(current[:start]), cell.regions[0], _added(current[end:]))
+            around = (_added_region(current[:start]), cell.regions[0], _added_region(current[end:]))
             return tuple(each for each in around if any((each.base, each.current, each.incoming)))
     sides = (base, current, incoming)
     is_written = any(each.text for each in cell.regions)
     if any(each.is_open for each in cell.regions):
-        text = [line for part in _shown(cell.regions) for line in part]
-        return (_open_again(sides, _with_newer(text, before, current)),) if is_written else _merged(sides)
+        text = [line for part in _render_regions(cell.regions) for line in part]
+        return (
+            (_reopen(sides, _insert_newer_lines(text, before, current)),)
+            if is_written
+            else _merge_sides(sides)
+        )
     region = Region(classify_region(*sides), *sides)
     choices = {each.choice for each in cell.regions}
     if choices == {None}:
-        return _merged(sides)
+        return _merge_sides(sides)
     decided = tuple(line for each in cell.regions for line in each.result)
     if decided in (before, current):
         return (region._replace(choice="current"),)
     if len(cell.regions) == 1 and choices <= {"both", "both_incoming_first"}:
         return (region._replace(choice=cell.regions[0].choice),)
-    with_newer = _merged((before, current, decided))
+    with_newer = _merge_sides((before, current, decided))
     if find_open_regions(with_newer):
-        return (_open_again(sides, _with_newer(decided, (), current) if is_written else ()),)
+        return (_reopen(sides, _insert_newer_lines(decided, (), current) if is_written else ()),)
     return (
         region._replace(choice="edited", text=tuple(line for each in with_newer for line in each.result)),
     )
 
 
-def _merged(sides: Sequence[Lines]) -> Regions:
+def _merge_sides(sides: Sequence[Lines]) -> Regions:
     base, current, incoming = ("".join(side) for side in sides)
     return merge(base, current, incoming)
 
 
-def _open_again(sides: Sequence[Lines], text: Lines) -> Region:
+def _reopen(sides: Sequence[Lines], text: Lines) -> Region:
     """A region to be decided, in which a person has written ``text``, marks and all."""
     base, current, incoming = sides
     return Region("conflict", base, current, incoming, None, text)
 
 
-def _with_newer(written: Sequence[str], before: Lines, current: Lines) -> Lines:
+def _insert_newer_lines(written: Sequence[str], before: Lines, current: Lines) -> Lines:
     """What a person wrote, with newer current lines in their place between the marks; if that place is gone,
     between marks of their own."""
     end = "\r\n" if any(line.endswith("\r\n") for line in (*written, *current)) else "\n"
     opening, dividing, closing = OPENING + end, DIVIDING + end, CLOSING + end
-    newer = (opening, *_ended(current, end), dividing)
-    older = (opening, *_ended(before, end), dividing)
-    for at in _places(tuple(written), older)[:1]:
+    newer = (opening, *_with_line_ends(current, end), dividing)
+    older = (opening, *_with_line_ends(before, end), dividing)
+    for at in _find_lines(tuple(written), older)[:1]:
         return (*written[:at], *newer, *written[at + len(older) :])
-    return (*newer, *_ended(tuple(written), end), closing)
+    return (*newer, *_with_line_ends(tuple(written), end), closing)
 
 
-def _places(lines: Lines, wanted: Lines) -> list[int]:
+def _find_lines(lines: Lines, wanted: Lines) -> list[int]:
     """Where ``wanted``, which is not empty, stands in ``lines``."""
     return [
         at for at, line in enumerate(lines) if line == wanted[0] and lines[at : at + len(wanted)] == wanted
     ]
 
 
-def _added(lines: Lines) -> Region:
+def _added_region(lines: Lines) -> Region:
     """Lines that only the current text has."""
     return Region("current", (), lines, ())
 
 
-def _shown(regions: Regions) -> list[Lines]:
+def _render_regions(regions: Regions) -> list[Lines]:
     """The lines of each region as a text shows them."""
     end = _line_end(regions)
-    return [(region.text or _marked(region, end)) if region.is_open else region.result for region in regions]
+    return [
+        (region.text or _with_markers(region, end)) if region.is_open else region.result for region in regions
+    ]
 
 
-def _is_marked(lines: Lines) -> bool:
+def _has_markers(lines: Lines) -> bool:
     # Not the one in the middle: it underlines headings, too.
     return any(line.rstrip("\r\n") in (OPENING, CLOSING) for line in lines)
 
 
-def _marked(region: Region, end: str) -> Lines:
+def _with_markers(region: Region, end: str) -> Lines:
     return (
         OPENING + end,
-        *_ended(region.current, end),
+        *_with_line_ends(region.current, end),
         DIVIDING + end,
-        *_ended(region.incoming, end),
+        *_with_line_ends(region.incoming, end),
         CLOSING + end,
     )
 
 
-def _whole(parts: Sequence[Lines]) -> list[str]:
+def _join_with_ends(parts: Sequence[Lines]) -> list[str]:
     """All lines, each but the last with an end: the last line of a side may have none."""
     lines = [line for part in parts for line in part]
     if all(line.endswith("\n") for line in lines[:-1]):
         return lines
     end = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
-    return [*_ended(tuple(lines[:-1]), end), lines[-1]]
+    return [*_with_line_ends(tuple(lines[:-1]), end), lines[-1]]
 
 
-def _ended(lines: Lines, end: str) -> Lines:
+def _with_line_ends(lines: Lines, end: str) -> Lines:
     return tuple(line if line.endswith("\n") else line + end for line in lines)
 
 

@@ -70,7 +70,7 @@ class ChatAgent:
         live: LiveTools | None = None,
         language: Language = "en",
     ) -> None:
-        own = {ASK_PERSON: _ask_person(language)} if asks else {}
+        own = {ASK_PERSON: _build_ask_person(language)} if asks else {}
         fixed: Mapping[str, AgentTool] = {**checked_tools(tools), **own}
         _check_policies(policies, fixed, live)
         self.tools: Mapping[str, Tool] = fixed if live is None else _WithLive(fixed, live)
@@ -91,17 +91,17 @@ class ChatAgent:
         """The next instruction for ``state``: its open calls, or an answer of the model, or the end."""
         calls = state.open_calls
         if calls:
-            return self._next_of(calls)
+            return self._next_call(calls)
         if state.said_last == "assistant":
             return Finish(reason="answered")
-        return self._asks_model(state) if self._live is None else self._asks_with_view(state, self._live)
+        return self._ask_model(state) if self._live is None else self._ask_model_with_view(state, self._live)
 
-    async def _asks_with_view(self, state: AgentState, live: LiveTools) -> Instruction:
+    async def _ask_model_with_view(self, state: AgentState, live: LiveTools) -> Instruction:
         snapshot = await run_in_thread(live.snapshot)
         tools = tuple(tool.definition for tool in snapshot.tools if self._is_offered(tool, tool.name))
-        return self._asks_model(state, tools, snapshot.shown)
+        return self._ask_model(state, tools, snapshot.shown)
 
-    def _asks_model(
+    def _ask_model(
         self, state: AgentState, tools: tuple[Mapping[str, Json], ...] = (), shown: str = ""
     ) -> Instruction:
         view = (UserMessage(content=shown),) if shown else ()
@@ -121,13 +121,17 @@ class ChatAgent:
             return False
         return "never" not in (self.policies.of(name), self.policies.of(tool.writes_as or name))
 
-    def _next_of(self, calls: tuple[ToolCall, ...]) -> Instruction:
+    def _next_call(self, calls: tuple[ToolCall, ...]) -> Instruction:
         questions = [call for call in calls if self._is_question(call)]
         others = [call for call in calls if call not in questions]
         for call in others:
             if self.policies.of(call.function.name) != "ask":
                 return CallTool(tool_call=call)
-        return RequestHumanApprove(pending_tools_calling=tuple(others)) if others else _question(questions[0])
+        return (
+            RequestHumanApprove(pending_tools_calling=tuple(others))
+            if others
+            else _build_question(questions[0])
+        )
 
     def _is_question(self, call: ToolCall) -> bool:
         """Whether a person is asked something, which needs no approval."""
@@ -166,7 +170,7 @@ class _WithLive(Mapping[str, Tool]):
         return len(self._fixed)
 
 
-def _question(call: ToolCall) -> Instruction:
+def _build_question(call: ToolCall) -> Instruction:
     given = parse_arguments(call.function.arguments)
     prompt = str(given["question"])
     about = {"tool_call_id": call.id}
@@ -178,7 +182,7 @@ def _question(call: ToolCall) -> Instruction:
     return RequestHumanSelect(prompt=prompt, options=options, multi=several, metadata=about)
 
 
-def _ask_person(language: Language) -> AgentTool:
+def _build_ask_person(language: Language) -> AgentTool:
     texts = catalogue(language)
     shape: dict[str, Json] = {
         "question": {"type": "string", "description": texts("ask_person.question")},

@@ -25,11 +25,11 @@ class MessageCondenser:
         places = range(len(state.messages), 0, -1)
         newest = next((at for at in places if isinstance(state.messages[at - 1], AssistantMessage)), 0)
         for message in state.messages[known:newest]:
-            self._sent.append(self._condensed(message, is_newest=False))
+            self._sent.append(self._condense(message, is_newest=False))
         self._seen = state.messages[: max(known, newest)]
-        return (*self._sent, *(self._condensed(each, is_newest=True) for each in state.messages[newest:]))
+        return (*self._sent, *(self._condense(each, is_newest=True) for each in state.messages[newest:]))
 
-    def _condensed(self, message: Message, *, is_newest: bool) -> Message:
+    def _condense(self, message: Message, *, is_newest: bool) -> Message:
         if isinstance(message, AssistantMessage):
             self._tools.update((call.id, call.function.name) for call in message.tool_calls)
         if not isinstance(message, ToolMessage):

@@ -67,21 +67,21 @@ class AgentRuntime:
         waits = state.status == "waiting_for_human_input" and tool_call is None
         if waits or state.status in ("paused", "cancelled"):
             return StepResult(events=(), new_state=state)
-        over = self._limit_reached(state) if tool_call is None else None
+        over = self._find_reached_limit(state) if tool_call is None else None
         if over is not None:
-            return self._closed(state, fail_step(state, over, self.config.language), "limit", 0.0)
+            return self._finish_step(state, fail_step(state, over, self.config.language), "limit", 0.0)
         began = time.monotonic()
-        kind, result = await self._taken(state.with_changes(status="running", error=None), tool_call)
-        return self._closed(state, result, kind, time.monotonic() - began)
+        kind, result = await self._run_step(state.with_changes(status="running", error=None), tool_call)
+        return self._finish_step(state, result, kind, time.monotonic() - began)
 
-    async def _taken(self, state: AgentState, tool_call: ToolCall | None) -> tuple[str, StepResult]:
+    async def _run_step(self, state: AgentState, tool_call: ToolCall | None) -> tuple[str, StepResult]:
         """The kind of the instruction that came next, and what came of it."""
         kind = "agent"
         left = asyncio.timeout(self._seconds_left(state))
         try:
             async with left:
-                instruction = await self._next(state, tool_call)
-                executor = self._executor(instruction)
+                instruction = await self._next_instruction(state, tool_call)
+                executor = self._find_executor(instruction)
                 kind = instruction.type
                 result: object = await executor(instruction, state)
                 if not isinstance(result, StepResult):
@@ -95,7 +95,7 @@ class AgentRuntime:
                 error = LimitReached(limit="seconds", most=seconds)
             return kind, fail_step(state, error, self.config.language)
 
-    async def _next(self, state: AgentState, tool_call: ToolCall | None) -> Instruction:
+    async def _next_instruction(self, state: AgentState, tool_call: ToolCall | None) -> Instruction:
         if tool_call is not None:
             return CallTool(tool_call=tool_call, approved=True)
         if state.approved_tools_calling:
@@ -113,7 +113,7 @@ class AgentRuntime:
             decided = decided.model_copy(update={"approved": False})
         return cast(Instruction, decided)
 
-    def _executor(self, instruction: Instruction) -> Executor:
+    def _find_executor(self, instruction: Instruction) -> Executor:
         kind = getattr(instruction, "type", None)
         if not isinstance(kind, str):
             raise InvalidInstruction(problem=f"{type(instruction).__name__} is not an instruction")
@@ -124,7 +124,7 @@ class AgentRuntime:
             )
         return executor
 
-    def _limit_reached(self, state: AgentState) -> LimitReached | None:
+    def _find_reached_limit(self, state: AgentState) -> LimitReached | None:
         limits = self.config.limits
         steps = "default_steps" if limits.steps == DEFAULT_STEPS else "steps"
         tokens = "estimated_tokens" if state.spent.estimated_tokens else "tokens"
@@ -142,7 +142,7 @@ class AgentRuntime:
         most = self.config.limits.seconds
         return None if most is None else max(0.0, most - state.spent.seconds)
 
-    def _closed(self, before: AgentState, result: StepResult, kind: str, seconds: float) -> StepResult:
+    def _finish_step(self, before: AgentState, result: StepResult, kind: str, seconds: float) -> StepResult:
         """What every step ends with, whichever executor took it: events become history, costs are counted."""
         after = result.new_state
         spent = after.spent.model_copy(

@@ -114,9 +114,9 @@ class Session:
             elif status == "cancelled" or (status in ENDED and (self._end_row is not None or not stay)):
                 return self._state
             elif status in ENDED or status == "paused":
-                await self._wait()
+                await self._wait_for_signal()
             else:
-                await self._step()
+                await self._run_step()
 
     async def wait_for_control(self) -> None:
         """Wait until something is sent to it that it has not acted on yet."""
@@ -195,7 +195,7 @@ class Session:
             self._stream_timer = None
         self._streamed.clear()
 
-    async def _step(self) -> None:
+    async def _run_step(self) -> None:
         self._in_tool = False
         step = asyncio.create_task(self._runtime.step(self._state))
         try:
@@ -256,7 +256,7 @@ class Session:
             elif row.tool == CANCEL and self._state.status != "cancelled":
                 await self._cancel(row, control.text)
             elif row.tool == ANSWER and self._state.asked is not None:
-                await self._take_answer()
+                await self._apply_answer()
         if self._end_row is not None and (self._is_ended_by_others() or self._exceeds_final_answer()):
             await self._cancel(self._end_row, self._end_row.message)
         if self._state.status != "cancelled":
@@ -268,23 +268,23 @@ class Session:
 
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None:
-            await self._in_pool(self._requests.withdraw, await self._asked(), row.actor)
+            await self._in_pool(self._requests.withdraw, await self._open_request(), row.actor)
         language = self._runtime.config.language
         await self._commit_step(transitions.cancel(self._state, row.actor, reason, language), row)
 
     async def _wait_for_answer(self) -> None:
         """Until somebody answers, the time is over, or something else is said."""
-        await self._asked()
-        if await self._take_answer():
+        await self._open_request()
+        if await self._apply_answer():
             return
         asked = self._state.asked
         expires = asked.expires if asked is not None else None
         seconds = None if expires is None else max(0.0, (expires - self._runtime.config.clock()) / 1e9)
-        if not await self._wait(seconds):
+        if not await self._wait_for_signal(seconds):
             await self._in_pool(self._requests.expire, self._request_path())
-            await self._take_answer()
+            await self._apply_answer()
 
-    async def _asked(self) -> str:
+    async def _open_request(self) -> str:
         """Where the request stands, which is opened if it was not."""
         asked = self._state.asked
         if asked is not None:
@@ -294,7 +294,7 @@ class Session:
     def _request_path(self) -> str:
         return f"{self.path}/{self._state.step_count}"
 
-    async def _take_answer(self) -> bool:
+    async def _apply_answer(self) -> bool:
         ended = await self._in_pool(self._requests.ended, self._request_path())
         if ended is None or ended.answer is None:
             return False
@@ -306,7 +306,7 @@ class Session:
         await self._commit_step(result)
         return True
 
-    async def _wait(self, seconds: float | None = None) -> bool:
+    async def _wait_for_signal(self, seconds: float | None = None) -> bool:
         """Until something is said; False if nothing was for so long."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._signal.wait(), seconds)
@@ -317,9 +317,9 @@ class Session:
 
     async def _commit_step(self, result: StepResult, control: Row | None = None) -> None:
         """Make the step a row; from then on it has happened."""
-        await self._in_pool(self._write, result, control)
+        await self._in_pool(self._write_step, result, control)
 
-    def _write(self, result: StepResult, control: Row | None) -> None:
+    def _write_step(self, result: StepResult, control: Row | None) -> None:
         before, after = self._state, result.new_state
         detail = step_detail(
             after,

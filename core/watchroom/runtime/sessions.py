@@ -98,7 +98,7 @@ class Sessions:
         path = _path(agent_id, session_id)
         threads = self._threads_of(config)
         rows = await run_to_completion(threads, self._zone.history, path)
-        state, since = _replayed(rows)
+        state, since = _replay(rows)
         last = rows[-1].row
         async with self._connected(agent_id, agent, config, state, rows[0].row, last) as session:
             calls = await run_to_completion(threads, self._zone.started_calls, path, since)
@@ -125,7 +125,7 @@ class Sessions:
     def state(self, agent_id: str, session_id: str) -> AgentState:
         """The state of the session ``session_id`` of ``agent_id`` as of its last row. Raises as `resume`
         does."""
-        return _replayed(self._zone.history(_path(agent_id, session_id)))[0]
+        return _replay(self._zone.history(_path(agent_id, session_id)))[0]
 
     def close(self) -> None:
         """Wait for the calls that are running in threads, and release the threads."""
@@ -186,7 +186,7 @@ def _path(agent_id: str, session_id: str) -> str:
     return session_path(validation.check_agent_id(agent_id), validation.check_session_id(session_id))
 
 
-def _replayed(rows: Sequence[SessionRecord]) -> tuple[AgentState, int]:
+def _replay(rows: Sequence[SessionRecord]) -> tuple[AgentState, int]:
     """The state after these rows, and the row that brought the newest answer of a model."""
     state, since = decode_initial_state(rows[0].text), rows[0].row.seq
     for recorded in rows[1:]:

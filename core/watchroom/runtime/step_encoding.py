@@ -36,10 +36,10 @@ def decode_initial_state(text: str) -> AgentState:
 def encode_step(before: AgentState, after: AgentState) -> str:
     """What changed from ``before`` to ``after`` as JSON. The events of ``after`` begin with those of
     ``before``."""
-    kept = _common(before.messages, after.messages)
+    kept = _common_length(before.messages, after.messages)
     changed = {name for name in _FIELDS if getattr(before, name) != getattr(after, name)}
     record: dict[str, object] = {
-        "events": _packed(after.events[len(before.events) :]),
+        "events": _pack_events(after.events[len(before.events) :]),
         "messages": [message.model_dump(mode="json") for message in after.messages[kept:]],
         "state": after.model_dump(mode="json", include=changed),
     }
@@ -59,10 +59,10 @@ def apply_encoded_step(before: AgentState, text: str) -> AgentState:
         messages=(*messages, *_messages.validate_python(record["messages"])),
         **{name: getattr(changed, name) for name in record["state"]},
     )
-    return after.with_changes(events=(*before.events, *_unpacked(record["events"], after)))
+    return after.with_changes(events=(*before.events, *_unpack_events(record["events"], after)))
 
 
-def _unpacked(packed: Iterable[Mapping[str, Any]], after: AgentState) -> list[Event]:
+def _unpack_events(packed: Iterable[Mapping[str, Any]], after: AgentState) -> list[Event]:
     """The events of a record; ``after`` is the state that they led to."""
     events: list[Event] = []
     for each in packed:
@@ -76,7 +76,7 @@ def _unpacked(packed: Iterable[Mapping[str, Any]], after: AgentState) -> list[Ev
     return events
 
 
-def _packed(events: Sequence[Event]) -> list[dict[str, object]]:
+def _pack_events(events: Sequence[Event]) -> list[dict[str, object]]:
     packed: list[dict[str, object]] = []
     for event in events:
         if isinstance(event, LlmStream) and event.chunk == _EMPTY.model_copy(
@@ -93,7 +93,7 @@ def _packed(events: Sequence[Event]) -> list[dict[str, object]]:
     return packed
 
 
-def _common(before: Sequence[Message], after: Sequence[Message]) -> int:
+def _common_length(before: Sequence[Message], after: Sequence[Message]) -> int:
     """How many messages at the start are the same."""
     if after[: len(before)] == before:
         return len(before)

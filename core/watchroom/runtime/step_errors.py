@@ -31,13 +31,13 @@ def describe_error(error: BaseException, language: Language) -> ErrorInfo:
         return ErrorInfo(
             code=error.code, message=error.message(language), suggestion=error.suggestion(language)
         )
-    return ErrorInfo(code="agent_failed", message=_reason(error))
+    return ErrorInfo(code="agent_failed", message=_format_error(error))
 
 
 def wrap_tool_error(tool: str, error: BaseException) -> WatchroomError:
     """``error``, which ``tool`` raised, as a `WatchroomError` (`ToolFailed` unless it is one)."""
-    return error if isinstance(error, WatchroomError) else ToolFailed(tool=tool, reason=_reason(error))
+    return error if isinstance(error, WatchroomError) else ToolFailed(tool=tool, reason=_format_error(error))
 
 
-def _reason(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     return validation.escape_unstorable(f"{type(error).__name__}: {error}", _MOST_REASON)

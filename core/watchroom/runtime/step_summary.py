@@ -20,19 +20,19 @@ def summarize_step(before: AgentState, result: StepResult) -> str:
     """One line about ``result``, the step after the state ``before``: what the model said or called, a tool's
     name, what was asked or answered."""
     for event in reversed(result.events):
-        text = _said(before, result.new_state, event)
+        text = _describe_event(before, result.new_state, event)
         if text:
             return validation.escape_unstorable(text.strip().split("\n", 1)[0], _LONGEST)
     return ""
 
 
-def _said(before: AgentState, after: AgentState, event: Event) -> str:
+def _describe_event(before: AgentState, after: AgentState, event: Event) -> str:
     if isinstance(event, LlmResult):
-        calls = ", ".join(_named(call) for call in event.result.tool_calls)
+        calls = ", ".join(_describe_named_call(call) for call in event.result.tool_calls)
         return event.result.content.strip() or calls
     if isinstance(event, ToolResult):
-        call = next((each for each in _calls(before) if each.id == event.id), None)
-        return _named(call) if call else ""
+        call = next((each for each in _all_calls(before) if each.id == event.id), None)
+        return _describe_named_call(call) if call else ""
     if isinstance(event, HumanAnswered):
         return event.answer.text or ", ".join(event.answer.values) or event.by
     if isinstance(event, MessageReceived):
@@ -78,11 +78,11 @@ def step_detail(
     return detail
 
 
-def _calls(state: AgentState) -> tuple[ToolCall, ...]:
+def _all_calls(state: AgentState) -> tuple[ToolCall, ...]:
     return (*state.approved_tools_calling, *state.pending_tools_calling, *state.open_calls)
 
 
-def _named(call: ToolCall) -> str:
+def _describe_named_call(call: ToolCall) -> str:
     return describe_call(PendingCall(call.id, call.function.name, call.function.arguments))
 
 

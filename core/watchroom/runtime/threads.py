@@ -40,10 +40,10 @@ class _Workers:
             worker = self._idle.pop() if self._idle else None
         if worker is None:
             worker = SimpleQueue()
-            Thread(target=self._work, args=(worker,), name="watchroom-tool", daemon=True).start()
+            Thread(target=self._run_worker, args=(worker,), name="watchroom-tool", daemon=True).start()
         worker.put(job)
 
-    def _work(self, worker: SimpleQueue[Callable[[], None]]) -> None:
+    def _run_worker(self, worker: SimpleQueue[Callable[[], None]]) -> None:
         is_idle = True
         while is_idle:
             worker.get()()

@@ -25,9 +25,9 @@ def apply_answer(state: AgentState, answer: Answer, by: str, language: Language 
     if not answer.expired:
         check_answer(asked, answer)
     if asked.kind == "approve":
-        after = _decided(state, answer, by, language)
+        after = _apply_decisions(state, answer, by, language)
     else:
-        after = state.with_messages(_said(state, asked, answer, by, language))
+        after = state.with_messages(_answer_message(state, asked, answer, by, language))
     is_paused = state.status == "paused"
     after = after.with_changes(
         asked=None,
@@ -35,7 +35,7 @@ def apply_answer(state: AgentState, answer: Answer, by: str, language: Language 
         status="paused" if is_paused else "running",
         paused_from="running" if is_paused else None,
     )
-    return _result(state, after, "answer", HumanAnswered(answer=answer, by=by))
+    return _build_result(state, after, "answer", HumanAnswered(answer=answer, by=by))
 
 
 def apply_expiry(state: AgentState, language: Language = "en") -> StepResult:
@@ -53,10 +53,10 @@ def add_message(state: AgentState, text: str, by: str) -> StepResult:
     message = UserMessage(content=text, author=by)
     after = state.with_messages(message)
     if state.status in ENDED:
-        after = _begun_anew(after, by).with_changes(status="running")
+        after = _reset_failures(after, by).with_changes(status="running")
     elif state.status == "idle":
         after = after.with_changes(status="running")
-    return _result(state, after, "message", MessageReceived(message=message))
+    return _build_result(state, after, "message", MessageReceived(message=message))
 
 
 def accepts_message(state: AgentState) -> bool:
@@ -66,7 +66,7 @@ def accepts_message(state: AgentState) -> bool:
 
 def pause(state: AgentState, by: str) -> StepResult:
     """The step in which ``by`` pauses ``state``; nothing happens until `resume`."""
-    return _result(
+    return _build_result(
         state, state.with_changes(status="paused", paused_from=state.status), "pause", Paused(by=by)
     )
 
@@ -75,12 +75,12 @@ def resume(state: AgentState, by: str) -> StepResult:
     """The step in which ``by`` lets ``state``, which was paused or ended by an error, continue. After an
     error failures are counted anew, and, if ``by`` is a person, steps."""
     status = state.paused_from if state.status == "paused" and state.paused_from else "running"
-    after = _begun_anew(state, by) if state.status == "error" else state
+    after = _reset_failures(state, by) if state.status == "error" else state
     after = after.with_changes(status=status, paused_from=None)
-    return _result(state, after, "resume", Resumed(by=by))
+    return _build_result(state, after, "resume", Resumed(by=by))
 
 
-def _begun_anew(state: AgentState, by: str) -> AgentState:
+def _reset_failures(state: AgentState, by: str) -> AgentState:
     """A session that had ended, without what was counted towards its end. Only people grant it more steps."""
     after = state.with_changes(error=None, errors_in_a_row=0, failed_turn=-1, incomplete_answers=0)
     is_person = actor_kind(by) == "human"
@@ -92,8 +92,8 @@ def _begun_anew(state: AgentState, by: str) -> AgentState:
 def cancel(state: AgentState, by: str, reason: str = "", language: Language = "en") -> StepResult:
     """The step in which ``by`` cancels ``state`` for ``reason``; texts for the model are in ``language``.
     Calls without a result get one, so that the transcript is complete."""
-    message = catalogue(language)("request.cancelled", by=by, reason=_because(reason, language))
-    content = _json({"success": False, "error": "cancelled", "message": message})
+    message = catalogue(language)("request.cancelled", by=by, reason=_format_reason(reason, language))
+    content = _to_json({"success": False, "error": "cancelled", "message": message})
     results = [ToolMessage(tool_call_id=call.id, content=content) for call in state.open_calls]
     after = state.with_messages(*results).with_changes(
         status="cancelled",
@@ -103,20 +103,22 @@ def cancel(state: AgentState, by: str, reason: str = "", language: Language = "e
         approvals=(),
         paused_from=None,
     )
-    return _result(state, after, "cancel", Cancelled(by=by, reason=reason))
+    return _build_result(state, after, "cancel", Cancelled(by=by, reason=reason))
 
 
-def _decided(state: AgentState, answer: Answer, by: str, language: Language) -> AgentState:
+def _apply_decisions(state: AgentState, answer: Answer, by: str, language: Language) -> AgentState:
     calls = {call.id: call for call in state.pending_tools_calling}
     approved: list[ToolCall] = []
     refusals: list[Message] = []
     for decision in answer.decisions:
         call = calls[decision.call_id]
         if decision.approved:
-            approved.append(_with_arguments(call, decision))
+            approved.append(_replace_arguments(call, decision))
         else:
-            told_why = _nobody(language) if answer.expired else _rejection(decision, by, language)
-            refusals.append(ToolMessage(tool_call_id=call.id, content=_json(told_why)))
+            told_why = (
+                _no_answer_result(language) if answer.expired else _rejection_result(decision, by, language)
+            )
+            refusals.append(ToolMessage(tool_call_id=call.id, content=_to_json(told_why)))
     agreed = {call.id for call in approved}
     asked = state.asked.calls if state.asked is not None else ()
     return state.with_messages(*refusals).with_changes(
@@ -124,15 +126,15 @@ def _decided(state: AgentState, answer: Answer, by: str, language: Language) -> 
     )
 
 
-def _with_arguments(call: ToolCall, decision: CallDecision) -> ToolCall:
+def _replace_arguments(call: ToolCall, decision: CallDecision) -> ToolCall:
     if decision.arguments is None:
         return call
     return ToolCall(id=call.id, function=Function(name=call.function.name, arguments=decision.arguments))
 
 
-def _rejection(decision: CallDecision, by: str, language: Language) -> Json:
+def _rejection_result(decision: CallDecision, by: str, language: Language) -> Json:
     texts = catalogue(language)
-    reason = _because(decision.reason, language)
+    reason = _format_reason(decision.reason, language)
     return {
         "success": False,
         "error": "rejected",
@@ -143,24 +145,26 @@ def _rejection(decision: CallDecision, by: str, language: Language) -> Json:
     }
 
 
-def _because(reason: str, language: Language) -> str:
+def _format_reason(reason: str, language: Language) -> str:
     return catalogue(language)("request.because", reason=reason) if reason else ""
 
 
-def _nobody(language: Language) -> Json:
+def _no_answer_result(language: Language) -> Json:
     return {"success": False, "error": "no_answer", "message": catalogue(language)("request.nobody_answered")}
 
 
-def _said(state: AgentState, asked: Request, answer: Answer, by: str, language: Language) -> Message:
+def _answer_message(
+    state: AgentState, asked: Request, answer: Answer, by: str, language: Language
+) -> Message:
     """The answer as the model reads it: the result of the open call that asked, or a message of its own."""
     named = asked.metadata.get("tool_call_id")
     call = next((each.id for each in state.open_calls if each.id == named), None)
     texts = catalogue(language)
     if call is not None:
         if answer.expired:
-            return ToolMessage(tool_call_id=call, content=_json(_nobody(language)))
+            return ToolMessage(tool_call_id=call, content=_to_json(_no_answer_result(language)))
         given: Json = list(answer.values) if asked.kind == "select" else answer.text
-        return ToolMessage(tool_call_id=call, content=_json({"success": True, "answer": given, "by": by}))
+        return ToolMessage(tool_call_id=call, content=_to_json({"success": True, "answer": given, "by": by}))
     if answer.expired:
         return SystemMessage(content=texts("request.nobody_answered"))
     text = answer.text if asked.kind == "prompt" else "\n".join(_labels(asked.options, answer.values))
@@ -171,10 +175,10 @@ def _labels(options: tuple[Option, ...], values: tuple[str, ...]) -> list[str]:
     return [option.value for option in options if option.value in values]
 
 
-def _json(value: Json) -> str:
+def _to_json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _result(before: AgentState, after: AgentState, kind: str, event: Event) -> StepResult:
+def _build_result(before: AgentState, after: AgentState, kind: str, event: Event) -> StepResult:
     state = after.with_changes(events=(*before.events, event), last_modified=utc_now())
     return StepResult(events=(event,), new_state=state, instruction=kind)

@@ -50,12 +50,12 @@ class ModelExecutor:
         messages. A partial answer changes nothing.
 
         Raises `LlmProviderRequired`; any other error is the step's result."""
-        model = self._model()
+        model = self._find_model()
         payload = instruction.payload or ModelPayload.model_construct(
-            messages=state.messages, tools=self._definitions(), model="", options={}
+            messages=state.messages, tools=self._tool_definitions(), model="", options={}
         )
         events: list[Event] = []
-        self._streams(events, LlmStart(model=payload.model, messages=len(payload.messages)))
+        self._emit(events, LlmStart(model=payload.model, messages=len(payload.messages)))
         whole = AnswerAccumulator(f"call_{state.step_count}", self._call_ids.of(state))
         used: Usage | None = None
         joiner = SurrogateJoiner()
@@ -66,15 +66,15 @@ class ModelExecutor:
                 chunk = joiner.join(to_chunk(given))
                 whole.add(chunk)
                 used = chunk.usage or used
-                self._streams(events, LlmStream(chunk=chunk))
+                self._emit(events, LlmStream(chunk=chunk))
             if (left := joiner.rest()) is not None:
                 whole.add(left)
-                self._streams(events, LlmStream(chunk=left))
+                self._emit(events, LlmStream(chunk=left))
             answer = whole.whole()
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
-            charged = _charged(state, used, payload, events)
+            charged = _charge(state, used, payload, events)
             return fail_step(charged, error, self._config.language, tuple(events))
         finally:
             close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
@@ -87,10 +87,10 @@ class ModelExecutor:
             finish_reason=answer.finish_reason,
         )
         events.append(result)
-        charged = _charged(state, used, payload, events)
-        problem = _problem(answer)
+        charged = _charge(state, used, payload, events)
+        problem = _find_problem(answer)
         if problem is not None:
-            return self._incomplete(charged, events, answer.content, problem)
+            return self._handle_incomplete(charged, events, answer.content, problem)
         said = AssistantMessage(content=answer.content, tool_calls=answer.tool_calls)
         after = charged.with_messages(said).with_changes(incomplete_answers=0)
         if state.said_last != "tool":
@@ -98,7 +98,7 @@ class ModelExecutor:
             after = after.with_changes(errors_in_a_row=0)
         return StepResult(events=tuple(events), new_state=after)
 
-    def _incomplete(
+    def _handle_incomplete(
         self, state: AgentState, events: list[Event], content: str, problem: Incompleteness
     ) -> StepResult:
         """The step of an answer that is none: the model is told so, and goes on; the second time in a row a
@@ -114,14 +114,14 @@ class ModelExecutor:
             return fail_step(after, IncompleteAnswer(), language, tuple(events))
         return StepResult(events=tuple(events), new_state=after)
 
-    def _model(self) -> ModelRuntime:
+    def _find_model(self) -> ModelRuntime:
         own: ModelRuntime | None = getattr(self._agent, "model_runtime", None)
         model = own or self._config.model_runtime
         if model is None:
             raise LlmProviderRequired()
         return model
 
-    def _definitions(self) -> tuple[Mapping[str, Json], ...]:
+    def _tool_definitions(self) -> tuple[Mapping[str, Json], ...]:
         """Of the tools that have one and may be called."""
         return tuple(
             tool.definition
@@ -129,7 +129,7 @@ class ModelExecutor:
             if isinstance(tool, AgentTool) and tool.definition and self._policies.of(name) != "never"
         )
 
-    def _streams(self, events: list[Event], event: Event) -> None:
+    def _emit(self, events: list[Event], event: Event) -> None:
         events.append(event)
         self._config.notify(event)
 
@@ -153,20 +153,20 @@ class _CallIds:
         return self._ids
 
 
-def _problem(answer: ModelAnswer) -> Incompleteness | None:
+def _find_problem(answer: ModelAnswer) -> Incompleteness | None:
     """What is wrong with an answer that came to its end, None if it is whole."""
     if answer.finish_reason in _CUT_OFF:
         return "length"
     return None if answer.tool_calls or answer.content.strip() else "empty"
 
 
-def _charged(
+def _charge(
     state: AgentState, used: Usage | None, payload: ModelPayload, events: Sequence[Event]
 ) -> AgentState:
     """The state with one more request to a model, and what that used: as its provider says, or estimated from
     what was sent and what came in ``events``."""
     is_counted = used is not None and used.input_tokens + used.output_tokens > 0
-    counted = used if used is not None and is_counted else _estimated(payload, events)
+    counted = used if used is not None and is_counted else _estimate_usage(payload, events)
     estimated = 0 if is_counted else counted.input_tokens + counted.output_tokens
     spent = state.spent
     more = {
@@ -178,24 +178,24 @@ def _charged(
     return state.with_changes(spent=spent.model_copy(update=more))
 
 
-def _estimated(payload: ModelPayload, events: Sequence[Event]) -> Usage:
+def _estimate_usage(payload: ModelPayload, events: Sequence[Event]) -> Usage:
     """Tokens of a request that nobody counted; none where no answer had begun."""
     chunks = [event.chunk for event in events if isinstance(event, LlmStream)]
     if not chunks:
         return Usage()
-    sent = sum(_size(message.content) for message in payload.messages)
+    sent = sum(_utf8_size(message.content) for message in payload.messages)
     calls = [call for message in payload.messages for call in getattr(message, "tool_calls", ())]
-    sent += sum(_size(call.function.arguments) for call in calls)
-    sent += _size(json.dumps(payload.tools, ensure_ascii=False)) if payload.tools else 0
+    sent += sum(_utf8_size(call.function.arguments) for call in calls)
+    sent += _utf8_size(json.dumps(payload.tools, ensure_ascii=False)) if payload.tools else 0
     pieces = [piece for chunk in chunks for piece in chunk.tool_calls]
-    said = sum(_size(chunk.content) for chunk in chunks)
-    said += sum(_size(piece.function.name) + _size(piece.function.arguments) for piece in pieces)
-    return Usage(input_tokens=_tokens(sent), output_tokens=_tokens(said))
+    said = sum(_utf8_size(chunk.content) for chunk in chunks)
+    said += sum(_utf8_size(piece.function.name) + _utf8_size(piece.function.arguments) for piece in pieces)
+    return Usage(input_tokens=_estimate_tokens(sent), output_tokens=_estimate_tokens(said))
 
 
-def _size(text: str) -> int:
+def _utf8_size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _tokens(size: int) -> int:
+def _estimate_tokens(size: int) -> int:
     return -(-size // _BYTES_PER_TOKEN)

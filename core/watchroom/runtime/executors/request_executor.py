@@ -48,23 +48,23 @@ class RequestExecutor:
         never = next((call for call in calls if self._policies.of(call.function.name) == "never"), None)
         if never is not None:
             return forbid_call(state, never, self._config.language)
-        shown = [await self._shown(call) for call in calls]
-        return self._approval(state, calls, shown, self._expires(instruction.timeout))
+        shown = [await self._describe_pending(call) for call in calls]
+        return self._request_approval(state, calls, shown, self._deadline(instruction.timeout))
 
     async def ask_again(self, state: AgentState, call: ToolCall, outdated: ApprovalOutdated) -> StepResult:
         """In ``state``, have a person decide again on the approved ``call``, whose effect would be another
         one by now (``outdated``), together with those that still wait."""
         others = state.asked.calls if state.asked is not None else ()
-        shown = [*others, replace(await self._shown(call), asked_again=True)]
+        shown = [*others, replace(await self._describe_pending(call), asked_again=True)]
         texts = catalogue(self._config.language)
         prompt = texts("request.changed_since", tools=validation.escape_unstorable(call.function.name, 100))
-        result = self._approval(
-            state, (*state.pending_tools_calling, call), shown, self._expires(None), prompt
+        result = self._request_approval(
+            state, (*state.pending_tools_calling, call), shown, self._deadline(None), prompt
         )
         failed = Failed(error=describe_error(outdated, self._config.language))
         return result.model_copy(update={"events": (failed, *result.events)})
 
-    async def _shown(self, call: ToolCall) -> PendingCall:
+    async def _describe_pending(self, call: ToolCall) -> PendingCall:
         """The call as a person is asked about it."""
         name, arguments = call.function.name, call.function.arguments
         tool = self._agent.tools.get(name)
@@ -73,7 +73,7 @@ class RequestExecutor:
         checksum = await run_in_thread(tool.checksum, parse_arguments(arguments))
         return PendingCall(call.id, name, arguments, checksum)
 
-    def _approval(
+    def _request_approval(
         self,
         state: AgentState,
         calls: tuple[ToolCall, ...],
@@ -83,19 +83,19 @@ class RequestExecutor:
     ) -> StepResult:
         asked = Request("approve", prompt, calls=tuple(shown), expires=expires)
         required = HumanApproveRequired(pending_tools_calling=calls, session_id=state.session_id)
-        waiting = _waiting(state, asked).with_changes(pending_tools_calling=calls)
+        waiting = _wait_for(state, asked).with_changes(pending_tools_calling=calls)
         return StepResult(events=(required, ToolPending(tools_calling=calls)), new_state=waiting)
 
     async def request_human_prompt(self, instruction: RequestHumanPrompt, state: AgentState) -> StepResult:
         """Carry out ``instruction`` (`RequestHumanPrompt`) in ``state``: wait until a person has written a
         text."""
-        return self._question(state, instruction, "prompt", HumanPromptRequired)
+        return self._request_input(state, instruction, "prompt", HumanPromptRequired)
 
     async def request_human_select(self, instruction: RequestHumanSelect, state: AgentState) -> StepResult:
         """Carry out ``instruction`` (`RequestHumanSelect`) in ``state``: wait until a person has chosen."""
-        return self._question(state, instruction, "select", HumanSelectRequired)
+        return self._request_input(state, instruction, "select", HumanSelectRequired)
 
-    def _question(
+    def _request_input(
         self,
         state: AgentState,
         instruction: RequestHumanPrompt | RequestHumanSelect,
@@ -103,16 +103,16 @@ class RequestExecutor:
         event: type[HumanPromptRequired | HumanSelectRequired],
     ) -> StepResult:
         asked = {name: getattr(instruction, name) for name in type(instruction).model_fields}
-        expires = self._expires(asked.pop("timeout"))
+        expires = self._deadline(asked.pop("timeout"))
         del asked["type"]
-        waiting = _waiting(state, Request(kind, **asked, expires=expires))
+        waiting = _wait_for(state, Request(kind, **asked, expires=expires))
         return StepResult(events=(event(**asked, session_id=state.session_id),), new_state=waiting)
 
-    def _expires(self, timeout: float | None) -> int | None:
+    def _deadline(self, timeout: float | None) -> int | None:
         """When ``timeout`` seconds from now are over, in nanoseconds since the epoch; None: never."""
         seconds = self._config.ask_timeout if timeout is None else timeout
         return None if seconds is None else self._config.clock() + int(seconds * 1e9)
 
 
-def _waiting(state: AgentState, asked: Request) -> AgentState:
+def _wait_for(state: AgentState, asked: Request) -> AgentState:
     return state.with_changes(status="waiting_for_human_input", asked=asked)

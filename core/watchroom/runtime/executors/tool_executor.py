@@ -48,7 +48,7 @@ class ToolExecutor:
         if policy == "ask" and not instruction.approved:
             approve = RequestHumanApprove(pending_tools_calling=(call,))
             return await self._people.request_human_approve(approve, state)
-        before, state = state, _taken_off(state, call)
+        before, state = state, _remove_call(state, call)
         if policy == "never":
             return forbid_call(state, call, language)
         tool = self._agent.tools.get(name)
@@ -57,7 +57,7 @@ class ToolExecutor:
                 state, call, ToolNotFound(tool=validation.escape_unstorable(name, 100)), language
             )
         try:
-            arguments = _arguments(call)
+            arguments = _parse_call_arguments(call)
         except InvalidToolArguments as error:
             return fail_call(state, call, error, language)
         shown = before.asked_call(call)
@@ -71,7 +71,7 @@ class ToolExecutor:
             return refuse_call(state, call, ToolInterrupted(tool=name), language)
         try:
             result = await run_tool(tool, arguments, CallOrigin(key, again, approved))
-            return record_result(state, call, result, self._notice(shown))
+            return record_result(state, call, result, self._changed_notice(shown))
         except ApprovalOutdated as error:
             return await self._people.ask_again(state, call, error)
         except (Exception, asyncio.CancelledError) as error:  # a tool may raise anything: the session goes on
@@ -79,7 +79,7 @@ class ToolExecutor:
                 raise
             return fail_call(state, call, wrap_tool_error(name, error), language)
 
-    def _notice(self, shown: PendingCall | None) -> str:
+    def _changed_notice(self, shown: PendingCall | None) -> str:
         """What the model has to know of how its call was approved."""
         is_told = shown is not None and shown.asked_again
         return catalogue(self._config.language)("request.changed_for_model") if is_told else ""
@@ -104,7 +104,7 @@ async def _approved_checksum(
     return current
 
 
-def _taken_off(state: AgentState, call: ToolCall) -> AgentState:
+def _remove_call(state: AgentState, call: ToolCall) -> AgentState:
     """The state without ``call`` among those that wait; the request is over when none waits any more."""
     if call.id not in {each.id for each in (*state.pending_tools_calling, *state.approved_tools_calling)}:
         return state
@@ -123,7 +123,7 @@ def _taken_off(state: AgentState, call: ToolCall) -> AgentState:
     )
 
 
-def _arguments(call: ToolCall) -> Mapping[str, Json]:
+def _parse_call_arguments(call: ToolCall) -> Mapping[str, Json]:
     text = call.function.arguments.strip() or "{}"
     try:
         arguments = parse_json(text)

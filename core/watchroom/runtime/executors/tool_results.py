@@ -20,29 +20,29 @@ def record_result(state: AgentState, call: ToolCall, result: Json, notice: str =
     """The step from ``state`` in which ``call`` returned ``result``, with a ``notice`` for the model. A
     result with ``success: false`` counts as failed. Raises `TooLarge`, or ValueError or TypeError where it is
     no JSON."""
-    content = _told(result)
+    content = _encode_result(result)
     event = ToolResult(id=call.id, result=json.loads(content))
     is_failure = isinstance(result, Mapping) and result.get("success") is False
     if isinstance(result, Mapping) and result.get("error") == AgentEnded.code:
         # Its session is about to be over: that, and no limit, is how it ends.
-        return StepResult(events=(event,), new_state=_with_result(state, call, content, notice))
+        return StepResult(events=(event,), new_state=_append_result(state, call, content, notice))
     counted = (
         count_failure(state, call) if is_failure else state.with_changes(errors_in_a_row=0, failed_turn=-1)
     )
-    after = _with_result(counted, call, content, notice)
+    after = _append_result(counted, call, content, notice)
     return StepResult(events=(event,), new_state=after)
 
 
 def fail_call(state: AgentState, call: ToolCall, error: WatchroomError, language: Language) -> StepResult:
     """The step from ``state`` in which ``call`` ended with ``error``, described in ``language``."""
-    after = _with_result(count_failure(state, call), call, _told(_failure(error, language)))
+    after = _append_result(count_failure(state, call), call, _encode_result(_failure_result(error, language)))
     return StepResult(events=(Failed(error=describe_error(error, language)),), new_state=after)
 
 
 def refuse_call(state: AgentState, call: ToolCall, error: WatchroomError, language: Language) -> StepResult:
     """The step from ``state`` in which ``call`` was not run, because of ``error``, described in ``language``.
     It counts as a failed result."""
-    return record_result(state, call, _failure(error, language))
+    return record_result(state, call, _failure_result(error, language))
 
 
 def forbid_call(state: AgentState, call: ToolCall, language: Language) -> StepResult:
@@ -53,22 +53,22 @@ def forbid_call(state: AgentState, call: ToolCall, language: Language) -> StepRe
     )
 
 
-def _failure(error: WatchroomError, language: Language) -> Json:
+def _failure_result(error: WatchroomError, language: Language) -> Json:
     info = describe_error(error, language)
     return {"success": False, "error": info.code, "message": info.message, "suggestion": info.suggestion}
 
 
-def _with_result(state: AgentState, call: ToolCall, content: str, notice: str = "") -> AgentState:
+def _append_result(state: AgentState, call: ToolCall, content: str, notice: str = "") -> AgentState:
     """The state with what came of a call; where a person changed its arguments, the model is told."""
     if notice:
-        content = f'{{"notice":{_told(notice)},"result":{content}}}'
+        content = f'{{"notice":{_encode_result(notice)},"result":{content}}}'
     asked = next((each for each in state.open_calls if each.id == call.id), call)
     if asked.function.arguments != call.function.arguments:
         content = f'{{"edited_arguments":{call.function.arguments.strip()},"result":{content}}}'
     return state.with_messages(ToolMessage(tool_call_id=call.id, content=content))
 
 
-def _told(result: Json) -> str:
+def _encode_result(result: Json) -> str:
     """A result as its model reads it."""
     text = json.dumps(result, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     if not validation.is_unicode(text):

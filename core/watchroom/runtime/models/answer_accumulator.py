@@ -81,7 +81,7 @@ class AnswerAccumulator:
                 raise ModelFailed(rule="nameless_call")
             call_id = call.id
             if not call_id or call_id in used or call_id in self._taken:
-                free = self._free_number(max(place, free), others)
+                free = self._next_free_number(max(place, free), others)
                 call_id = f"{self._prefix}_{free}"
                 others.add(call_id)
             used.add(call_id)
@@ -91,7 +91,7 @@ class AnswerAccumulator:
             whole.append(ToolCall(id=call_id, function=function))
         return tuple(whole)
 
-    def _free_number(self, number: int, others: Container[str]) -> int:
+    def _next_free_number(self, number: int, others: Container[str]) -> int:
         while (made := f"{self._prefix}_{number}") in others or made in self._taken:
             number += 1
         return number
@@ -133,8 +133,8 @@ class SurrogateJoiner:
         is_text = all(validation.is_unicode(text) for text in _texts(chunk))
         if is_text and not (self._content or self._arguments):
             return chunk
-        content, self._content = _split(self._content + chunk.content)
-        pieces = tuple(map(self._joined, chunk.tool_calls))
+        content, self._content = _split_half(self._content + chunk.content)
+        pieces = tuple(map(self._join_piece, chunk.tool_calls))
         return replace_surrogates_in_chunk(
             chunk.model_copy(update={"content": content, "tool_calls": pieces})
         )
@@ -151,18 +151,18 @@ class SurrogateJoiner:
         self._content, self._arguments = "", {}
         return replace_surrogates_in_chunk(left)
 
-    def _joined(self, piece: ToolCallDelta) -> ToolCallDelta:
+    def _join_piece(self, piece: ToolCallDelta) -> ToolCallDelta:
         if piece.index is None:
             return piece
         before = self._arguments.pop(piece.index, "")
-        arguments, half = _split(before + piece.function.arguments)
+        arguments, half = _split_half(before + piece.function.arguments)
         if half:
             self._arguments[piece.index] = half
         function = piece.function.model_copy(update={"arguments": arguments})
         return piece.model_copy(update={"function": function})
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_half(text: str) -> tuple[str, str]:
     """The text without the first half of a character at its end, and that half."""
     return (text[:-1], text[-1]) if "\ud800" <= text[-1:] <= "\udbff" else (text, "")
 
@@ -174,7 +174,7 @@ def to_chunk(given: ModelChunk | Mapping[str, object]) -> ModelChunk:
     if isinstance(given, ModelChunk):
         return given
     try:
-        return ModelChunk.model_validate(_without_nones(given, _DEEPEST))
+        return ModelChunk.model_validate(_drop_nones(given, _DEEPEST))
     except ValidationError as error:
         raise ModelFailed(rule="broken", problem=describe_validation_error(error)) from error
 
@@ -194,11 +194,11 @@ def _texts(chunk: ModelChunk) -> Iterator[str]:
         yield from (piece.id, piece.function.name, piece.function.arguments)
 
 
-def _without_nones(given: object, depth: int) -> object:
+def _drop_nones(given: object, depth: int) -> object:
     if depth and isinstance(given, Mapping):
-        return {key: _without_nones(value, depth - 1) for key, value in given.items() if value is not None}
+        return {key: _drop_nones(value, depth - 1) for key, value in given.items() if value is not None}
     if depth and isinstance(given, list | tuple):
-        return [_without_nones(value, depth - 1) for value in given]
+        return [_drop_nones(value, depth - 1) for value in given]
     return given
 
 

@@ -81,7 +81,7 @@ class AnswerReader:
         if not self._begun:
             data = self._begin(data)
         if self._json is None:
-            yield from self._streamed(self._events.feed(data))
+            yield from self._read_events(self._events.feed(data))
         else:
             self._json += data
         if not fits and not self.done:
@@ -91,10 +91,10 @@ class AnswerReader:
         """The chunks that were held back until all was known; ``content_type`` is the response's header.
         Raises `ModelFailed` for an incomplete answer."""
         if self._json is not None:
-            yield from self._plain(self._json)
+            yield from self._read_json(self._json)
         else:
-            yield from self._streamed(self._events.close())
-        yield from self._rest()
+            yield from self._read_events(self._events.close())
+        yield from self._read_rest()
         if not self._understood and "event-stream" not in content_type:
             raise ModelFailed(rule="not_an_answer", problem=sanitize_message(content_type, self._secrets))
         if not self.whole:
@@ -109,52 +109,52 @@ class AnswerReader:
             self._json = bytearray() if data.startswith(b"{") else None
         return data
 
-    def _streamed(self, events: Iterable[ServerSentEvent]) -> Iterator[ModelChunk]:
+    def _read_events(self, events: Iterable[ServerSentEvent]) -> Iterator[ModelChunk]:
         for event in events:
             if self.done:
                 return
             if event.data == _DONE:
                 self.done = self.whole = self._understood = True
-                yield from self._rest()
+                yield from self._read_rest()
                 return
             if event.name == "error":
-                raise self._reported(event.data)
-            chunk = self._chunk(event.data)
+                raise self._reported_error(event.data)
+            chunk = self._parse_chunk(event.data)
             if chunk is not None:
                 self.whole = self.whole or chunk.finish_reason is not None
                 yield chunk
 
-    def _plain(self, body: bytearray) -> Iterator[ModelChunk]:
-        chunk = self._chunk(body.decode("utf-8", "replace"))
+    def _read_json(self, body: bytearray) -> Iterator[ModelChunk]:
+        chunk = self._parse_chunk(body.decode("utf-8", "replace"))
         self.done = self.whole = self._understood
         if chunk is not None:
             yield chunk
 
-    def _chunk(self, text: str) -> ModelChunk | None:
+    def _parse_chunk(self, text: str) -> ModelChunk | None:
         try:
-            piece = _parsed(text)
+            piece = _parse_piece(text)
         except ValidationError as error:
             raise ModelFailed(rule="broken", problem=describe_validation_error(error)) from error
         if piece.is_error:
-            raise self._reported(text)
+            raise self._reported_error(text)
         self._understood = self._understood or bool(piece.choices)
         chunk = piece.chunk()
         joined = None if chunk is None else self._joiner.join(chunk)
         return None if joined == _NOTHING else joined
 
-    def _rest(self) -> Iterator[ModelChunk]:
+    def _read_rest(self) -> Iterator[ModelChunk]:
         left = self._joiner.rest()
         if left is not None:
             yield left
 
-    def _reported(self, text: str) -> ModelFailed:
+    def _reported_error(self, text: str) -> ModelFailed:
         return ModelFailed(rule="reported", problem=sanitize_message(extract_message(text), self._secrets))
 
 
 def extract_message(body: str) -> str:
     """The message in ``body``, a server's refusal: that in its JSON, else its text."""
     try:
-        return _message_in(from_json(body))
+        return _find_message(from_json(body))
     except ValueError:
         return body
 
@@ -166,16 +166,16 @@ def sanitize_message(text: str, secrets: Iterable[str] = ()) -> str:
     return validation.escape_unstorable(" ".join(text.split()), 300) or "–"
 
 
-def _message_in(found: object) -> str:
+def _find_message(found: object) -> str:
     """Servers put it in ``error``, ``message`` or ``detail``, as text or deeper down."""
     if isinstance(found, str):
         return found
     if isinstance(found, list) and found:
-        return _message_in(found[0])
+        return _find_message(found[0])
     if isinstance(found, dict):
         for key in ("error", "message", "detail", "msg"):
             if found.get(key):
-                return _message_in(found[key])
+                return _find_message(found[key])
     return to_json(found).decode()
 
 
@@ -271,7 +271,7 @@ _NO_MESSAGE: Final = _Message()
 _NO_CHOICE: Final = _Choice()
 
 
-def _parsed(text: str) -> _Piece:
+def _parse_piece(text: str) -> _Piece:
     try:
         return _Piece.model_validate_json(text)
     except ValidationError as error:

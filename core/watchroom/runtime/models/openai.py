@@ -74,7 +74,7 @@ class OpenAICompatible:
         include_usage: bool = True,
         client: httpx.AsyncClient | None = None,
     ) -> None:
-        self._url = _endpoint(base_url)
+        self._url = _build_endpoint(base_url)
         self._headers = _headers(api_key, headers or {})
         self._secrets = _secrets(self._headers, base_url)
         self._model = model
@@ -110,7 +110,7 @@ class OpenAICompatible:
         try:
             reader = AnswerReader(self._max_answer_bytes, self._secrets)
             pieces = response.aiter_bytes()
-            data = await self._piece(pieces, self._timeouts.first, reader)
+            data = await self._next_bytes(pieces, self._timeouts.first, reader)
             while data is not None:
                 for chunk in reader.feed(data):
                     yield chunk
@@ -118,13 +118,15 @@ class OpenAICompatible:
                     await self._drain(pieces)
                     return
                 wait = self._timeouts.linger if reader.whole else self._timeouts.stall
-                data = await self._piece(pieces, wait, reader)
+                data = await self._next_bytes(pieces, wait, reader)
             for chunk in reader.end(response.headers.get("content-type", "")):
                 yield chunk
         finally:
             await response.aclose()
 
-    async def _piece(self, pieces: AsyncIterator[bytes], wait: float, reader: AnswerReader) -> bytes | None:
+    async def _next_bytes(
+        self, pieces: AsyncIterator[bytes], wait: float, reader: AnswerReader
+    ) -> bytes | None:
         """The next bytes; None at their end. An answer that is whole already may end in any way."""
         import httpx
 
@@ -152,7 +154,7 @@ class OpenAICompatible:
         client = await self._client()
         failures = 0
         while True:
-            found = await self._tried(client, body)
+            found = await self._try_request(client, body)
             if not isinstance(found, _Refusal):
                 return found
             failures += 1
@@ -166,10 +168,10 @@ class OpenAICompatible:
         async with self._opening:
             if self._own is None:
                 # Loading httpx and certificates takes a tenth of a second, and the loop has screens to draw.
-                self._own = await asyncio.to_thread(_opened)
+                self._own = await asyncio.to_thread(_open_client)
             return self._own
 
-    async def _tried(self, client: httpx.AsyncClient, body: bytes) -> httpx.Response | _Refusal:
+    async def _try_request(self, client: httpx.AsyncClient, body: bytes) -> httpx.Response | _Refusal:
         import httpx
 
         times = self._timeouts
@@ -193,21 +195,21 @@ class OpenAICompatible:
         if response.is_success:
             return response
         try:
-            return await self._refused(response)
+            return await self._build_refusal(response)
         finally:
             await response.aclose()
 
-    async def _refused(self, response: httpx.Response) -> _Refusal:
+    async def _build_refusal(self, response: httpx.Response) -> _Refusal:
         status, location = response.status_code, response.headers.get("location")
         if response.is_redirect and location:
             problem = sanitize_message(location, self._secrets)
             return _Refusal(ModelFailed(rule="redirected", status=status, problem=problem))
-        body = await self._body(response)
+        body = await self._read_body(response)
         problem = sanitize_message(extract_message(body) or response.reason_phrase, self._secrets)
         failure = ModelFailed(rule="refused", status=status, problem=problem)
         return _Refusal(failure, status == 429 or status >= 500, response.headers.get("retry-after", ""))
 
-    async def _body(self, response: httpx.Response) -> str:
+    async def _read_body(self, response: httpx.Response) -> str:
         """The beginning of a refusal's body, or what of it comes: the status alone says enough."""
         import httpx
 
@@ -230,14 +232,14 @@ class _Refusal(NamedTuple):
     cause: Exception | None = None
 
 
-def _opened() -> httpx.AsyncClient:
+def _open_client() -> httpx.AsyncClient:
     import httpx
 
     # As many connections as there are agents that wait for an answer.
     return httpx.AsyncClient(limits=httpx.Limits(max_connections=None, max_keepalive_connections=20))
 
 
-def _endpoint(base_url: str) -> str:
+def _build_endpoint(base_url: str) -> str:
     try:
         parts = urlsplit(base_url)
         host, _ = parts.hostname or "", parts.port

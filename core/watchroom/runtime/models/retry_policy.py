@@ -31,12 +31,12 @@ class RetryPolicy(NamedTuple):
     def wait(self, failures: int, retry_after: str = "") -> float:
         """Seconds to wait after so many ``failures`` in a row, the last of them with the header
         ``retry_after``."""
-        asked = self._asked(retry_after.strip())
+        asked = self._parse_retry_after(retry_after.strip())
         if asked is not None:
             return min(self.longest, asked) + self.base * self.jitter()
         return min(self.longest, self.base * 2.0 ** min(failures - 1, 60)) * (1 + self.jitter()) / 2
 
-    def _asked(self, retry_after: str) -> float | None:
+    def _parse_retry_after(self, retry_after: str) -> float | None:
         if not retry_after:
             return None
         if _SECONDS.fullmatch(retry_after):

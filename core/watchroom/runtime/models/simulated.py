@@ -48,7 +48,7 @@ class SimulatedModel:
             await asyncio.sleep(reply.thinks)
         rest = reply.text
         if reply.speaks > 0:
-            pieces = _pieces(reply.text, int(reply.speaks / _LEAST_APART) + 1)
+            pieces = _split_into_pieces(reply.text, int(reply.speaks / _LEAST_APART) + 1)
             rest = ""
             for piece in pieces:
                 yield ModelChunk(content=piece)
@@ -61,21 +61,21 @@ class SimulatedModel:
                 for index, (name, text) in enumerate(calls)
             ),
             usage=Usage(
-                input_tokens=_tokens(sum(map(_length, payload.messages))),
-                output_tokens=_tokens(len(reply.text) + sum(len(text) for _, text in calls)),
+                input_tokens=_estimate_tokens(sum(map(_message_length, payload.messages))),
+                output_tokens=_estimate_tokens(len(reply.text) + sum(len(text) for _, text in calls)),
             ),
             finish_reason="tool_calls" if calls else "stop",
         )
 
 
-def _pieces(text: str, most: int) -> Sequence[str]:
+def _split_into_pieces(text: str, most: int) -> Sequence[str]:
     """The words of ``text``, each with the space before it, put together to at most so many pieces."""
-    words = _words(text)
+    words = _split_words(text)
     size = -(-len(words) // most)
     return ["".join(words[at : at + size]) for at in range(0, len(words), size)]
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     first, *others = text.split(" ")
     words = [first, *(f" {word}" for word in others)]
     # Chinese has no spaces between its words, which are mostly two characters long.
@@ -86,10 +86,10 @@ def _words(text: str) -> list[str]:
     ]
 
 
-def _length(message: Message) -> int:
+def _message_length(message: Message) -> int:
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
     return len(message.content) + sum(len(call.function.arguments) for call in calls)
 
 
-def _tokens(characters: int) -> int:
+def _estimate_tokens(characters: int) -> int:
     return -(-characters // _CHARACTERS_PER_TOKEN)

@@ -37,23 +37,23 @@ class EventParser:
 
     def feed(self, data: bytes) -> Iterator[ServerSentEvent]:
         """The events that end in ``data``. Raises `ModelFailed`."""
-        for line in self._ended(data):
-            self._check(len(line))
+        for line in self._split_lines(data):
+            self._check_size(len(line))
             if self._at_start:
                 self._at_start = False
                 line = line.removeprefix(_BOM)
             if line:
-                self._take(line)
+                self._parse_line(line)
             else:
-                yield from self._event()
-        self._check(len(self._rest))
+                yield from self._flush_event()
+        self._check_size(len(self._rest))
 
     def close(self) -> Iterator[ServerSentEvent]:
         """The event that was not closed by an empty line: some servers leave that out at the end. A line that
         was cut off is dropped."""
-        yield from self._event()
+        yield from self._flush_event()
 
-    def _ended(self, data: bytes) -> list[bytes]:
+    def _split_lines(self, data: bytes) -> list[bytes]:
         """The lines that end in ``data``."""
         if self._after_cr and data:
             data = data.removeprefix(b"\n")
@@ -69,11 +69,11 @@ class EventParser:
         self._rest = bytearray(lines.pop())
         return lines
 
-    def _check(self, size: int) -> None:
+    def _check_size(self, size: int) -> None:
         if size > self._longest:
             raise ModelFailed(rule="line_too_long", limit=self._longest)
 
-    def _take(self, line: bytes) -> None:
+    def _parse_line(self, line: bytes) -> None:
         field, _, value = line.partition(b":")
         if field not in _FIELDS:
             return
@@ -84,10 +84,10 @@ class EventParser:
         if field == b"error":
             self._name = "error"
         self._size += len(value)
-        self._check(self._size)
+        self._check_size(self._size)
         self._data.append(text)
 
-    def _event(self) -> Iterator[ServerSentEvent]:
+    def _flush_event(self) -> Iterator[ServerSentEvent]:
         name, data = self._name, "\n".join(self._data)
         self._name, self._data, self._size = "", [], 0
         if data:

@@ -69,7 +69,7 @@ class BufferStore:
         """The open buffer ``name`` of ``actor`` as of its newest row, with responses in ``language``; None if
         there is none of that name."""
         path = f"{actor}/{name}"
-        head = self._newest(actor, path) if is_valid_name(name) else None
+        head = self._find_newest_row(actor, path) if is_valid_name(name) else None
         if head is None:
             return None
         with self._lock:
@@ -84,7 +84,7 @@ class BufferStore:
                 self._loaded.popitem(last=False)
         return loaded
 
-    def _newest(self, actor: str, path: str) -> Row | None:
+    def _find_newest_row(self, actor: str, path: str) -> Row | None:
         """The newest row of an open buffer, None if it is not open."""
         while (head := self._store.journal.head(ZONE, path)) and (record := parse_record(head)):
             written = self._find_unrecorded_flush(actor, head, record)
@@ -146,7 +146,7 @@ class BufferStore:
     def _check_own_flush(self, loaded: LoadedBuffer, actor: str, response: TextEditResponse) -> None:
         """Raises `StaleBufferError` where it was a flush of the same buffer that came first."""
         if response.status is TextEditStatus.EXTERNAL_CONFLICT:
-            newest = self._newest(actor, loaded.row.path)
+            newest = self._find_newest_row(actor, loaded.row.path)
             if newest is None or newest.seq != loaded.row.seq:
                 raise StaleBufferError
 
@@ -181,8 +181,8 @@ class BufferStore:
                 tool,
                 ZONE,
                 loaded.row.path,
-                _outcome(response),
-                "" if _outcome(response) == "ok" else response.code,
+                _row_outcome(response),
+                "" if _row_outcome(response) == "ok" else response.code,
                 message,
                 given,
                 record.base,
@@ -245,7 +245,7 @@ class BufferStore:
                 del self._loaded[key]
 
 
-def _outcome(response: TextEditResponse) -> Outcome:
+def _row_outcome(response: TextEditResponse) -> Outcome:
     return "ok" if response.is_done else "failed"
 
 

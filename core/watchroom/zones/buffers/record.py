@@ -113,16 +113,16 @@ def read_buffer_text(journal: Journal, row: Row) -> BufferText:
     record = parse_record(row)
     if record is None:
         raise ValueError(f"row {row.seq} is no version of an open buffer")
-    text, marks = _text_and_marks(journal, row)
+    text, marks = _rebuild_text(journal, row)
     return BufferText(text, read_base(journal, row, record), _read_pending(journal, row, record), marks)
 
 
 def read_text(journal: Journal, row: Row) -> str:
     """The text of the version ``row`` in ``journal``. Raises `JournalDamaged`."""
-    return _text_and_marks(journal, row)[0]
+    return _rebuild_text(journal, row)[0]
 
 
-def _text_and_marks(journal: Journal, row: Row) -> tuple[str, ConflictMarkers]:
+def _rebuild_text(journal: Journal, row: Row) -> tuple[str, ConflictMarkers]:
     later: list[tuple[BufferRecord, str]] = []
     last = row.version or 0
     while last > 0:
@@ -133,14 +133,14 @@ def _text_and_marks(journal: Journal, row: Row) -> tuple[str, ConflictMarkers]:
                 # Without each of them the text would be another one.
                 raise JournalDamaged
             if record is not None and record.is_whole:
-                return _replayed(content or "", record.marks or (), reversed(later))
+                return _apply_changes(content or "", record.marks or (), reversed(later))
             if record is not None:
                 later.append((record, content or ""))
         last = first
     raise JournalDamaged
 
 
-def _replayed(
+def _apply_changes(
     text: str, marks: ConflictMarkers, later: Iterable[tuple[BufferRecord, str]]
 ) -> tuple[str, ConflictMarkers]:
     for record, content in later:

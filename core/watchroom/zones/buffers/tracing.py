@@ -34,14 +34,18 @@ def trace_operation(
     if not logger.isEnabledFor(logging.DEBUG):
         return
     fields: dict[str, object] = {
-        **_about(loaded, tool, operation, seconds),
+        **_common_fields(loaded, tool, operation, seconds),
         "status": str(response.status),
         "workflow_state": str(response.workflow_state),
         "code": response.code,
         "delta": response.metrics.delta,
         "length": response.metrics.new_length,
     }
-    more = _matches(loaded, arguments, response) if logger is MATCH_TRACE else _source(loaded, response)
+    more = (
+        _match_fields(loaded, arguments, response)
+        if logger is MATCH_TRACE
+        else _source_fields(loaded, response)
+    )
     logger.debug("%s: %s", tool, response.status, extra={**fields, **more})
 
 
@@ -57,7 +61,7 @@ def _is_edit(tool: str) -> bool:
     return named is not None and named[1] in EDIT_TOOLS
 
 
-def _about(loaded: LoadedBuffer, tool: str, operation: str, seconds: float) -> dict[str, object]:
+def _common_fields(loaded: LoadedBuffer, tool: str, operation: str, seconds: float) -> dict[str, object]:
     return {
         "operation_id": operation,
         "buffer": loaded.row.path,
@@ -67,7 +71,7 @@ def _about(loaded: LoadedBuffer, tool: str, operation: str, seconds: float) -> d
     }
 
 
-def _matches(
+def _match_fields(
     loaded: LoadedBuffer, arguments: Mapping[str, Json], response: TextEditResponse
 ) -> dict[str, object]:
     """Where it was found: the places that wait for a choice, or the one that was replaced. Code points, the
@@ -89,7 +93,7 @@ def _matches(
     }
 
 
-def _source(loaded: LoadedBuffer, response: TextEditResponse) -> dict[str, object]:
+def _source_fields(loaded: LoadedBuffer, response: TextEditResponse) -> dict[str, object]:
     base = loaded.binding.base
     return {
         "source": loaded.record.source,

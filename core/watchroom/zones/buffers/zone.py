@@ -147,7 +147,7 @@ class BufferZone:
 
     def open_names(self, actor: str) -> list[str]:
         """The names of the open buffers of ``actor``, the one with the newest row first."""
-        return [buffer_name(row) for row in self._rows(actor)]
+        return [buffer_name(row) for row in self._open_rows(actor)]
 
     def frames(self, actor: str, *, only: str = "", language: Language = "en") -> tuple[Frame, ...]:
         """Both passes over the buffers of ``actor``, or over the one named ``only`` (spec 4 §7.2): what its
@@ -223,13 +223,13 @@ class BufferZone:
                     loaded.append(self._load(actor, name, language))
             yield loaded
 
-    def _rows(self, actor: str) -> list[Row]:
+    def _open_rows(self, actor: str) -> list[Row]:
         """The newest rows of an agent's open buffers, newest first."""
         return sorted(self._store.journal.open_items(ZONE, actor), key=lambda row: -row.seq)
 
     def _find_open(self, actor: str, bound: BoundSource, name: str) -> Row | None:
         """The agent's buffer that has the source open, None if it may open one more by that name."""
-        open_now = {buffer_name(row): row for row in self._rows(actor)}
+        open_now = {buffer_name(row): row for row in self._open_rows(actor)}
         for known, row in open_now.items():
             try:
                 record = parse_record(row)
@@ -279,10 +279,12 @@ class BufferZone:
     def _load(self, actor: str, name: str, language: Language) -> LoadedBuffer:
         loaded = self._buffers.load(actor, name, language)
         if loaded is None:
-            raise BufferNotFound(buffer=validation.escape_unstorable(name, 100), known=self._known(actor))
+            raise BufferNotFound(
+                buffer=validation.escape_unstorable(name, 100), known=self._known_names(actor)
+            )
         return loaded
 
-    def _known(self, actor: str) -> str:
+    def _known_names(self, actor: str) -> str:
         return ", ".join(sorted(self.open_names(actor))) or "-"
 
     @contextmanager

@@ -89,7 +89,7 @@ class DocumentEditor:
         found = self.document.field(field)
         if isinstance(found, LWWRegister):
             delta = found.set(value, self._stamp())
-            return self._commit(field, found, delta, {"op": "set", "value": _shown(value)})
+            return self._commit(field, found, delta, {"op": "set", "value": _preview(value)})
         if isinstance(found, LWWMap) and isinstance(value, Mapping):
             for key in value:
                 validation.check_map_key(key)
@@ -112,7 +112,7 @@ class DocumentEditor:
         found = self.document.map(field)
         validation.check_map_key(key)
         delta = found.set(key, value, self._stamp())
-        return self._commit(field, found, delta, {"op": "set", "key": key[:_SHOWN], "value": _shown(value)})
+        return self._commit(field, found, delta, {"op": "set", "key": key[:_SHOWN], "value": _preview(value)})
 
     def remove_key(self, field: str, key: str) -> Row:
         """Remove ``key``, present or not, from the map ``field``; returns the row."""
@@ -182,5 +182,5 @@ class DocumentEditor:
         return row
 
 
-def _shown(value: Json) -> str:
+def _preview(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)[:_SHOWN]

@@ -31,13 +31,13 @@ def restore_seen_field(
     """The ``field`` of ``live`` as ``actor`` last saw it, with its own writes since, from the rows in
     ``journal``; None where it saw all, or never looked. Costs a pass over the document's versions, if others
     wrote to the field meanwhile."""
-    version = _last_seen(journal, live.name, actor, field)
+    version = _find_last_seen(journal, live.name, actor, field)
     if version is None or not _others_wrote(journal, live, actor, field, version):
         return None
     document = Document({field: live.document.schema[field]})
     deltas = (
         parse_object(row, content)
-        for row, content in _versions(journal, live, 1, live.version)
+        for row, content in _iterate_versions(journal, live, 1, live.version)
         if (row.version or 0) <= version or row.actor == actor
     )
     of_field = ({field: delta[field]} for delta in deltas if field in delta)
@@ -50,7 +50,7 @@ def restore_seen_field(
     return past if isinstance(past, (Text, ORSet, LWWMap)) else None
 
 
-def _last_seen(journal: Journal, name: str, actor: str, field: str) -> int | None:
+def _find_last_seen(journal: Journal, name: str, actor: str, field: str) -> int | None:
     notes = [
         journal.last_note(ZONE, path, actor, tool) for path in (name, f"{name}/{field}") for tool in READ
     ]
@@ -60,11 +60,11 @@ def _last_seen(journal: Journal, name: str, actor: str, field: str) -> int | Non
 def _others_wrote(journal: Journal, live: LiveReplica, actor: str, field: str, after: int) -> bool:
     return any(
         row.actor != actor and field in parse_object(row, content)
-        for row, content in _versions(journal, live, after, live.version)
+        for row, content in _iterate_versions(journal, live, after, live.version)
     )
 
 
-def _versions(
+def _iterate_versions(
     journal: Journal, live: LiveReplica, after: int, until: int
 ) -> Iterator[tuple[Row, str | None]]:
     while found := journal.versions(ZONE, live.name, after=after, until=until, limit=_CHUNK):
@@ -77,7 +77,7 @@ def unproven_claims(claims: set[Claim], journal: Journal, live: LiveReplica, wri
     never wrote that. Costs a pass over the document's versions, if there are claims. Raises
     `JournalError`."""
     fields = {claim.field for claim in claims}
-    versions = _versions(journal, live, 1, sys.maxsize) if claims else ()
+    versions = _iterate_versions(journal, live, 1, sys.maxsize) if claims else ()
     for row, content in versions:
         if fields.isdisjoint(changed_fields(row)):
             continue

@@ -114,10 +114,10 @@ class RealtimeZone:
             live.catch_up()
             schema = live.document.schema
             fields = extract_fields(state, schema)
-            writers = Writers(live.replicas, self._agents_of(live), actor)
+            writers = Writers(live.replicas, self._known_agents(live), actor)
             here = count_known_operations(live.document, writers)
             ours = live.document.state()["fields"]
-        text = _as_text({field: fields[field] for field in schema if field in fields})
+        text = _encode_fields({field: fields[field] for field in schema if field in fields})
         check_apart(schema, fields, ours, here, writers)
         claims = collect_claims(schema, fields, writers) - collect_claims(schema, ours, writers)
         for claim in unproven_claims(claims, self._store.journal, live, writers):
@@ -129,7 +129,7 @@ class RealtimeZone:
             self._checkpoints.keep(live)
         return row
 
-    def _agents_of(self, live: LiveReplica) -> frozenset[str]:
+    def _known_agents(self, live: LiveReplica) -> frozenset[str]:
         """Those whose writes this workspace knows: all that are or were registered, or wrote the document."""
         return self._store.registry.ever_known() | {agent_of(replica) for replica in live.replicas}
 
@@ -158,7 +158,9 @@ class RealtimeZone:
             expected = DocumentReplica(head.path, self._store.journal, until=found.version).document
         except JournalError:
             return True
-        return expected.values() != found.document.values() or _states(expected) != _states(found.document)
+        return expected.values() != found.document.values() or _comparable_states(
+            expected
+        ) != _comparable_states(found.document)
 
     def rewrite_checkpoint(self, name: str, *, from_rows: bool = False) -> None:
         """Rewrite the checkpoint of the document ``name``, if that is possible; ``from_rows``: from its rows
@@ -205,7 +207,7 @@ class RealtimeZone:
                 del self._documents[live.name]
 
 
-def _as_text(fields: Json) -> str:
+def _encode_fields(fields: Json) -> str:
     """A state as the content of a row. Raises `InvalidState`."""
     try:
         text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
@@ -217,7 +219,7 @@ def _as_text(fields: Json) -> str:
     return text
 
 
-def _states(document: Document) -> list[Json]:
+def _comparable_states(document: Document) -> list[Json]:
     """The states of all fields, of texts how much of each replica they hold: their bytes may differ."""
     found = [document.field(name) for name in document.schema]
     return [
