@@ -32,11 +32,11 @@ class RowConsumer(Protocol):
     """What commits wait for, once their rows are durable."""
 
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
-        """Take note of what became of ``drafts``, quickly."""
+        """Take note of what became of ``drafts``: ``appended``, in their order. Quick."""
         ...
 
     def lay_out(self, appended: Sequence[Appended]) -> None:
-        """Do what has to be done for these rows before their commits return. Raises nothing."""
+        """Do what has to be done for the rows in ``appended`` before their commits return. Raises nothing."""
         ...
 
 

@@ -20,12 +20,13 @@ from watchroom.checkout.layout import (
     oldest_kept,
     version_place,
 )
+from watchroom.checkout.reconciler import Reconciler
 from watchroom.checkout.rendering import verified_content
 from watchroom.disk import Parts
 from watchroom.journal import Damage, Journal
 from watchroom.model import Row, Zone
 from watchroom.rules.config import Config, find_role_collision
-from watchroom.zones import OutsideEdits, Store, TaskFiles
+from watchroom.zones import Store, TaskFiles
 
 if TYPE_CHECKING:
     from watchroom.zones.realtime import RealtimeZone
@@ -65,13 +66,13 @@ class Problem:
 
 
 def verify(
-    store: Store, outside: OutsideEdits, tasks: TaskFiles, documents: RealtimeZone | None = None
+    store: Store, reconciler: Reconciler, tasks: TaskFiles, documents: RealtimeZone | None = None
 ) -> list[Problem]:
     """Every disagreement between journal and files. Reads everything; changes nothing."""
     store.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
     found.extend(_role_problems(store.registry.current()))
-    found.extend(Problem("file", zone, path, "differs") for zone, path in outside.differing())
+    found.extend(Problem("file", zone, path, "differs") for zone, path in reconciler.differing())
     found.extend(_problems_of_versions(store))
     if documents:
         found.extend(
@@ -82,19 +83,20 @@ def verify(
 
 
 def repair(
-    store: Store, outside: OutsideEdits, tasks: TaskFiles, documents: RealtimeZone | None = None
+    store: Store, reconciler: Reconciler, tasks: TaskFiles, documents: RealtimeZone | None = None
 ) -> list[Problem]:
     """Record what differs, so that nothing is lost, then lay it out again: what lies in tasks' folders is as
     it is, and only recorded. Returns what remains wrong.
 
     A file that cannot be kept in the journal, because it is no text or too large, is left where it is.
     """
-    outside.scan()
+    store.flush()
+    reconciler.scan()
     tasks.record_all()
     if documents:
         for name in documents.find_differing_checkpoints():
             documents.rewrite_checkpoint(name, from_rows=True)
-    problems = verify(store, outside, tasks)
+    problems = verify(store, reconciler, tasks)
     wrong = {
         (each.zone, each.path) for each in problems if each.kind not in _NOT_OF_FILES and each.zone != "file"
     }
@@ -107,7 +109,7 @@ def repair(
             except OSError as error:
                 # What stands in the way is not ours to remove; what remains wrong is told.
                 _log.warning("%s %s could not be laid out again: %s", zone, path, error)
-    return verify(store, outside, tasks, documents)
+    return verify(store, reconciler, tasks, documents)
 
 
 def contents_broken(journal: Journal, rows: Iterable[Row]) -> list[BrokenVersion]:

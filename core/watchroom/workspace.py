@@ -12,6 +12,7 @@ from watchroom import validation
 from watchroom.checkout.export import export
 from watchroom.checkout.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, QUARANTINE, document_at
 from watchroom.checkout.materializer import Materializer
+from watchroom.checkout.reconciler import Reconciler
 from watchroom.commit import AppendStatistics, GroupCommit
 from watchroom.errors import VersionConflict, WorkspaceNotFound
 from watchroom.files import make_private
@@ -32,7 +33,6 @@ from watchroom.zones import (
     HandoffZone,
     Leases,
     Members,
-    OutsideEdits,
     PrivateZone,
     RequestZone,
     SessionZone,
@@ -40,6 +40,7 @@ from watchroom.zones import (
     TaskFiles,
     Tasks,
 )
+from watchroom.zones.edit_rules import edit_rules
 from watchroom.zones.presence import record_lost_processes
 
 if TYPE_CHECKING:
@@ -73,13 +74,15 @@ class Workspace:
         make_private(control)
         self._registry = Registry(self.journal)
         self._store = Store(self.journal, self._commits, self._checkout, self._follower, self._registry)
-        self._outside = OutsideEdits(self._store)
+        self._reconciler = Reconciler(
+            self.journal, self._checkout, self._commits.append, edit_rules(self._registry)
+        )
         self._is_closed = False
-        self.private = PrivateZone(self._store, self._outside)
+        self.private = PrivateZone(self._store, self._reconciler)
         self.handoff = HandoffZone(self._store)
         self.collab = CollabZone(self._store)
         self.boards = BoardZone(self._store, Leases(self._store))
-        self.conflicts = ConflictSettlement(self._store, self.collab, self.boards, self._outside)
+        self.conflicts = ConflictSettlement(self._store, self.collab, self.boards, self._reconciler)
         self.acknowledgements = Acknowledgements(self._store)
         self.requests = RequestZone(self._store)
         self.session_zone = SessionZone(self._store)
@@ -139,9 +142,9 @@ class Workspace:
         if self.journal.head("config", CONFIG_PATH) is None:
             self._write_config(render_config(Config(language=language or "en")), 0)
         if scan or restarted:
-            self._outside.scan(after_restart=restarted)
+            self._reconciler.scan(after_restart=restarted)
         else:
-            self._outside.check("config", CONFIG_PATH)
+            self._reconciler.check("config", CONFIG_PATH)
         if scan or restarted:
             self._check_documents()
         self.register(agents)
@@ -205,7 +208,7 @@ class Workspace:
 
         with self._realtime_lock:
             if self._realtime is None:
-                self._realtime = RealtimeZone(self._store, os.path.join(self.root, CONTROL))
+                self._realtime = RealtimeZone(self._store)
             return self._realtime
 
     @property
@@ -218,7 +221,7 @@ class Workspace:
         with self._buffers_lock:
             if self._buffers is None:
                 places = SourceZones(
-                    self._registry, self.private, self.collab, self.boards, self.task_files, self._outside
+                    self._registry, self.private, self.collab, self.boards, self.task_files, self._reconciler
                 )
                 self._buffers = BufferZone(self._store, places)
             return self._buffers
@@ -303,14 +306,14 @@ class Workspace:
 
     def scan(self) -> list[Row]:
         """Compare all files with the journal; returns the rows of outside edits that were new."""
-        return [*self._outside.scan(), *self._check_documents()]
+        return [*self._reconciler.scan(), *self._check_documents()]
 
     def check(self, files: Iterable[str | os.PathLike[str]]) -> list[Row]:
         """Compare only these files with the journal; returns the rows of outside edits that were new."""
         relative = [tuple(os.path.relpath(file, self.root).split(os.sep)) for file in files]
         documents = {name for parts in relative if (name := document_at(parts))}
         edits = self._check_documents(documents) if documents else []
-        return [*self._outside.check_files(relative), *edits]
+        return [*self._reconciler.check_files(relative), *edits]
 
     def _check_documents(self, names: Iterable[str] | None = None) -> list[Row]:
         """Put right the checkpoints of these documents, or of all; the rows of what somebody wrote there."""
@@ -323,7 +326,7 @@ class Workspace:
 
     def verify(self) -> list[Problem]:
         """Compare journal and files, whole; empty if both agree."""
-        return verify(self._store, self._outside, self.task_files, self._documents())
+        return verify(self._store, self._reconciler, self.task_files, self._documents())
 
     def broken_versions(self, rows: Iterable[Row]) -> list[BrokenVersion]:
         """What is wrong with these versions of collaborative files; empty if each is as its checksum says."""
@@ -331,7 +334,7 @@ class Workspace:
 
     def repair(self) -> list[Problem]:
         """Lay out again what differs, after recording it; returns what remains wrong."""
-        return repair(self._store, self._outside, self.task_files, self._documents())
+        return repair(self._store, self._reconciler, self.task_files, self._documents())
 
     def export(self, as_of: int, target: str | os.PathLike[str]) -> int:
         """Lay the tree out under ``target`` as it stood at row ``as_of``; returns the number of files."""

@@ -85,8 +85,8 @@ class DerivedFiles:
             yield done
 
     def rewrite(self, zone: Zone, path: str, head: Row) -> None:
-        """Write all derived files of a path anew, where they are not as the journal says; ``head`` is its
-        current version. Raises OSError, `WorkspaceLocked`."""
+        """Write all derived files of ``path`` in ``zone`` anew, where they are not as the journal says;
+        ``head`` is its current version. Raises OSError, `WorkspaceLocked`."""
         with self._cursor.hold():
             for parts, data in files_of(self._journal, head):
                 if parts != place(zone, path):

@@ -32,12 +32,12 @@ HISTORY_NAME: Final = "history.json"
 
 
 def has_files(zone: Zone) -> bool:
-    """Whether the zone is laid out as files."""
+    """Whether paths of ``zone`` are laid out as files."""
     return zone in ROOTS
 
 
 def place(zone: Zone, path: str) -> Parts:
-    """The file of a path. A zone without files is a KeyError."""
+    """The file of ``path`` in ``zone``, by its parts. A zone without files is a KeyError."""
     if zone == "board":
         return (_board_file(path) + ".md",) if path == GLOBAL_BOARD else (*ROOTS[zone], path + ".md")
     if zone == "lease":
@@ -76,6 +76,7 @@ def _path_of(zone: Zone, below: Parts) -> str | None:
 
 
 def checkpoint_place(document: str) -> Parts:
+    """The file of the checkpoint of ``document``, by its parts."""
     return (*REALTIME, document + CHECKPOINT_SUFFIX)
 
 
@@ -87,7 +88,7 @@ def document_at(parts: Parts) -> str | None:
 
 
 def version_place(row: Row) -> Parts:
-    """The file that keeps a version of a shared file or a board."""
+    """The file that keeps the version of a shared file or a board that ``row`` made."""
     if row.zone == "board":
         return (*ZONES["board"].versions, f"{_board_file(row.path)}-v{row.version}.md")
     return (*ZONES[row.zone].versions, *row.path.split("/"), f"v{row.version}.txt")
@@ -104,15 +105,17 @@ def is_edited(zone: Zone) -> bool:
 
 
 def history_place(path: str) -> Parts:
+    """The file with the history of the shared file ``path``, by its parts."""
     return (*VERSIONS, *path.split("/"), HISTORY_NAME)
 
 
 def meta_place(path: str) -> Parts:
+    """The file with the metadata of the handoff ``path``, by its parts."""
     return (*ROOTS["handoff"], *(path + META_SUFFIX).split("/"))
 
 
 def meta_text(row: Row) -> bytes:
-    """The metadata file beside a handoff (spec 1 FR-2.3)."""
+    """The metadata file beside the handoff that ``row`` made, as UTF-8 (spec 1 FR-2.3)."""
     sender, receiver, filename = split_handoff(row.path)
     fields = {
         "from": sender,
@@ -128,7 +131,7 @@ def meta_text(row: Row) -> bytes:
 
 
 def history_line(row: Row) -> str:
-    """One version in ``history.json`` (spec 1 FR-3.6, FR-3.9)."""
+    """The version that ``row`` made, as a line of ``history.json`` (spec 1 FR-3.6, FR-3.9)."""
     fields = {
         "version": row.version,
         "author": row.actor,
@@ -145,4 +148,5 @@ HISTORY_END: Final = b"\n]\n"
 
 
 def history_text(lines: list[str]) -> bytes:
+    """The whole ``history.json`` with ``lines``, in UTF-8."""
     return HISTORY_START + ",\n".join(lines).encode() + HISTORY_END

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.checkout.cursor import Cursor
 from watchroom.checkout.derived import DerivedFiles, has_derived
+from watchroom.checkout.edits import OVERWRITTEN_TOOL, edit_note
 from watchroom.checkout.layout import (
     CONTROL,
     REALTIME,
@@ -30,7 +31,7 @@ from watchroom.checkout.layout import (
 )
 from watchroom.checkout.rendering import verified_content
 from watchroom.disk import Folder, Parts
-from watchroom.errors import NotText, TooLarge
+from watchroom.errors import WatchroomError
 from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
@@ -40,16 +41,6 @@ LAY_OUT_TOOL: Final = "lay_out"
 _CHUNK: Final = 1000
 """Rows that are read at a time."""
 _log = logging.getLogger("watchroom")
-
-
-class OverwrittenEdit(NamedTuple):
-    """A file that was no version of its path when a newer version replaced it: version ``base`` should have
-    stood there."""
-
-    zone: Zone
-    path: str
-    data: bytes
-    base: int
 
 
 class _Committed(NamedTuple):
@@ -138,7 +129,7 @@ class Materializer:
         return has_restarted
 
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
-        """Take note of rows that this process made of ``drafts``, so that they need not be read again."""
+        """Take note of what this process made of ``drafts``: ``appended``, in their order."""
         is_derived = False
         for draft, (row, head) in zip(drafts, appended, strict=True):
             if row.version is not None and has_files(row.zone):
@@ -195,7 +186,12 @@ class Materializer:
             self.derived.rewrite(zone, path, head)
 
     def close(self) -> None:
-        """Let go of the files; what is behind is done by the follower before."""
+        """Move the cursor past rows without files, and let go of the files: the follower has ended."""
+        try:
+            with self.settled():
+                pass
+        except WatchroomError:
+            _log.exception("the cursor could not be moved")
         self.derived.close()
         self.folder.close()
         self._cursor.close()
@@ -291,18 +287,16 @@ class Materializer:
         row = change.row
         if data is None or not is_edited(row.zone) or validation.sha256(data) in change.checksums:
             return
-        edit = OverwrittenEdit(row.zone, row.path, data, change.base)
-        if not self._is_kept(edit):
-            self._append([overwritten_note(edit)])
+        if not self.is_kept(row.zone, row.path, data):
+            self._append([edit_note(row.zone, row.path, data, tool=OVERWRITTEN_TOOL, base=change.base)])
 
-    def _is_kept(self, edit: OverwrittenEdit) -> bool:
-        """Whether the journal has this very text already, as an edit or as a version (one that was old on
-        disk because a later one could not be laid out)."""
-        checksum = validation.sha256(edit.data)
-        reverted = last_revert(self._journal, edit.zone, edit.path)
-        kept = takewhile(lambda row: row.seq > reverted, edits(self._journal, edit.zone, edit.path))
-        versions = self._journal.history(edit.zone, edit.path)
-        return any(row.sha256 == checksum for row in chain(kept, versions))
+    def is_kept(self, zone: Zone, path: str, data: bytes) -> bool:
+        """Whether the journal has ``data`` as an edit of ``path`` in ``zone``, or as a version (one that was
+        old on disk because a later one could not be laid out)."""
+        checksum = validation.sha256(data)
+        reverted = last_revert(self._journal, zone, path)
+        kept = takewhile(lambda row: row.seq > reverted, edits(self._journal, zone, path))
+        return any(row.sha256 == checksum for row in chain(kept, self._journal.history(zone, path)))
 
     def _note_failures(self, failed: Sequence[tuple[Row, OSError]]) -> None:
         """Make a row of each row whose files could not be written, once."""
@@ -323,25 +317,3 @@ def was_not_laid_out(journal: Journal, row: Row) -> bool:
     """Whether ``journal`` says that files of ``row`` are old because we could not replace them."""
     lately = journal.refused(row.zone, row.path, limit=20)
     return any(each.tool == LAY_OUT_TOOL and each.detail.get("row") == row.seq for each in lately)
-
-
-def overwritten_note(found: OverwrittenEdit) -> Note:
-    """The row that keeps what someone had written behind the journal's back."""
-    content: str | None = None
-    error = "outside_edit"
-    try:
-        content = validation.decode_text(found.data)
-    except (NotText, TooLarge) as refusal:
-        error = refusal.code
-    return Note(
-        actor=OUTSIDE,
-        tool="overwritten_edit",
-        zone=found.zone,
-        path=found.path,
-        outcome="conflict",
-        error=error,
-        content=content,
-        base=found.base,
-        sha256=validation.sha256(found.data),
-        size=len(found.data),
-    )

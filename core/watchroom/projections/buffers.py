@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from watchroom.checkout.edits import EDIT_TOOL
 from watchroom.errors import JournalDamaged
 from watchroom.model import REVERT, Row, Zone
 from watchroom.zones.buffers.record import ZONE, BufferRecord, buffer_name, parse_record
-from watchroom.zones.outside import EDIT_TOOL
 
 BufferState: TypeAlias = Literal["synced", "unwritten", "behind", "apart"]
 """How a buffer stands to its source: as it is; with changes that are not written; the source has moved on;

@@ -7,7 +7,6 @@ from watchroom.zones.conflict_settlement import ConflictSettlement
 from watchroom.zones.handoff import HandoffZone
 from watchroom.zones.leases import Lease, Leases
 from watchroom.zones.members import Members
-from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionZone
@@ -25,7 +24,6 @@ __all__ = [
     "Lease",
     "Leases",
     "Members",
-    "OutsideEdits",
     "PrivateZone",
     "RequestZone",
     "SessionZone",

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from watchroom import validation
+from watchroom.checkout.reconciler import Reconciler
 from watchroom.errors import ConflictSettled, NotAConflict, OutsideConflict
 from watchroom.model import (
     DISMISS,
@@ -25,7 +26,6 @@ from watchroom.rules.conflicts import ConflictTracker, is_conflict, named_confli
 from watchroom.zones import boards, collab
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.collab import CollabZone
-from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.store import Store
 
 _READ_TOOLS: Final[Mapping[Zone, tuple[str, str]]] = {
@@ -40,11 +40,11 @@ class ConflictSettlement:
     """What people do about conflicts: ``store`` has the journal, ``collab`` and ``boards`` take the resolving
     version, ``outside`` takes edits by hand back."""
 
-    def __init__(self, store: Store, collab: CollabZone, boards: BoardZone, outside: OutsideEdits) -> None:
+    def __init__(self, store: Store, collab: CollabZone, boards: BoardZone, reconciler: Reconciler) -> None:
         self._store = store
         self._collab = collab
         self._boards = boards
-        self._outside = outside
+        self._reconciler = reconciler
 
     def resolve(
         self, actor: str, path: str, content: str, expected: int, conflicts: Sequence[int], message: str
@@ -90,7 +90,7 @@ class ConflictSettlement:
                 raise ConflictSettled(conflict=edit.seq)
             return self._note(actor, REVERT, edit, message)
 
-        return self._outside.revert(zone, path, number, note)
+        return self._reconciler.revert(zone, path, number, note)
 
     def find_unread(self, actor: str, zone: Zone, path: str) -> list[Row]:
         """The rows by which people settled conflicts of ``actor`` on ``path`` in ``zone`` since it last read

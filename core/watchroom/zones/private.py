@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from watchroom import validation
 from watchroom.checkout.layout import ROOTS, place
+from watchroom.checkout.reconciler import Reconciler
 from watchroom.errors import NotFound, NotText, PermissionDenied, VersionConflict
 from watchroom.files import NotAFile
 from watchroom.journal.edits import edits
 from watchroom.model import MAX_TEXT_BYTES, UNCHECKED, Row, Write
-from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.store import Store
 
 
@@ -16,9 +16,9 @@ class PrivateZone:
     """An agent's own files, in ``store``. They are read from disk as they are: their owner's commands write
     there too, and ``outside`` records what was changed so."""
 
-    def __init__(self, store: Store, outside: OutsideEdits) -> None:
+    def __init__(self, store: Store, reconciler: Reconciler) -> None:
         self._store = store
-        self._outside = outside
+        self._reconciler = reconciler
 
     def write(
         self,
@@ -47,7 +47,7 @@ class PrivateZone:
         No reading. Raises `UnknownAgent`, `InvalidPath`, and `NotText`, `TooLarge` where what stands there
         cannot be a version."""
         path = f"{self._store.registry.agent(owner).id}/{validation.check_path(filename)}"
-        edit = self._outside.check("private", path)
+        edit = self._reconciler.check("private", path)
         if edit is not None and edit.version is not None:
             return edit
         head = self._store.journal.head("private", path)
@@ -60,7 +60,7 @@ class PrivateZone:
         """Delete the file ``filename`` of ``owner``, by ``tool``. Returns the row. Raises `PermissionDenied`
         unless ``actor`` is the owner, `UnknownAgent`, `InvalidPath`, `NotFound`."""
         path = self._own_path(actor, owner, filename)
-        self._outside.check("private", path)
+        self._reconciler.check("private", path)
         self._store.live_head("private", path)
         return self._store.write(Write(actor, tool, "private", path, None)).row
 
@@ -68,7 +68,7 @@ class PrivateZone:
         """The file ``filename`` of ``owner`` as it is on disk, and the row of that version. A reading by
         ``actor`` with ``tool``. Raises `UnknownAgent`, `InvalidPath`, `NotFound`, `NotText`, `TooLarge`."""
         path = f"{self._store.registry.agent(owner).id}/{validation.check_path(filename)}"
-        edit = self._outside.check("private", path)
+        edit = self._reconciler.check("private", path)
         data = self._bytes(path)
         if data is None:
             raise NotFound(path=filename, zone=f"agents/{owner}")

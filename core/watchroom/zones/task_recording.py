@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from watchroom import validation
+from watchroom.checkout.edits import EDIT_TOOL
 from watchroom.disk import FileStamp, Inspected, Parts
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import OUTSIDE, Json, Note, Row, Write, timestamp
 from watchroom.sandbox.errors import FilesSkipped, FolderDenied
 from watchroom.sandbox.task_folder import DiskUsage, FolderScan, TaskFolder
-from watchroom.zones.outside import EDIT_TOOL
 from watchroom.zones.store import Store
 
 ZONE: Final = "file"

@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from typing import Final, NamedTuple, TypeAlias
 
 from watchroom import validation
+from watchroom.checkout.reconciler import Reconciler
 from watchroom.editing import DataSource, SourceText, StaleSourceError
 from watchroom.errors import NotFound, VersionConflict
 from watchroom.model import Row, Zone
@@ -18,7 +19,6 @@ from watchroom.registry import Registry
 from watchroom.zones.boards import BoardZone
 from watchroom.zones.buffers.record import agent_path
 from watchroom.zones.collab import CollabZone
-from watchroom.zones.outside import OutsideEdits
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.task_files import TaskFiles
 
@@ -38,7 +38,7 @@ class SourceZones:
     collab: CollabZone
     boards: BoardZone
     files: TaskFiles
-    outside: OutsideEdits
+    reconciler: Reconciler
 
 
 class BoundSource(NamedTuple):
@@ -73,15 +73,15 @@ class OutsideEditOverlay:
         self._path = path
 
     def row_number(self) -> int:
-        """The row of the edit that is on disk, 0 if there is none. Raises what `OutsideEdits.pending`
+        """The row of the edit that is on disk, 0 if there is none. Raises what `Reconciler.pending`
         raises."""
-        edit = self._zones.outside.pending(self._zone, self._path)
+        edit = self._zones.reconciler.pending(self._zone, self._path)
         return edit.seq if edit else 0
 
     def apply(self, current: SourceText) -> SourceText:
         """``current`` with the edit's text, if there is an edit."""
         number = self.row_number()
-        return SourceText(self._zones.outside.text(number), current.version, number) if number else current
+        return SourceText(self._zones.reconciler.text(number), current.version, number) if number else current
 
     def check(self, known: int) -> None:
         """Raises `StaleSourceError` if the edit on disk is another one than ``known``."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 from threading import Lock
-from typing import Final
 
 from watchroom import validation
 from watchroom.checkout.document_replica import ZONE
+from watchroom.checkout.edits import edit_note
 from watchroom.checkout.layout import checkpoint_place
 from watchroom.commit import GroupCommit
 from watchroom.crdt.checkpoint import (
@@ -20,28 +19,23 @@ from watchroom.crdt.checkpoint import (
     parse_version,
 )
 from watchroom.disk import Folder
-from watchroom.errors import InvalidState, NotText, TooLarge, WatchroomError
+from watchroom.errors import InvalidState, WatchroomError
 from watchroom.follower import Follower
 from watchroom.journal import Journal
-from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Note
-from watchroom.process_lock import ProcessLock
 from watchroom.zones.realtime.live_replica import LiveReplica
 
-EDIT_TOOL: Final = "outside_edit"
 _log = logging.getLogger("watchroom")
 
 
 class Checkpoints:
     """Keeps the files current. May be used from any thread."""
 
-    def __init__(
-        self, folder: Folder, journal: Journal, commits: GroupCommit, follower: Follower, control: str
-    ) -> None:
-        self._root, self._scratch, self._control = folder.root, folder.scratch, control
+    def __init__(self, folder: Folder, journal: Journal, commits: GroupCommit, follower: Follower) -> None:
+        self._root, self._scratch = folder.root, folder.scratch
         self._journal = journal
         self._commits = commits
         self._turn = Lock()
-        self._opened: tuple[Folder, ProcessLock] | None = None
+        self._folder: Folder | None = None
         self._follower = follower
         self._changed = Lock()
         self._behind: dict[str, LiveReplica] = {}
@@ -98,22 +92,14 @@ class Checkpoints:
     def close(self) -> None:
         """Write what is still behind, and close."""
         self.write_behind()
-        if self._opened is not None:
-            folder, lock = self._opened
-            folder.close()
-            lock.close()
+        if self._folder is not None:
+            self._folder.close()
 
-    def _open(self) -> tuple[Folder, ProcessLock]:
-        """A folder of our own, because one is not for two threads; and a lock, because a file is written by
-        one process at a time, so that an older state never replaces a newer one. Raises OSError."""
-        if self._opened is None:
-            lock = ProcessLock(os.path.join(self._control, "checkpoints.lock"))
-            try:
-                self._opened = Folder(self._root, self._scratch), lock
-            except OSError:
-                lock.close()
-                raise
-        return self._opened
+    def _open(self) -> Folder:
+        """A folder of our own, because one is not for two threads. Raises OSError."""
+        if self._folder is None:
+            self._folder = Folder(self._root, self._scratch)
+        return self._folder
 
     def _write(self, live: LiveReplica) -> None:
         """A checkpoint is a view: where it cannot be written, the document stands in the journal all the
@@ -126,9 +112,9 @@ class Checkpoints:
                 state, version = live.capture(), live.version
             data = encode_checkpoint(state)
             with self._turn:
-                folder, lock = self._open()
-                lock.acquire()
-                try:
+                folder = self._open()
+                # By one process at a time, so that an older state never replaces a newer one.
+                with self._journal.exclusive(f"checkpoint/{live.name}"):
                     before = folder.read(place)
                     if before is not None and not is_checkpoint_of(before, live.name):
                         # Before it goes: what somebody wrote must not depend on this process living on.
@@ -136,20 +122,18 @@ class Checkpoints:
                         before = None
                     if before is None or parse_version(before[:HEADER_BYTES]) < version:
                         folder.write(place, data)
-                finally:
-                    lock.release()
         except (OSError, WatchroomError):
             _log.exception("the checkpoint of %r could not be written", live.name)
 
     def replace(self, live: LiveReplica) -> None:
         """Put the file back as the document is, whatever stands there. Raises OSError."""
         with self._turn:
-            self._open()[0].write(checkpoint_place(live.name), live.checkpoint())
+            self._open().write(checkpoint_place(live.name), live.checkpoint())
 
     def _bytes(self, document: str, limit: int | None = None) -> bytes | None:
         try:
             with self._turn:
-                return self._open()[0].read(checkpoint_place(document), limit)
+                return self._open().read(checkpoint_place(document), limit)
         except OSError:
             # A folder or a link in its place: `verify` tells, and the journal has the document.
             return None
@@ -169,22 +153,8 @@ class Checkpoints:
         last = next(iter(self._journal.refused(ZONE, document, limit=1)), None)
         if last is not None and last.sha256 == checksum:
             return
-        content: str | None = None
-        try:
-            content = validation.decode_text(data[: MAX_TEXT_BYTES + 1])
-        except (NotText, TooLarge):
-            _log.warning("what was written over the checkpoint of %r is no text", document)
-        note = Note(
-            OUTSIDE,
-            EDIT_TOOL,
-            ZONE,
-            document,
-            "failed",
-            InvalidState.code,
-            content=content,
-            sha256=checksum,
-            size=len(data),
-            detail={"rule": rule},
+        note = edit_note(
+            ZONE, document, data, outcome="failed", error=InvalidState.code, detail={"rule": rule}
         )
         try:
             self._commits.commit(note)

@@ -15,12 +15,13 @@ from typing import Final
 
 from watchroom import validation
 from watchroom.checkout.document_replica import ZONE, DocumentReplica
+from watchroom.checkout.edits import EDIT_TOOL
 from watchroom.crdt import Document, Text, agent_of, check_schema
 from watchroom.crdt.remote_state import Writers, collect_claims, count_known_operations, extract_fields
 from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState, JournalError, WatchroomError
 from watchroom.model import UNCHECKED, Json, Row, Write
 from watchroom.zones.realtime.checking import check_apart
-from watchroom.zones.realtime.checkpoints import EDIT_TOOL, Checkpoints
+from watchroom.zones.realtime.checkpoints import Checkpoints
 from watchroom.zones.realtime.document_editor import DocumentEditor
 from watchroom.zones.realtime.field_history import unproven_claims
 from watchroom.zones.realtime.live_replica import LiveReplica
@@ -35,14 +36,12 @@ _log = logging.getLogger("watchroom")
 
 
 class RealtimeZone:
-    """The realtime documents of a workspace. May be used from any thread. ``store`` holds the rows,
-    ``control`` is the control folder."""
+    """The realtime documents of a workspace. May be used from any thread. ``store`` holds the rows
+    and the files."""
 
-    def __init__(self, store: Store, control: str) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._checkpoints = Checkpoints(
-            store.checkout.folder, store.journal, store.commits, store.follower, control
-        )
+        self._checkpoints = Checkpoints(store.checkout.folder, store.journal, store.commits, store.follower)
         self._lock = Lock()
         self._documents: dict[str, LiveReplica] = {}
 

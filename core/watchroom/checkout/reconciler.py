@@ -1,40 +1,61 @@
 """Edits made to the files behind the journal's back: noticed by content, kept as rows, never lost.
 
-In a private zone, whose owner's commands write there too, such an edit is the next version. In the
-zones that are versioned or delivered it is a conflict for a person to settle: the journal's version
-stays the current one until then.
+Where a zone says so, such an edit is the next version. Else it is a conflict for a person to settle: the
+journal's version stays the current one until then.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.call_context import with_call_context
+from watchroom.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.checkout.layout import CONFIG_PATH, ROOTS, is_edited, path_at, place
-from watchroom.checkout.materializer import OverwrittenEdit, overwritten_note, was_not_laid_out
+from watchroom.checkout.materializer import Materializer, was_not_laid_out
 from watchroom.disk import Parts
-from watchroom.errors import DiskFailed, EditedAgain, InvalidPath, NoOutsideEdit, NotText, WatchroomError
+from watchroom.errors import DiskFailed, EditedAgain, NoOutsideEdit, NotText, WatchroomError
 from watchroom.files import NotAFile
+from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
-from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Draft, Note, Row, Write, Zone
-from watchroom.rules.config import parse_config
-from watchroom.zones.store import Store
+from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Note, Outcome, Row, Write, Zone
 
-EDIT_TOOL: Final = "outside_edit"
 _MOST_AT_ONCE: Final = 50
 """So many paths are compared before everyone else gets a turn."""
 _log = logging.getLogger("watchroom")
-SCANNED: Final[tuple[Zone, ...]] = tuple(zone for zone in ZONES if is_edited(zone) and zone != "config")
+SCANNED: Final = tuple(zone for zone in ZONES if is_edited(zone) and zone != "config")
+"""The zones all of whose files are compared."""
 
 
-class OutsideEdits:
-    """Compares files with the journal and records what differs."""
+class EditRule(NamedTuple):
+    """How a zone judges an edit. ``check_path`` raises `WatchroomError` where no path of the zone has that
+    name, ``check_text`` where the text can be no version. ``may_remove``: whether a file that is gone is one.
+    """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    check_path: Callable[[str], object]
+    check_text: Callable[[str], object] = bool
+    may_remove: bool = True
+
+
+class Reconciler:
+    """Compares the files of ``checkout`` with ``journal``, and records what differs by the zones' ``rules``.
+
+    ``append`` makes rows without waiting for their files. May be used from any thread.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        checkout: Materializer,
+        append: Callable[[Sequence[Draft]], list[Appended]],
+        rules: Mapping[Zone, EditRule],
+    ) -> None:
+        self._journal = journal
+        self._checkout = checkout
+        self._append_all = append
+        self._rules = rules
 
     def scan(self, *, after_restart: bool = False) -> list[Row]:
         """Compare every file of every zone; returns the rows of the edits that were found.
@@ -45,38 +66,38 @@ class OutsideEdits:
         return self._record_all(list(self._suspects()), after_restart=after_restart)
 
     def check_files(self, files: Iterable[Parts]) -> list[Row]:
-        """Compare only these files, by their parts from the root; returns the rows of edits found."""
+        """Compare only ``files``, by their parts from the root; returns the rows of edits found."""
         places = {found for parts in files if (found := path_at(parts))}
         return self._record_all([each for each in sorted(places) if self._differs_now(*each)])
 
     def _record_all(self, suspects: list[tuple[Zone, str]], *, after_restart: bool = False) -> list[Row]:
         found: list[Row] = []
         for at in range(0, len(suspects), _MOST_AT_ONCE):
-            with self._store.checkout.settled() as seq:
+            with self._checkout.settled() as seq:
                 for zone, path in suspects[at : at + _MOST_AT_ONCE]:
                     if after_restart and self._was_never_synced(zone, path):
-                        self._store.checkout.rematerialize(zone, path)
+                        self._checkout.rematerialize(zone, path)
                     else:
                         found.extend(self._record(zone, path, seq))
         return found
 
     def check(self, zone: Zone, path: str) -> Row | None:
-        """Compare one path; returns the row of an edit, if there is a new one."""
+        """Compare ``path`` in ``zone``; returns the row of an edit, if there is a new one."""
         if not self._differs_now(zone, path):
             return None
-        with self._store.checkout.settled() as seq:
+        with self._checkout.settled() as seq:
             return next(iter(self._record(zone, path, seq)), None)
 
     def pending(self, zone: Zone, path: str) -> Row | None:
-        """The edit that stands on disk in place of the journal's version, recorded if it was not yet; None
-        if the file is as the journal says. Raises `NotText`, `TooLarge` where what stands there is no text,
-        `DiskFailed` where it cannot be read."""
+        """The edit that stands on disk in place of the journal's version of ``path`` in ``zone``, recorded if
+        it was not yet; None if the file is as the journal says. Raises `NotText`, `TooLarge` where what
+        stands there is no text, `DiskFailed` where it cannot be read."""
         try:
             while self._differs_now(zone, path):
                 self.check(zone, path)
                 if not self._differs_now(zone, path):
                     return None
-                edit = next(edits(self._store.journal, zone, path), None)
+                edit = next(edits(self._journal, zone, path), None)
                 if edit is None or edit.error == "outside_edit":
                     return edit
                 validation.decode_text(self._read(zone, path) or b"")
@@ -87,20 +108,20 @@ class OutsideEdits:
         return None
 
     def text(self, number: int) -> str:
-        """The text of an edit, by the number of its row; empty where it took the file away."""
-        return self._store.journal.content(number) or ""
+        """The text of an edit, by the ``number`` of its row; empty where it took the file away."""
+        return self._journal.content(number) or ""
 
     def revert(self, zone: Zone, path: str, number: int | None, note: Callable[[Row], Note]) -> Row:
-        """Lay out the journal's version of a shared file or board in place of the newest edit, and commit
+        """Lay out the journal's version of ``path`` in ``zone`` in place of the newest edit, and commit
         the note that ``note`` makes of that edit. Raises `EditedAgain` if there is one more edit than
         ``number``, or than the journal knew: so nothing goes that was not seen. `NoOutsideEdit`, `NotText`,
         `TooLarge`.
         """
-        with self._store.checkout.settled() as seq:
+        with self._checkout.settled() as seq:
             new = list(self._record(zone, path, seq))
             if new:
                 raise EditedAgain(path=path, conflict=new[-1].seq)
-            recorded = edits(self._store.journal, zone, path)
+            recorded = edits(self._journal, zone, path)
             edit = next((row for row in recorded if row.outcome == "conflict"), None)
             if edit is None:
                 raise NoOutsideEdit(path=path)
@@ -111,7 +132,7 @@ class OutsideEdits:
             if data is not None and self._differs(edit, data):
                 # What is no text cannot be kept in the journal, so it stays where it is.
                 validation.decode_text(data)
-            self._store.checkout.rematerialize(zone, path)
+            self._checkout.rematerialize(zone, path)
             return self._append(draft)
 
     def differing(self) -> list[tuple[Zone, str]]:
@@ -120,22 +141,22 @@ class OutsideEdits:
         if not suspects:
             return []
         # A version that was committed a moment ago may be on its way to its file: look again at those.
-        with self._store.checkout.settled() as seq:
+        with self._checkout.settled() as seq:
             return [(zone, path) for zone, path in suspects if self._differs_now(zone, path, seq)]
 
     def _differs_now(self, zone: Zone, path: str, seq: int | None = None) -> bool:
         if not validation.is_unicode(path):
             return True
         try:
-            data = self._store.checkout.current(zone, path)
+            data = self._checkout.current(zone, path)
         except NotAFile:
-            if not self._store.checkout.folder.is_folder(place(zone, path)):
+            if not self._checkout.folder.is_folder(place(zone, path)):
                 return True
             # A folder, such as that of an agent's handoffs, which is made with the first, is no edit.
             data = None
         except OSError:
             return True
-        return self._differs(self._store.journal.head(zone, path, as_of=seq), data)
+        return self._differs(self._journal.head(zone, path, as_of=seq), data)
 
     def _suspects(self) -> Iterator[tuple[Zone, str]]:
         for zone in SCANNED:
@@ -145,9 +166,9 @@ class OutsideEdits:
 
     def _suspects_in(self, zone: Zone) -> Iterator[tuple[Zone, str]]:
         """What is gone comes first: where a folder took a file's place, the file has to go before."""
-        heads = {head.path: head for head in self._store.journal.heads(zone)}
+        heads = {head.path: head for head in self._journal.heads(zone)}
         strange = []
-        for entry in self._store.checkout.folder.walk(ROOTS[zone]):
+        for entry in self._checkout.folder.walk(ROOTS[zone]):
             found = path_at(entry.parts)
             if found is None:
                 continue
@@ -168,7 +189,7 @@ class OutsideEdits:
 
     def _checksum(self, parts: Parts) -> str | None:
         try:
-            data = self._store.checkout.folder.read(parts)
+            data = self._checkout.folder.read(parts)
         except OSError:
             return None
         return None if data is None else validation.sha256(data)
@@ -179,26 +200,26 @@ class OutsideEdits:
         return expected != (None if data is None else validation.sha256(data))
 
     def _was_never_synced(self, zone: Zone, path: str) -> bool:
-        head = self._store.journal.head(zone, path)
+        head = self._journal.head(zone, path)
         if head is None or head.deleted:
             return False
         try:
-            data = self._store.checkout.current(zone, path)
+            data = self._checkout.current(zone, path)
         except OSError:
             return False
         if not data or not data.strip(b"\0"):
             return True
-        before = self._store.journal.version(zone, path, (head.version or 0) - 1)
+        before = self._journal.version(zone, path, (head.version or 0) - 1)
         return before is not None and before.sha256 == validation.sha256(data)
 
     def _append(self, draft: Draft) -> Row:
         """Make a row while nobody else lays out files: what it tells of is on disk."""
-        return self._store.commits.append([with_call_context(draft)])[0].row
+        return self._append_all([with_call_context(draft)])[0].row
 
     def _record(self, zone: Zone, path: str, seq: int) -> Iterator[Row]:
         """Look again, now that the files are as row ``seq`` left them, and journal what is found."""
-        head = self._store.journal.head(zone, path, as_of=seq) if validation.is_unicode(path) else None
-        if head is not None and was_not_laid_out(self._store.journal, head):
+        head = self._journal.head(zone, path, as_of=seq) if validation.is_unicode(path) else None
+        if head is not None and was_not_laid_out(self._journal, head):
             yield from self._lay_again(head)
             return
         draft = self._draft(zone, path, head)
@@ -206,79 +227,53 @@ class OutsideEdits:
             yield self._append(draft)
 
     def _lay_again(self, head: Row) -> Iterator[Row]:
-        journal = self._store.journal
+        journal = self._journal
         try:
-            data = self._store.checkout.current(head.zone, head.path)
+            data = self._checkout.current(head.zone, head.path)
             checksum = None if data is None else validation.sha256(data)
             ours = checksum is None or any(
                 row.sha256 == checksum for row in journal.history(head.zone, head.path)
             )
             if data is not None and not ours:
-                found = OverwrittenEdit(head.zone, head.path, data, head.version or 0)
-                yield self._append(overwritten_note(found))
-            self._store.checkout.rematerialize(head.zone, head.path)
+                yield self._append(
+                    edit_note(head.zone, head.path, data, tool=OVERWRITTEN_TOOL, base=head.version or 0)
+                )
+            self._checkout.rematerialize(head.zone, head.path)
         except OSError as error:
             # It still cannot be replaced; its row says so already, and `verify` names it.
             _log.warning("%s %s could not be laid out again: %s", head.zone, head.path, error)
 
     def _draft(self, zone: Zone, path: str, head: Row | None) -> Draft | None:
-        data: bytes | None = None
+        """What becomes of the file as it is; None if that is no edit."""
+        rule, data, refusal = self._rules[zone], None, ""
         content: str | None = None
-        refusal = ""
         try:
-            self._check_name(zone, path)
+            rule.check_path(path)
             data = self._read(zone, path)
             if not self._differs(head, data):
                 return None
             content = None if data is None else validation.decode_text(data)
-            if zone == "config":
-                parse_config(content or "")
+            if content is not None:
+                rule.check_text(content)
         except WatchroomError as error:
             refusal = error.code
         except OSError:
             refusal = NotText.code
         base = (head.version or 0) if head else 0
-        # The config alone cannot be deleted so.
-        if not refusal and ZONES[zone].on_edit == "version" and (zone != "config" or content is not None):
+        is_version = ZONES[zone].on_edit == "version" and (content is not None or rule.may_remove)
+        if is_version and not refusal:
             return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base)
-        return Note(
-            actor=OUTSIDE,
-            tool=EDIT_TOOL,
-            zone=zone,
-            path=validation.escape_unstorable(path, validation.MAX_PATH_BYTES),
-            outcome="failed" if refusal else "conflict",
-            error=refusal or "outside_edit",
-            content=content,
-            base=base,
-            sha256=None if data is None else validation.sha256(data),
-            size=None if data is None else len(data),
-        )
+        outcome: Outcome = "failed" if refusal else "conflict"
+        return edit_note(zone, path, data, outcome=outcome, error=refusal, base=base)
 
     def _read(self, zone: Zone, path: str) -> bytes | None:
         """The file, None if it is gone: also if a folder took its place."""
         try:
-            return self._store.checkout.folder.read(place(zone, path), MAX_TEXT_BYTES)
+            return self._checkout.folder.read(place(zone, path), MAX_TEXT_BYTES)
         except NotAFile:
-            if self._store.checkout.folder.is_folder(place(zone, path)):
+            if self._checkout.folder.is_folder(place(zone, path)):
                 return None
             raise
-
-    def _check_name(self, zone: Zone, path: str) -> None:
-        if zone == "config":
-            return
-        if zone == "board":
-            validation.check_board_name(path)
-            return
-        owner, _, filename = path.partition("/")
-        if zone not in ("private", "handoff"):
-            filename = path
-        elif not filename:
-            raise InvalidPath(given=path, rule="no_owner")
-        validation.check_path(filename)
-        if zone == "private":
-            self._store.registry.agent(owner)
-        elif zone == "handoff":
-            validation.check_path(owner)
 
     def _is_known(self, draft: Draft) -> bool:
         """Whether what was last noted about this path is this very edit."""
@@ -287,7 +282,7 @@ class OutsideEdits:
             base, error = draft.expected, "path_blocked"
         else:
             checksum, base, error = draft.sha256, draft.base or 0, draft.error
-        known = next(edits(self._store.journal, draft.zone, draft.path), None)
+        known = next(edits(self._journal, draft.zone, draft.path), None)
         if known is None or (known.sha256, known.base, known.error) != (checksum, base, error):
             return False
-        return known.seq > last_revert(self._store.journal, draft.zone, draft.path)
+        return known.seq > last_revert(self._journal, draft.zone, draft.path)
