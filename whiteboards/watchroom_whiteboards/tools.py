@@ -45,7 +45,7 @@ class BoardReadResult(ResultModel):
     timestamp: str | None = None
     held_for_seconds: float | None = None
     notice: str | None = None
-    """Told once: how a person settled a conflict of the reader's on this board."""
+    """How a person settled a conflict of the reader's on this board; given once."""
 
 
 @tool("whiteboard_read", path=("board",), reads_only=True)

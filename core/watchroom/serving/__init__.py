@@ -1,1 +1,1 @@
-"""Watchroom as a server of the Model Context Protocol: agents that nobody here wrote join through it."""
+"""Watchroom as a server of the Model Context Protocol: agents of other programs join through it."""

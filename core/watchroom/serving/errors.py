@@ -16,7 +16,7 @@ class CallRejected(WatchroomError):
 
 
 class CallUnanswered(WatchroomError):
-    """Nobody said whether the call may be made."""
+    """No person answered whether the call may be made."""
 
     code = "call_unanswered"
     outcome: ClassVar[Outcome] = "denied"

@@ -1,4 +1,4 @@
-"""The server over HTTP: each request says by its token whose it is."""
+"""The server over HTTP: the token of a request identifies its agent."""
 
 from __future__ import annotations
 

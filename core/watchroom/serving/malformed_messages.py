@@ -149,7 +149,7 @@ def _id_of(message: object) -> RequestId | None:
 
 
 def _parse_outline(line: str) -> Json:
-    """What the line says as far as it is not too deep; None where it is no JSON."""
+    """The JSON of the line without what is nested too deeply; None if it is no JSON."""
     try:
         found: Json = json.loads(_prune(line), parse_int=_parse_integer)
     except ValueError:

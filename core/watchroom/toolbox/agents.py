@@ -18,7 +18,7 @@ tool = TOOLS.tool
 
 
 class MessagePayload(ParamsModel):
-    """What a message says."""
+    """The content of a message."""
 
     text: Annotated[str, Field(min_length=1, max_length=100_000)]
 

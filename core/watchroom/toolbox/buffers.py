@@ -30,7 +30,7 @@ from watchroom.zones.buffers.tracing import SCHEMA
 from watchroom.zones.buffers.zone import Operation
 
 _ERRORS: Final = {TextEditStatus.MULTI_MATCH: "multi_match"}
-"""Whatever else is said of it."""
+"""The code of a status, in place of the response's own."""
 _MERGED: Final = "merged_with_conflicts"
 """Done as well, though there is something left to decide."""
 
@@ -237,7 +237,7 @@ def _schema_violation(context: ToolContext, buffer: str) -> TextEditResponse:
 def _edit_result(
     context: ToolContext, response: TextEditResponse, notice: str = "", operation: str = ""
 ) -> BufferEditResult:
-    """An answer in the shape of results. One that did not do what was wanted tells so as failures do."""
+    """The result of a response. One that did not do what was wanted has the fields of a failure."""
     done = response.is_done or response.code == _MERGED
     code = _ERRORS.get(response.status, response.code)
     if response.diff is not None:

@@ -78,7 +78,7 @@ class CollabReadResult(ResultModel):
     timestamp: str
     checksum: str
     notice: str | None = None
-    """Told once: how a person settled a conflict of the reader's on this file."""
+    """How a person settled a conflict of the reader's on this file; given once."""
 
 
 @tool("collab_read", path=("filepath",), reads_only=True)
@@ -213,8 +213,8 @@ def _rollback_result(context: ToolContext, params: CollabRollbackParams, row: Ro
 
 
 def settlement_notices(context: ToolContext, zone: Zone, path: str) -> str | None:
-    """Return what ``context``'s actor has to be told of its conflicts on ``path`` of ``zone`` that people
-    settled, one line each, and None if nothing. Each is told once."""
+    """Return what ``context``'s actor has to know of its conflicts on ``path`` of ``zone`` that people
+    settled, one line each; None if nothing. Each is returned once."""
     rows = context.zones.conflicts.find_unread(context.actor, zone, path)
     return "\n".join(_settlement_notice(context, row) for row in rows) or None
 

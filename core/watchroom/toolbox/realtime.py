@@ -181,7 +181,7 @@ class EditTextResult(SetFieldResult):
     length: int | None = None
     """Of the text as the caller knows it: where its next positions count."""
     notice: str | None = None
-    """Told where others have written to the text since the caller read it."""
+    """Set where others have written to the text since the caller read it."""
 
 
 @tool("realtime_edit_text", path=_FIELD)

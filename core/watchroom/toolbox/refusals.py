@@ -1,4 +1,4 @@
-"""The one place where a call is refused: its row in the journal, and the result that says the same."""
+"""The one place where a call is refused: its row in the journal and its result come from the same error."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Refusals:
 
 
 def disk_error(error: OSError) -> DiskFailed:
-    """Return ``error`` as the one that callers are told."""
+    """Return the `WatchroomError` that a caller gets for ``error``."""
     return DiskFailed(reason=validation.escape_unstorable(error.strerror or str(error)))
 
 

@@ -102,7 +102,7 @@ def _simplify(shape: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> di
 
 
 def _is_closed(parameters: Mapping[str, Json]) -> bool:
-    """Whether a schema says all that may be in it: strict mode takes no others."""
+    """Whether a schema names all that may be in it: strict mode takes no others."""
     if parameters.get("type") != "object":
         return "type" in parameters
     properties = cast("Mapping[str, Mapping[str, Json]]", parameters.get("properties", {}))

@@ -127,7 +127,7 @@ class RunCommandResult(ResultModel):
     quarantined: list[str] | None = None
     """The git repositories that it made, which were moved away: the first hundred."""
     notice: str | None = None
-    """The same in words."""
+    """The same as text."""
     cut: bool | None = None
     """True where it printed more than is kept."""
 
@@ -200,7 +200,7 @@ def _command_result(outcome: CommandOutcome, params: RunCommandParams, texts: Ca
 
 
 def _changes_notice(left: CommandChanges, texts: Catalogue) -> str:
-    """In words what else is to be known of what a command left; empty if nothing is."""
+    """What else a command left that its caller has to know, as text; empty if nothing."""
     lines = []
     if left.pending:
         lines.append(texts("command.pending", count=left.pending))

@@ -44,7 +44,7 @@ _TRANSLATED_PROBLEMS: Final = frozenset(
         "too_short",
     }
 )
-"""Kinds of pydantic's problems that the catalogues have words for."""
+"""Kinds of pydantic's problems that the catalogues have texts for."""
 _MAX_PROBLEMS: Final = 8
 
 
