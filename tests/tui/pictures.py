@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from _pytest.mark import ParameterSet
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
-from tui.driving import MIDDLE, NARROW, WIDE, Desk
+from tui.driver import MIDDLE, NARROW, WIDE, User
 
 Sizes = Sequence[tuple[int, int]]
 ALL: Final[Sizes] = (NARROW, MIDDLE, WIDE)
@@ -36,7 +36,7 @@ class Picture(SingleFileSnapshotExtension):
     file_extension = "svg"
 
 
-async def at_rest(desk: Desk) -> str:
+async def at_rest(user: User) -> str:
     """The screen as SVG, once nothing is at work for it and it has stayed the same for a while: scrollbars
     come a moment after their lists.
 
@@ -46,13 +46,13 @@ async def at_rest(desk: Desk) -> str:
 
     def is_steady() -> bool:
         nonlocal at, since
-        is_idle = all(worker.is_finished for worker in desk.app.workers)
-        since = since + 1 if is_idle and desk.frames == at else 0
-        at = desk.frames
+        is_idle = all(worker.is_finished for worker in user.app.workers)
+        since = since + 1 if is_idle and user.frames == at else 0
+        at = user.frames
         return since >= STEADY
 
-    await desk.pilot.wait_for_scheduled_animations()
-    await desk.until(is_steady, "a screen that stays as it is")
-    picture = desk.app.export_screenshot(title="watchroom")
+    await user.pilot.wait_for_scheduled_animations()
+    await user.until(is_steady, "a screen that stays as it is")
+    picture = user.app.export_screenshot(title="watchroom")
     # The number stands for the content and may differ between versions of rich.
     return re.sub(r"terminal-\d+", "terminal", picture)

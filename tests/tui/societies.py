@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok
-from tui.driving import Desk
+from tui.driver import User
 from watchroom import Workspace
 
 REQUIREMENT = "Build a calculator.\nIt reads a line and prints its value."
@@ -51,16 +51,16 @@ def needs_sandbox(workspace: Workspace) -> None:
         pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
 
 
-async def to_tasks(desk: Desk, words: str = "Build a calculator.") -> None:
+async def to_tasks(user: User, words: str = "Build a calculator.") -> None:
     """Go to the tasks, and wait until the newest is shown."""
-    await desk.goes_to("9", "tasks")
-    await desk.sees(words)
+    await user.goes_to("9", "tasks")
+    await user.sees(words)
 
 
-async def to_pane(desk: Desk, pane: str) -> None:
+async def to_pane(user: User, pane: str) -> None:
     """Give a pane the keys."""
-    for _ in range(len(desk.app.screen.query(".pane"))):
-        if desk.pane == pane:
+    for _ in range(len(user.app.screen.query(".pane"))):
+        if user.pane == pane:
             return
-        await desk.press("tab")
-    assert desk.pane == pane
+        await user.press("tab")
+    assert user.pane == pane

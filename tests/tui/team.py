@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from calls import ok, refused
-from tui.driving import Desk
+from tui.driver import User
 from watchroom import Toolbox, Workspace
 from watchroom.checkout.layout import CONTROL
 from watchroom.process_lock import ProcessLock
@@ -30,17 +30,17 @@ def deliver(sender: Toolbox, receiver: str, name: str, content: str = "data") ->
     ok(sender, "handoff_file", to_agent=receiver, filename=name, content=content, message=f"about {name}")
 
 
-async def choose_version(desk: Desk, version: int) -> None:
+async def choose_version(user: User, version: int) -> None:
     """Put the cursor on a version of plan.md."""
-    await desk.goes_to("4", "files")
-    await desk.until(lambda: len(desk.list("shared").items) == 3, "the files")
-    await desk.press("down")
-    await desk.until(lambda: [row.path for row in desk.list("versions").items][:1] == [PLAN], "its versions")
-    await desk.press("tab", "G")
-    await desk.until(lambda: desk.cursor("versions").version == 1, "version 1")
+    await user.goes_to("4", "files")
+    await user.until(lambda: len(user.list("shared").items) == 3, "the files")
+    await user.press("down")
+    await user.until(lambda: [row.path for row in user.list("versions").items][:1] == [PLAN], "its versions")
+    await user.press("tab", "G")
+    await user.until(lambda: user.cursor("versions").version == 1, "version 1")
     for _ in range(version - 1):
-        await desk.press("up")
-    await desk.until(lambda: desk.cursor("versions").version == version, f"version {version}")
+        await user.press("up")
+    await user.until(lambda: user.cursor("versions").version == version, f"version {version}")
 
 
 BASE = "# Plan\n\nfirst\n\nmiddle\n\nlast\n"
@@ -65,19 +65,19 @@ def collide(winner: Toolbox, loser: Toolbox, path: str = PLAN) -> int:
     return int(late["conflict_id"])
 
 
-async def opens_merge(desk: Desk) -> MergeDraft:
+async def opens_merge(user: User) -> MergeDraft:
     """Go to the most urgent conflict; gives its merge."""
-    await desk.press("exclamation_mark")
-    return await has_opened_merge(desk)
+    await user.press("exclamation_mark")
+    return await has_opened_merge(user)
 
 
-async def has_opened_merge(desk: Desk) -> MergeDraft:
+async def has_opened_merge(user: User) -> MergeDraft:
     """The merge, when its texts are there."""
-    await desk.until(lambda: isinstance(desk.app.screen, MergeScreen), "the merge screen")
-    screen = desk.app.screen
+    await user.until(lambda: isinstance(user.app.screen, MergeScreen), "the merge screen")
+    screen = user.app.screen
     assert isinstance(screen, MergeScreen)
-    await desk.until(lambda: screen.draft is not None, "its texts")
-    await desk.settle()
+    await user.until(lambda: screen.draft is not None, "its texts")
+    await user.settle()
     assert screen.draft is not None
     return screen.draft
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calls import ok, refused
-from tui.driving import Desk, dashboard, seqs
+from tui.driver import User, dashboard, seqs
 from watchroom import Toolbox, Workspace
 from watchroom.model import Draft, Note
 
@@ -11,20 +11,20 @@ from watchroom.model import Draft, Note
 async def test_o_goes_through_the_outcomes(workspace: Workspace, alice: Toolbox, conflict: int) -> None:
     refused(alice, "save_to_my_workspace", filename="../x", content="")
     refused(alice, "read_from_workspace", agent_id="bob", filename="none.md")
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("8", "activity")
-        await desk.until(lambda: len(desk.list("rows").items) == workspace.journal.last_seq(), "all rows")
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: len(user.list("rows").items) == workspace.journal.last_seq(), "all rows")
         for outcome in ("conflict", "denied", "failed"):
-            await desk.press("o")
-            await desk.until(
-                lambda outcome=outcome: [row.outcome for row in desk.list("rows").items] == [outcome],  # type: ignore[misc]
+            await user.press("o")
+            await user.until(
+                lambda outcome=outcome: [row.outcome for row in user.list("rows").items] == [outcome],  # type: ignore[misc]
                 f"rows of outcome {outcome}",
             )
-            await desk.sees(f"Activity · {outcome}")
-        await desk.press("o")
-        await desk.until(lambda: {row.outcome for row in desk.list("rows").items} == {"ok"}, "what went well")
-        await desk.press("o")
-        await desk.until(lambda: len(desk.list("rows").items) == workspace.journal.last_seq(), "all rows")
+            await user.sees(f"Activity · {outcome}")
+        await user.press("o")
+        await user.until(lambda: {row.outcome for row in user.list("rows").items} == {"ok"}, "what went well")
+        await user.press("o")
+        await user.until(lambda: len(user.list("rows").items) == workspace.journal.last_seq(), "all rows")
 
 
 def many_notes(workspace: Workspace, count: int) -> None:
@@ -35,15 +35,15 @@ def many_notes(workspace: Workspace, count: int) -> None:
     workspace.journal.append(drafts)
 
 
-async def read_to_the_end(desk: Desk) -> None:
+async def read_to_the_end(user: User) -> None:
     """Go down until the oldest row is reached."""
 
     def state() -> tuple[int, int]:
-        return desk.cursor("rows").seq, len(desk.list("rows").items)
+        return user.cursor("rows").seq, len(user.list("rows").items)
 
     while (before := state())[0] > 1:
-        await desk.press("G")
-        await desk.until(lambda before=before: state() != before, "older rows")  # type: ignore[misc]
+        await user.press("G")
+        await user.until(lambda before=before: state() != before, "older rows")  # type: ignore[misc]
 
 
 async def test_activity_loads_older_rows_as_the_cursor_gets_there_down_to_the_first(
@@ -51,40 +51,40 @@ async def test_activity_loads_older_rows_as_the_cursor_gets_there_down_to_the_fi
 ) -> None:
     many_notes(workspace, 2_500)
     last = workspace.journal.last_seq()
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("8", "activity")
-        await desk.until(lambda: len(desk.list("rows").items) == 1_000, "the first page")
-        await read_to_the_end(desk)
-        assert seqs(desk.list("rows").items) == list(range(last, 0, -1))
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: len(user.list("rows").items) == 1_000, "the first page")
+        await read_to_the_end(user)
+        assert seqs(user.list("rows").items) == list(range(last, 0, -1))
 
 
 async def test_the_filter_of_the_activity_looks_through_the_whole_journal(workspace: Workspace) -> None:
     many_notes(workspace, 2_500)
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("8", "activity")
-        await desk.until(lambda: desk.list("rows").items, "rows")
-        await desk.press("slash", *"NOTE 00007", "enter")
-        await desk.until(
-            lambda: [row.message for row in desk.list("rows").items] == ["note 00007"], "that old row"
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: user.list("rows").items, "rows")
+        await user.press("slash", *"NOTE 00007", "enter")
+        await user.until(
+            lambda: [row.message for row in user.list("rows").items] == ["note 00007"], "that old row"
         )
-        await desk.press("escape")
-        await desk.until(lambda: len(desk.list("rows").items) == 1_000, "everything again")
+        await user.press("escape")
+        await user.until(lambda: len(user.list("rows").items) == 1_000, "everything again")
 
 
 async def test_rows_that_come_in_while_older_ones_are_read_cost_no_row(
     workspace: Workspace, alice: Toolbox
 ) -> None:
     many_notes(workspace, 2_500)
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("8", "activity")
-        await desk.until(lambda: len(desk.list("rows").items) == 1_000, "the first page")
-        await desk.press("down")
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: len(user.list("rows").items) == 1_000, "the first page")
+        await user.press("down")
         ok(alice, "save_to_my_workspace", filename="new.md", content="x")
-        await desk.has_taken_in(workspace)
-        await desk.sees("1 new ↑")
-        await desk.press("G")
-        await desk.until(lambda: len(desk.list("rows").items) > 1_500, "the second page")
-        await desk.press("g")
-        assert desk.cursor("rows").path == "alice/new.md"
-        await read_to_the_end(desk)
-        assert seqs(desk.list("rows").items) == list(range(workspace.journal.last_seq(), 0, -1))
+        await user.has_taken_in(workspace)
+        await user.sees("1 new ↑")
+        await user.press("G")
+        await user.until(lambda: len(user.list("rows").items) > 1_500, "the second page")
+        await user.press("g")
+        assert user.cursor("rows").path == "alice/new.md"
+        await read_to_the_end(user)
+        assert seqs(user.list("rows").items) == list(range(workspace.journal.last_seq(), 0, -1))

@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from calls import ok
-from tui.driving import dashboard
+from tui.driver import dashboard
 from watchroom import Toolbox, Workspace
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from calls import ok
-from tui.driving import dashboard
+from tui.driver import dashboard
 from watchroom import Toolbox, Workspace
 
 
@@ -15,30 +15,30 @@ async def test_enter_on_an_agent_opens_its_files_and_previews_them(
     ok(alice, "save_to_my_workspace", filename="a.md", content="alpha\nbeta\n")
     ok(alice, "save_to_my_workspace", filename="b.md", content="gamma\n")
     ok(bob, "save_to_my_workspace", filename="mine.md", content="bob's own\n")
-    async with dashboard(workspace) as desk:
-        await desk.press("down", "enter")
-        await desk.until(lambda: desk.place == "agents", "the agents")
-        await desk.until(lambda: desk.cursor("agents").agent.id == "bob", "bob")
-        await desk.sees("bob's own")
-        await desk.press("up")
-        await desk.sees("alpha", "beta")
-        await desk.press("enter")
-        assert desk.pane == "files"
-        await desk.press("down")
-        await desk.sees("gamma")
-        await desk.press("enter")
-        assert desk.pane == "preview"
+    async with dashboard(workspace) as user:
+        await user.press("down", "enter")
+        await user.until(lambda: user.place == "agents", "the agents")
+        await user.until(lambda: user.cursor("agents").agent.id == "bob", "bob")
+        await user.sees("bob's own")
+        await user.press("up")
+        await user.sees("alpha", "beta")
+        await user.press("enter")
+        assert user.pane == "files"
+        await user.press("down")
+        await user.sees("gamma")
+        await user.press("enter")
+        assert user.pane == "preview"
 
 
 async def test_the_preview_follows_the_file_and_marks_the_lines_that_changed(
     workspace: Workspace, alice: Toolbox
 ) -> None:
     ok(alice, "save_to_my_workspace", filename="a.md", content="alpha\nbeta\n")
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("2", "agents")
-        await desk.sees("1  alpha", "2  beta")
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        await user.sees("1  alpha", "2  beta")
         ok(alice, "save_to_my_workspace", filename="a.md", content="alpha\nBETA\n")
-        await desk.sees("1  alpha", "2 ▌BETA")
+        await user.sees("1  alpha", "2 ▌BETA")
 
 
 async def test_a_file_of_one_very_long_line_is_shown_and_does_not_stop_the_dashboard(
@@ -46,19 +46,19 @@ async def test_a_file_of_one_very_long_line_is_shown_and_does_not_stop_the_dashb
 ) -> None:
     ok(alice, "save_to_my_workspace", filename="long.md", content="start " + "x" * 120_000 + " end")
     ok(bob, "save_to_my_workspace", filename="b.md", content="short")
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("2", "agents")
-        await desk.sees("1  start xxx")
-        await desk.press("down")
-        await desk.sees("1  short")
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        await user.sees("1  start xxx")
+        await user.press("down")
+        await user.sees("1  short")
 
 
 async def test_an_agent_that_has_done_nothing_is_not_shown_with_anothers_rows(root: Path) -> None:
     with Workspace.open(root, agents=["alice", "zoe"]) as workspace:
         ok(workspace.tools("alice"), "save_to_my_workspace", filename="a.md", content="mine")
-        async with dashboard(workspace) as desk:
-            await desk.goes_to("2", "agents")
-            await desk.until(lambda: len(desk.list("rows").items) == 1, "what alice did")
-            await desk.press("G")
-            await desk.until(lambda: not desk.list("rows").items, "that zoe did nothing")
-            await desk.until(lambda: not desk.list("files").items, "that zoe has nothing")
+        async with dashboard(workspace) as user:
+            await user.goes_to("2", "agents")
+            await user.until(lambda: len(user.list("rows").items) == 1, "what alice did")
+            await user.press("G")
+            await user.until(lambda: not user.list("rows").items, "that zoe did nothing")
+            await user.until(lambda: not user.list("files").items, "that zoe has nothing")

@@ -29,7 +29,7 @@ OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "unasked": (),
     "tmux": ("--alerts", "desktop"),
 }
-Desks = dict[str, Terminal]
+Terminals = dict[str, Terminal]
 
 
 def opened(root: Path, *options: str, env: dict[str, str] | None = None) -> Terminal:
@@ -50,7 +50,7 @@ def heard(terminal: Terminal) -> tuple[int, int, int]:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
     """Dashboards over one workspace, in which one conflict waited already, when they have told of another."""
     root = tmp_path_factory.mktemp("alerts") / "team"
     with Workspace.open(root, agents=["alice", "bob"]) as workspace, ExitStack() as stack:
@@ -61,44 +61,44 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
         write(alice, "zoo 2\n", 1, "zoo.md")
         stale_write(bob, "old trouble\n", 1, "zoo.md")
         workspace.flush()
-        desks = {
+        terminals = {
             name: stack.enter_context(
                 opened(root, *options, env={"TMUX": "/nowhere,1,0"} if name == "tmux" else None)
             )
             for name, options in OPTIONS.items()
         }
-        for desk in desks.values():
-            desk.wait_for_text("1 need you", timeout=30)
-            desk.wait_for_text("zoo.md")
-            desk.settle()
+        for user in terminals.values():
+            user.wait_for_text("1 need you", timeout=30)
+            user.wait_for_text("zoo.md")
+            user.settle()
         collides(bob)
-        for desk in desks.values():
-            desk.wait_for_text("2 need you")
-        desks["both"].wait_for_bytes(b"]777;notify;Watchroom", timeout=20)
+        for user in terminals.values():
+            user.wait_for_text("2 need you")
+        terminals["both"].wait_for_bytes(b"]777;notify;Watchroom", timeout=20)
         # Once more the same, after it was told.
         collides(bob)
-        for desk in desks.values():
-            desk.wait_for_text("×8")
-        yield desks
+        for user in terminals.values():
+            user.wait_for_text("×8")
+        yield terminals
 
 
-def test_one_conflict_with_retries_is_one_bell_and_one_notification_of_each_kind(told: Desks) -> None:
+def test_one_conflict_with_retries_is_one_bell_and_one_notification_of_each_kind(told: Terminals) -> None:
     assert heard(told["both"]) == (1, 1, 1)
     raw = told["both"].raw()
     assert "conflict plan.md: bob ↔ alice".encode() in raw
     assert not any(b"zoo.md" in each for each in OSC_9.findall(raw)), "that waited already"
 
 
-def test_the_bell_alone_is_what_one_gets_unasked(told: Desks) -> None:
+def test_the_bell_alone_is_what_one_gets_unasked(told: Terminals) -> None:
     assert heard(told["unasked"]) == (1, 0, 0)
 
 
-def test_under_tmux_the_notification_is_wrapped(told: Desks) -> None:
+def test_under_tmux_the_notification_is_wrapped(told: Terminals) -> None:
     told["tmux"].wait_for_bytes(b"\x1bPtmux;\x1b\x1b]9;Watchroom", timeout=20)
     told["tmux"].wait_for_bytes(b"\x1bPtmux;\x1b\x1b]777;notify;Watchroom", timeout=20)
 
 
-def test_off_writes_nothing_and_the_key_changes_it(told: Desks) -> None:
+def test_off_writes_nothing_and_the_key_changes_it(told: Terminals) -> None:
     assert heard(told["off"]) == (0, 0, 0)
     told["off"].send("A")
     told["off"].wait_for_text("Alerts: the terminal's bell")

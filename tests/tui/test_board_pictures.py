@@ -10,7 +10,7 @@ import pytest
 from calls import ok, refused
 from syrupy.assertion import SnapshotAssertion
 from team_boards import DECISIONS, MILESTONES, TASKS, TEAM
-from tui.driving import MIDDLE, NARROW, Desk, past
+from tui.driver import MIDDLE, NARROW, User, past
 from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from watchroom import Workspace
@@ -81,30 +81,30 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
     found.close()
 
 
-async def goes_to_boards(desk: Desk) -> None:
-    await desk.goes_to("6", "boards")
-    await desk.until(lambda: len(desk.list("summary").items) > 8, "what the board says")
-    await desk.until(lambda: "Global board" in desk.words_in("#board") or not desk.text("board").size, "it")
+async def goes_to_boards(user: User) -> None:
+    await user.goes_to("6", "boards")
+    await user.until(lambda: len(user.list("summary").items) > 8, "what the board says")
+    await user.until(lambda: "Global board" in user.words_in("#board") or not user.text("board").size, "it")
 
 
-async def goes_to_the_board(desk: Desk) -> None:
-    await goes_to_boards(desk)
-    await desk.press("enter")
-    await desk.sees("A report that anyone can read")
+async def goes_to_the_board(user: User) -> None:
+    await goes_to_boards(user)
+    await user.press("enter")
+    await user.sees("A report that anyone can read")
 
 
-async def goes_to_the_summary(desk: Desk) -> None:
-    await goes_to_boards(desk)
-    await desk.press("tab", "tab")
-    await desk.sees("☑ Outline agreed")
+async def goes_to_the_summary(user: User) -> None:
+    await goes_to_boards(user)
+    await user.press("tab", "tab")
+    await user.sees("☑ Outline agreed")
 
 
-async def goes_to_versions(desk: Desk) -> None:
-    await goes_to_boards(desk)
-    await desk.press("v")
-    await desk.until(lambda: desk.place == "board_versions", "the versions")
-    await desk.until(lambda: len(desk.list("versions").items) == 5, "its versions")
-    await desk.until(lambda: "survey" in desk.words_in("#diff") or not desk.text("diff").size, "the changes")
+async def goes_to_versions(user: User) -> None:
+    await goes_to_boards(user)
+    await user.press("v")
+    await user.until(lambda: user.place == "board_versions", "the versions")
+    await user.until(lambda: len(user.list("versions").items) == 5, "its versions")
+    await user.until(lambda: "survey" in user.words_in("#diff") or not user.text("diff").size, "the changes")
 
 
 SCREENS = {
@@ -127,13 +127,13 @@ PICTURED: Final[Mapping[str, Sizes]] = {
 async def test_every_screen(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
 ) -> None:
-    async with past(journal, journal.last_seq(), size=size) as desk:
-        await SCREENS[screen](desk)
-        assert await at_rest(desk) == picture
+    async with past(journal, journal.last_seq(), size=size) as user:
+        await SCREENS[screen](user)
+        assert await at_rest(user) == picture
 
 
 async def test_in_chinese(journal: Journal, picture: SnapshotAssertion) -> None:
     language: Language = "zh"
-    async with past(journal, journal.last_seq(), language=language) as desk:
-        await goes_to_boards(desk)
-        assert await at_rest(desk) == picture
+    async with past(journal, journal.last_seq(), language=language) as user:
+        await goes_to_boards(user)
+        assert await at_rest(user) == picture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import MIDDLE, NARROW, Desk, past
+from tui.driver import MIDDLE, NARROW, User, past
 from tui.pictures import SIZES, at_rest
 from tui.recorded import recorded
 from watchroom import Agent, Workspace
@@ -61,38 +61,38 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
     found.close()
 
 
-async def looks_at_an_agent(desk: Desk) -> None:
-    await desk.goes_to("2", "agents")
-    await desk.until(lambda: len(desk.list("buffers").items) == 3, "the buffers")
-    await desk.until(lambda: len(desk.list("rows").items) > 3, "the rows")
-    if "buffers" not in desk.shown_panes():
-        await desk.press("tab")
-    await desk.until(lambda: "global" in str(desk.text("preview").border_title), "the preview")
+async def looks_at_an_agent(user: User) -> None:
+    await user.goes_to("2", "agents")
+    await user.until(lambda: len(user.list("buffers").items) == 3, "the buffers")
+    await user.until(lambda: len(user.list("rows").items) > 3, "the rows")
+    if "buffers" not in user.shown_panes():
+        await user.press("tab")
+    await user.until(lambda: "global" in str(user.text("preview").border_title), "the preview")
 
 
-async def looks_at_all(desk: Desk) -> None:
-    await looks_at_an_agent(desk)
-    await desk.press("b", "down", "down")
-    await desk.press("tab")
-    await desk.until(lambda: "SEL#2" in desk.words_in("#buffer"), "the text")
+async def looks_at_all(user: User) -> None:
+    await looks_at_an_agent(user)
+    await user.press("b", "down", "down")
+    await user.press("tab")
+    await user.until(lambda: "SEL#2" in user.words_in("#buffer"), "the text")
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_an_agent(journal: Journal, size: tuple[int, int], picture: SnapshotAssertion) -> None:
-    async with past(journal, journal.last_seq(), size=size) as desk:
-        await looks_at_an_agent(desk)
-        assert await at_rest(desk) == picture
+    async with past(journal, journal.last_seq(), size=size) as user:
+        await looks_at_an_agent(user)
+        assert await at_rest(user) == picture
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE], ids=["80x24", "120x40"])
 async def test_all_buffers(journal: Journal, size: tuple[int, int], picture: SnapshotAssertion) -> None:
-    async with past(journal, journal.last_seq(), size=size) as desk:
-        await looks_at_all(desk)
-        assert await at_rest(desk) == picture
+    async with past(journal, journal.last_seq(), size=size) as user:
+        await looks_at_all(user)
+        assert await at_rest(user) == picture
 
 
 @pytest.mark.parametrize("language", ["zh"])
 async def test_in_chinese(journal: Journal, language: Language, picture: SnapshotAssertion) -> None:
-    async with past(journal, journal.last_seq(), size=MIDDLE, language=language) as desk:
-        await looks_at_all(desk)
-        assert await at_rest(desk) == picture
+    async with past(journal, journal.last_seq(), size=MIDDLE, language=language) as user:
+        await looks_at_all(user)
+        assert await at_rest(user) == picture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calls import ok, refused
-from tui.driving import NARROW, Desk, dashboard, past
+from tui.driver import NARROW, User, dashboard, past
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
 from watchroom_tui.screens.buffers import BuffersScreen
@@ -16,79 +16,79 @@ def opens(toolbox: Toolbox, text: str = TEXT) -> None:
     ok(toolbox, "open_buffer", source="collab", path=PLAN)
 
 
-async def to_agents(desk: Desk) -> None:
-    await desk.goes_to("2", "agents")
-    await desk.until(lambda: len(desk.list("buffers").items) > 0, "the buffers")
+async def to_agents(user: User) -> None:
+    await user.goes_to("2", "agents")
+    await user.until(lambda: len(user.list("buffers").items) > 0, "the buffers")
 
 
-async def to_buffers(desk: Desk) -> None:
+async def to_buffers(user: User) -> None:
     """All of them, from the agents screen."""
-    await desk.press("b")
-    await desk.until(lambda: isinstance(desk.app.screen, BuffersScreen), "the buffers of all")
+    await user.press("b")
+    await user.until(lambda: isinstance(user.app.screen, BuffersScreen), "the buffers of all")
 
 
-def chosen(desk: Desk) -> str:
+def chosen(user: User) -> str:
     """The path of the buffer under the cursor."""
-    item = desk.cursor("buffers")
+    item = user.cursor("buffers")
     return item.path if item is not None else ""
 
 
-def stands(desk: Desk, mark: str, name: str = "plan") -> bool:
+def stands(user: User, mark: str, name: str = "plan") -> bool:
     """Whether the list has this mark before the buffer."""
-    return f"{mark} {name}" in desk.words_in("#buffers")
+    return f"{mark} {name}" in user.words_in("#buffers")
 
 
 async def test_each_agent_shows_what_it_has_open(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("2", "agents")
-        assert "buffers" not in desk.shown_panes()
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        assert "buffers" not in user.shown_panes()
         opens(alice)
-        await desk.until(lambda: "buffers" in desk.shown_panes(), "the pane")
-        await desk.until(lambda: stands(desk, "✓"), "a buffer that is as its source")
+        await user.until(lambda: "buffers" in user.shown_panes(), "the pane")
+        await user.until(lambda: stands(user, "✓"), "a buffer that is as its source")
         ok(alice, "plan_append", text="more\n")
-        await desk.until(lambda: stands(desk, "✎"), "one that is not written")
+        await user.until(lambda: stands(user, "✎"), "one that is not written")
         ok(bob, "collab_write", filepath=PLAN, content="other\n", message="m", expected_version=1)
-        await desk.until(lambda: stands(desk, "⚔"), "one whose source has moved on as well")
+        await user.until(lambda: stands(user, "⚔"), "one whose source has moved on as well")
         ok(alice, "plan_accept_source")
         ok(bob, "collab_write", filepath=PLAN, content="again\n", message="m", expected_version=2)
-        await desk.until(lambda: stands(desk, "↓"), "one that is behind")
+        await user.until(lambda: stands(user, "↓"), "one that is behind")
         ok(alice, "plan_refresh")
         ok(alice, "close_buffer", buffer="plan")
-        await desk.until(lambda: "buffers" not in desk.shown_panes(), "no pane")
+        await user.until(lambda: "buffers" not in user.shown_panes(), "no pane")
 
 
 async def test_how_a_buffer_stands_is_said_in_full_in_chinese(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice)
-    async with dashboard(workspace, language="zh") as desk:
-        await to_agents(desk)
-        await desk.sees("已写入")
+    async with dashboard(workspace, language="zh") as user:
+        await to_agents(user)
+        await user.sees("已写入")
         refused(alice, "plan_replace", old_text="foo", new_text="bar")
-        await desk.sees("待选择")
-        assert "替换 ✎ plan" in desk.words_in("#agents")
+        await user.sees("待选择")
+        assert "替换 ✎ plan" in user.words_in("#agents")
 
 
 async def test_the_places_that_wait_for_a_choice_are_marked(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice)
     refused(alice, "plan_replace", old_text="foo", new_text="bar")
-    async with dashboard(workspace) as desk:
-        await to_agents(desk)
-        await desk.sees("first [[SEL#1]]foo[[/SEL#1]]", "second [[SEL#2]]foo[[/SEL#2]]")
-        await desk.sees("“foo” occurs in 2 places and is to become “bar”")
-        assert stands(desk, "◐")
-        marked = [span for line in desk.text("preview")._lines for span in line if span.style == "match-here"]
+    async with dashboard(workspace) as user:
+        await to_agents(user)
+        await user.sees("first [[SEL#1]]foo[[/SEL#1]]", "second [[SEL#2]]foo[[/SEL#2]]")
+        await user.sees("“foo” occurs in 2 places and is to become “bar”")
+        assert stands(user, "◐")
+        marked = [span for line in user.text("preview")._lines for span in line if span.style == "match-here"]
         assert [span.text for span in marked] == ["[[SEL#1]]foo[[/SEL#1]]", "[[SEL#2]]foo[[/SEL#2]]"]
         ok(alice, "plan_replace_selection", selection_id=2)
-        await desk.sees_no("[[SEL#1]]")
-        await desk.sees("+ second bar")
+        await user.sees_no("[[SEL#1]]")
+        await user.sees("+ second bar")
 
 
 async def test_what_stands_in_the_text_is_not_taken_for_a_mark(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice, "a [[SEL#1]]foo[[/SEL#1]]\nb foo\n")
     refused(alice, "plan_replace", old_text="foo", new_text="bar")
-    async with dashboard(workspace) as desk:
-        await to_agents(desk)
-        await desk.sees("a [[SEL#1]][[SEL2#1]]foo[[/SEL2#1]][[/SEL#1]]")
-        marked = [span for line in desk.text("preview")._lines for span in line if span.style == "match-here"]
+    async with dashboard(workspace) as user:
+        await to_agents(user)
+        await user.sees("a [[SEL#1]][[SEL2#1]]foo[[/SEL2#1]][[/SEL#1]]")
+        marked = [span for line in user.text("preview")._lines for span in line if span.style == "match-here"]
         assert [span.text for span in marked] == ["[[SEL2#1]]foo[[/SEL2#1]]", "[[SEL2#2]]foo[[/SEL2#2]]"]
 
 
@@ -98,23 +98,23 @@ async def test_all_buffers_are_shown_with_their_text_and_what_is_not_written(
     opens(alice)
     ok(bob, "open_buffer", source="collab", path=PLAN, name="review")
     ok(bob, "review_replace", old_text="third", new_text="3rd")
-    async with dashboard(workspace) as desk:
-        await to_agents(desk)
-        await to_buffers(desk)
-        await desk.sees("✓ alice", "✎ bob", "Nothing: the buffer is as its source was.")
-        await desk.press("down")
-        await desk.sees("− third", "+ 3rd")
-        await desk.until(lambda: "3rd" in desk.words_in("#buffer"), "its text")
-        assert "third" not in desk.words_in("#buffer")
+    async with dashboard(workspace) as user:
+        await to_agents(user)
+        await to_buffers(user)
+        await user.sees("✓ alice", "✎ bob", "Nothing: the buffer is as its source was.")
+        await user.press("down")
+        await user.sees("− third", "+ 3rd")
+        await user.until(lambda: "3rd" in user.words_in("#buffer"), "its text")
+        assert "third" not in user.words_in("#buffer")
         ok(bob, "review_flush")
-        await desk.sees("✓ bob", "Nothing: the buffer is as its source was.")
+        await user.sees("✓ bob", "Nothing: the buffer is as its source was.")
         ok(bob, "close_buffer", buffer="review")
-        await desk.until(lambda: len(desk.list("buffers").items) == 1, "the one that is left")
-        assert chosen(desk) == "alice/plan"
+        await user.until(lambda: len(user.list("buffers").items) == 1, "the one that is left")
+        assert chosen(user) == "alice/plan"
         ok(alice, "close_buffer", buffer="plan")
-        await desk.sees("No agent has a buffer open")
-        await desk.press("escape")
-        assert desk.place == "agents"
+        await user.sees("No agent has a buffer open")
+        await user.press("escape")
+        assert user.place == "agents"
 
 
 async def test_enter_on_a_buffer_leads_to_it_among_all(
@@ -122,38 +122,38 @@ async def test_enter_on_a_buffer_leads_to_it_among_all(
 ) -> None:
     opens(alice)
     ok(bob, "open_buffer", source="board", path="global")
-    async with dashboard(workspace) as desk:
-        await to_agents(desk)
-        await desk.press("down")
-        await desk.until(lambda: [each.agent for each in desk.list("buffers").items] == ["bob"], "bob's")
-        await desk.press("tab", "enter")
-        await desk.until(lambda: isinstance(desk.app.screen, BuffersScreen), "the buffers of all")
-        await desk.until(lambda: chosen(desk) == "bob/global", "the one it was")
-        await desk.press("enter")
-        assert desk.pane == "buffer"
+    async with dashboard(workspace) as user:
+        await to_agents(user)
+        await user.press("down")
+        await user.until(lambda: [each.agent for each in user.list("buffers").items] == ["bob"], "bob's")
+        await user.press("tab", "enter")
+        await user.until(lambda: isinstance(user.app.screen, BuffersScreen), "the buffers of all")
+        await user.until(lambda: chosen(user) == "bob/global", "the one it was")
+        await user.press("enter")
+        assert user.pane == "buffer"
 
 
 async def test_where_nothing_is_open_the_key_says_so(workspace: Workspace, alice: Toolbox) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("2", "agents")
-        assert "b buffers" not in desk.lines()[-1]
-        await desk.press("b")
-        await desk.is_told("No agent has a buffer open")
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        assert "b buffers" not in user.lines()[-1]
+        await user.press("b")
+        await user.is_told("No agent has a buffer open")
         opens(alice)
-        await desk.until(lambda: "b buffers" in desk.lines()[-1], "the key")
+        await user.until(lambda: "b buffers" in user.lines()[-1], "the key")
 
 
 async def test_the_preview_is_of_what_is_looked_at(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice)
     ok(alice, "save_to_my_workspace", filename="own.md", content="a file of her own\n")
-    async with dashboard(workspace) as desk:
-        await to_agents(desk)
-        await desk.sees("second foo")
-        await desk.press("tab", "tab")
-        assert desk.pane == "files"
-        await desk.sees("a file of her own")
-        await desk.press("shift+tab")
-        await desk.sees("second foo")
+    async with dashboard(workspace) as user:
+        await to_agents(user)
+        await user.sees("second foo")
+        await user.press("tab", "tab")
+        assert user.pane == "files"
+        await user.sees("a file of her own")
+        await user.press("shift+tab")
+        await user.sees("second foo")
 
 
 async def test_an_earlier_moment_shows_the_buffer_of_then(workspace: Workspace, alice: Toolbox) -> None:
@@ -163,34 +163,34 @@ async def test_an_earlier_moment_shows_the_buffer_of_then(workspace: Workspace, 
     ok(alice, "plan_replace_selection", selection_id=1)
     ok(alice, "plan_flush")
     ok(alice, "close_buffer", buffer="plan")
-    async with past(workspace.journal, then) as desk:
-        await to_agents(desk)
-        await desk.sees("first [[SEL#1]]foo[[/SEL#1]]")
-        await to_buffers(desk)
-        await desk.sees("◐ alice", "Nothing: the buffer is as its source was.")
+    async with past(workspace.journal, then) as user:
+        await to_agents(user)
+        await user.sees("first [[SEL#1]]foo[[/SEL#1]]")
+        await to_buffers(user)
+        await user.sees("◐ alice", "Nothing: the buffer is as its source was.")
 
 
 async def test_at_80_columns_each_pane_can_be_reached(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice)
     ok(alice, "plan_append", text="the end\n")
-    async with dashboard(workspace, size=NARROW) as desk:
-        await desk.goes_to("2", "agents")
-        await desk.press("tab")
-        await desk.sees("✎ plan")
-        assert desk.shown_panes() == ["buffers"]
-        await desk.press("enter")
-        await desk.sees("✎ alice")
-        await desk.press("tab")
-        await desk.sees("third")
-        await desk.press("tab")
-        await desk.sees("+ the end")
-        await desk.press("escape")
-        await desk.until(lambda: desk.place == "agents", "the agents")
+    async with dashboard(workspace, size=NARROW) as user:
+        await user.goes_to("2", "agents")
+        await user.press("tab")
+        await user.sees("✎ plan")
+        assert user.shown_panes() == ["buffers"]
+        await user.press("enter")
+        await user.sees("✎ alice")
+        await user.press("tab")
+        await user.sees("third")
+        await user.press("tab")
+        await user.sees("+ the end")
+        await user.press("escape")
+        await user.until(lambda: user.place == "agents", "the agents")
 
 
 async def test_texts_of_agents_are_shown_and_not_obeyed(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice, "a \x1b[31mred\x1b[0m [b]foo[/b]\u202e\nfoo\n")
     refused(alice, "plan_replace", old_text="foo", new_text="\x1b]0;title\x07[@click=app.quit]x[/]")
-    async with dashboard(workspace) as desk:
-        await to_agents(desk)
-        await desk.sees("␛[31mred", "[b][[SEL#1]]foo[[/SEL#1]][/b]", "␛]0;title␇[@click=app.qu")
+    async with dashboard(workspace) as user:
+        await to_agents(user)
+        await user.sees("␛[31mred", "[b][[SEL#1]]foo[[/SEL#1]][/b]", "␛]0;title␇[@click=app.qu")

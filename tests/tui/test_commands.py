@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from tui.driving import dashboard
+from tui.driver import dashboard
 from watchroom import Agent, Workspace
 
 
@@ -20,9 +20,9 @@ async def test_a_command_is_seen_with_how_it_ended_and_what_it_changed(
     alice = workspace.tools("alice")
     ok(alice, "run_command", command="echo 'def add(a, b): return a + b' > calc.py")
     refused(alice, "run_command", command="echo no tests >&2; exit 5")
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("8", "activity")
-        await desk.sees("Build a calculator.", "exit 0", "exit 5", "calc.py", "echo no tests")
-        assert not desk.shows("printed"), "what it printed are no rows of their own there"
-        await desk.press("s")
-        await desk.sees("printed")
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.sees("Build a calculator.", "exit 0", "exit 5", "calc.py", "echo no tests")
+        assert not user.shows("printed"), "what it printed are no rows of their own there"
+        await user.press("s")
+        await user.sees("printed")

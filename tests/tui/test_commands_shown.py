@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tui.driving import MIDDLE, NARROW, Desk, dashboard, past
+from tui.driver import MIDDLE, NARROW, User, dashboard, past
 from tui.societies import begins, needs_sandbox, runs, to_pane, to_tasks
 from watchroom import Workspace
 from watchroom.model import Write
@@ -28,162 +28,162 @@ def task(workspace: Workspace, folder: Path) -> str:
     return begins(workspace, folder)
 
 
-def style_of(desk: Desk, text: str) -> str:
+def style_of(user: User, text: str) -> str:
     """In which style the output has a text."""
-    view = desk.text("output")
+    view = user.text("output")
     return next(span.style for line in view._lines for span in line if text in span.text)
 
 
 async def test_a_command_shows_how_it_ended_and_what_it_printed(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "echo fine")
     runs(workspace, "root", "echo out; echo oh no >&2; exit 3")
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("exit 3", "exit 0")
-        await desk.until(lambda: desk.words_in("#output").endswith("out oh no"), "its output")
-        assert style_of(desk, "out") == ""
-        assert style_of(desk, "oh no") == "warning"
-        assert "exit 3" in str(desk.text("output").border_title)
-        await to_pane(desk, "commands")
-        await desk.press("down")
-        await desk.until(lambda: desk.words_in("#output").endswith("fine"), "the other one's output")
-        assert "$ echo fine · exit 0" in str(desk.text("output").border_title)
-        await desk.press("enter")
-        assert desk.pane == "output"
-        await desk.press("escape")
-        assert desk.pane == "commands"
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("exit 3", "exit 0")
+        await user.until(lambda: user.words_in("#output").endswith("out oh no"), "its output")
+        assert style_of(user, "out") == ""
+        assert style_of(user, "oh no") == "warning"
+        assert "exit 3" in str(user.text("output").border_title)
+        await to_pane(user, "commands")
+        await user.press("down")
+        await user.until(lambda: user.words_in("#output").endswith("fine"), "the other one's output")
+        assert "$ echo fine · exit 0" in str(user.text("output").border_title)
+        await user.press("enter")
+        assert user.pane == "output"
+        await user.press("escape")
+        assert user.pane == "commands"
 
 
 async def test_output_fills_while_the_command_runs(workspace: Workspace, task: str, folder: Path) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
         command = f"echo one; echo careful >&2; {WAITS.format(name='go')}; echo two"
         work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
-        await desk.until(lambda: "one" in desk.words_in("#output"), "what it prints first")
-        await desk.until(lambda: "careful" in desk.words_in("#output"), "its warning")
-        assert style_of(desk, "careful") == "warning"
-        assert "▸" in str(desk.text("output").border_title)
-        assert desk.cursor("commands").ended is None
-        assert "$ echo one" in desk.words_in("#members")
+        await user.until(lambda: "one" in user.words_in("#output"), "what it prints first")
+        await user.until(lambda: "careful" in user.words_in("#output"), "its warning")
+        assert style_of(user, "careful") == "warning"
+        assert "▸" in str(user.text("output").border_title)
+        assert user.cursor("commands").ended is None
+        assert "$ echo one" in user.words_in("#members")
         (folder / "go").touch()
-        await desk.until(lambda: "two" in desk.words_in("#output"), "what it prints last")
-        await desk.until(lambda: "exit 0" in str(desk.text("output").border_title), "its end")
+        await user.until(lambda: "two" in user.words_in("#output"), "what it prints last")
+        await user.until(lambda: "exit 0" in str(user.text("output").border_title), "its end")
         await work
 
 
 async def test_the_newest_command_is_followed(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "echo first")
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.until(lambda: desk.words_in("#output").endswith("first"), "the first")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.until(lambda: user.words_in("#output").endswith("first"), "the first")
         await asyncio.to_thread(runs, workspace, "root", "echo second")
-        await desk.until(lambda: desk.words_in("#output").endswith("second"), "the second")
+        await user.until(lambda: user.words_in("#output").endswith("second"), "the second")
 
 
 async def test_a_command_that_is_looked_at_stays_when_another_begins(workspace: Workspace, task: str) -> None:
     for word in ("first", "second"):
         runs(workspace, "root", f"echo {word}")
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await to_pane(desk, "commands")
-        await desk.press("down")
-        await desk.until(lambda: desk.words_in("#output").endswith("first"), "the first")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await to_pane(user, "commands")
+        await user.press("down")
+        await user.until(lambda: user.words_in("#output").endswith("first"), "the first")
         await asyncio.to_thread(runs, workspace, "root", "echo third")
-        await desk.sees("1 new ↑")
-        assert desk.words_in("#output").endswith("first")
+        await user.sees("1 new ↑")
+        assert user.words_in("#output").endswith("first")
 
 
 async def test_a_command_that_is_looked_at_goes_on_while_others_begin(
     workspace: Workspace, task: str, folder: Path
 ) -> None:
     runs(workspace, "root", "echo first")
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
         command = f"echo one; {WAITS.format(name='go')}; echo two"
         work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
-        await desk.until(lambda: desk.words_in("#output").endswith("one"), "what it prints first")
-        await to_pane(desk, "commands")
+        await user.until(lambda: user.words_in("#output").endswith("one"), "what it prints first")
+        await to_pane(user, "commands")
         await asyncio.to_thread(runs, workspace, "root", "echo between")
-        await desk.sees("$ echo between")
-        await desk.press("down")
-        await desk.until(lambda: desk.words_in("#output").endswith("one"), "the one that runs")
+        await user.sees("$ echo between")
+        await user.press("down")
+        await user.until(lambda: user.words_in("#output").endswith("one"), "the one that runs")
         await asyncio.to_thread(runs, workspace, "root", "echo last")
-        await desk.sees("1 new ↑")
+        await user.sees("1 new ↑")
         (folder / "go").touch()
         await work
-        await desk.until(lambda: desk.words_in("#output").endswith("one two"), "what it prints last")
-        await desk.until(lambda: desk.cursor("commands").exit_code == 0, "how it ended")
-        assert desk.shows("1 new ↑")
+        await user.until(lambda: user.words_in("#output").endswith("one two"), "what it prints last")
+        await user.until(lambda: user.cursor("commands").exit_code == 0, "how it ended")
+        assert user.shows("1 new ↑")
 
 
 @pytest.mark.parametrize("size", [MIDDLE, NARROW])
 async def test_output_scrolls_with_what_comes_unless_one_has_scrolled_up(
     workspace: Workspace, task: str, folder: Path, size: tuple[int, int]
 ) -> None:
-    async with dashboard(workspace, size=size) as desk:
-        await to_tasks(desk)
+    async with dashboard(workspace, size=size) as user:
+        await to_tasks(user)
         command = f"seq 100; {WAITS.format(name='go')}; seq 101 200; {WAITS.format(name='on')}; seq 201 300"
         work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
-        await to_pane(desk, "output")
-        await desk.sees("│ 100 ")
+        await to_pane(user, "output")
+        await user.sees("│ 100 ")
         (folder / "go").touch()
-        await desk.sees("│ 200 ")
-        await desk.press("up", "up", "up")
-        assert desk.shows("│ 197 ")
-        assert not desk.shows("│ 200 ")
+        await user.sees("│ 200 ")
+        await user.press("up", "up", "up")
+        assert user.shows("│ 197 ")
+        assert not user.shows("│ 200 ")
         (folder / "on").touch()
         await work
-        await desk.until(lambda: "exit 0" in str(desk.text("output").border_title), "its end")
-        assert desk.shows("│ 197 ")
-        assert not desk.shows("│ 200 ")
-        await desk.press("G")
-        await desk.sees("│ 300 ")
+        await user.until(lambda: "exit 0" in str(user.text("output").border_title), "its end")
+        assert user.shows("│ 197 ")
+        assert not user.shows("│ 200 ")
+        await user.press("G")
+        await user.sees("│ 300 ")
 
 
 async def test_of_a_flood_the_newest_lines_are_kept(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "seq 5000")
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("│ 5000 ")
-        await to_pane(desk, "output")
-        await desk.press("g")
-        await desk.sees("… 3000 earlier lines", "│ 3001 ")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("│ 5000 ")
+        await to_pane(user, "output")
+        await user.press("g")
+        await user.sees("… 3000 earlier lines", "│ 3001 ")
 
 
 async def test_a_scrollbar_that_comes_hides_no_letter(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "for i in $(seq 40); do seq -s '' 60; done")
     whole = "".join(str(n) for n in range(1, 61))
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.until(lambda: whole in desk.words_in("#output").replace(" ", ""), "a line, whole")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.until(lambda: whole in user.words_in("#output").replace(" ", ""), "a line, whole")
 
 
 async def test_an_ended_row_shows_its_output_in_the_detail(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "echo one; echo two")
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("8", "activity")
-        await desk.sees("exit 0")
-        await desk.press("enter")
-        await desk.until(lambda: desk.place == "RowDialog", "the row")
-        await desk.until(lambda: desk.words_in("#detail").endswith("one two"), "what it printed")
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.sees("exit 0")
+        await user.press("enter")
+        await user.until(lambda: user.place == "RowDialog", "the row")
+        await user.until(lambda: user.words_in("#detail").endswith("one two"), "what it printed")
 
 
 async def test_nothing_printed_is_said(workspace: Workspace, task: str) -> None:
     runs(workspace, "root", "true")
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("It printed nothing.")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("It printed nothing.")
 
 
 async def test_the_best_sandbox_is_shown_once_it_is_known(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("Commands · sandbox: bubblewrap")
-        await desk.press("f")
-        await desk.until(lambda: desk.place == "SandboxDialog", "the sandboxes")
-        await desk.sees("bubblewrap     ✓ works", "The kernel limits")
-        await desk.press("escape")
-        assert desk.place == "tasks"
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("Commands · sandbox: bubblewrap")
+        await user.press("f")
+        await user.until(lambda: user.place == "SandboxDialog", "the sandboxes")
+        await user.sees("bubblewrap     ✓ works", "The kernel limits")
+        await user.press("escape")
+        assert user.place == "tasks"
 
 
 async def test_a_sandbox_that_does_not_work_says_why(workspace: Workspace) -> None:
@@ -191,46 +191,46 @@ async def test_a_sandbox_that_does_not_work_says_why(workspace: Workspace) -> No
         ProbeResult("bubblewrap", True, False, "no user namespaces\x1b[31m\n[/b]", None),
         ProbeResult("landlock", False, False, "", None),
     )
-    async with dashboard(workspace) as desk:
-        desk.app.push_screen(SandboxDialog(SandboxProbe(results, False)))
-        await desk.sees(
+    async with dashboard(workspace) as user:
+        user.app.push_screen(SandboxDialog(SandboxProbe(results, False)))
+        await user.sees(
             "every command of an agent is refused", "✖ installed, but does not work", "– not installed"
         )
-        await desk.sees("no user namespaces␛[31m", "[/b]")
+        await user.sees("no user namespaces␛[31m", "[/b]")
 
 
 async def test_in_the_past_a_command_runs_as_it_did_then(
     workspace: Workspace, task: str, folder: Path
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
         command = f"echo one; {WAITS.format(name='go')}; echo two"
         work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
-        await desk.until(lambda: desk.words_in("#output").endswith("one"), "what it prints first")
+        await user.until(lambda: user.words_in("#output").endswith("one"), "what it prints first")
         (folder / "go").touch()
         await work
     workspace.flush()
     rows = workspace.journal.rows(0)
     printed = next(row.seq for row in rows if row.tool == "command_output")
-    async with past(workspace.journal, printed) as desk:
-        await to_tasks(desk)
-        await desk.until(lambda: desk.words_in("#output").endswith("one"), "what it had printed")
-        assert "▸" in str(desk.text("output").border_title)
-        assert not desk.shows("sandbox:")
-    async with past(workspace.journal, rows[-1].seq) as desk:
-        await to_tasks(desk)
-        await desk.until(lambda: desk.words_in("#output").endswith("one two"), "all that it printed")
+    async with past(workspace.journal, printed) as user:
+        await to_tasks(user)
+        await user.until(lambda: user.words_in("#output").endswith("one"), "what it had printed")
+        assert "▸" in str(user.text("output").border_title)
+        assert not user.shows("sandbox:")
+    async with past(workspace.journal, rows[-1].seq) as user:
+        await to_tasks(user)
+        await user.until(lambda: user.words_in("#output").endswith("one two"), "all that it printed")
 
 
 async def test_of_a_command_that_has_printed_nothing_yet_that_is_said(
     workspace: Workspace, task: str, folder: Path
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
         work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", WAITS.format(name="go")))
-        await desk.until(lambda: "printed nothing yet" in desk.words_in("#output"), "that it is quiet")
+        await user.until(lambda: "printed nothing yet" in user.words_in("#output"), "that it is quiet")
         (folder / "go").touch()
-        await desk.until(lambda: "It printed nothing." in desk.words_in("#output"), "that it stayed so")
+        await user.until(lambda: "It printed nothing." in user.words_in("#output"), "that it stayed so")
         await work
 
 
@@ -238,6 +238,6 @@ async def test_of_a_command_that_was_cut_off_that_is_said(workspace: Workspace, 
     begun = Write("root", "run_command", "command", f"{task}/c1", "make", "make", 0)
     cut_off = Write("system", "end_command", "command", f"{task}/c1", '{"interrupted": true}', "make", 1)
     workspace.journal.append([begun, cut_off._replace(detail={"interrupted": True})])
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.until(lambda: "how far it got nobody knows" in desk.words_in("#output"), "how it ended")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.until(lambda: "how far it got nobody knows" in user.words_in("#output"), "how it ended")

@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 from pty_driver import Terminal
-from tui.driving import dashboard
+from tui.driver import dashboard
 from tui.team import opens_merge
 from watchroom import Workspace
 from watchroom.simulation import Simulation, roster
@@ -59,15 +59,15 @@ def check(workspace: Workspace, root: Path) -> None:
 async def test_the_demos_conflict_is_resolved_from_its_overview_in_five_keys(
     demo: Workspace, root: Path
 ) -> None:
-    async with dashboard(demo) as desk:
-        assert desk.place == "overview"
-        draft = await opens_merge(desk)
+    async with dashboard(demo) as user:
+        assert user.place == "overview"
+        draft = await opens_merge(user)
         assert draft.sides.incoming.path == PATH
         assert draft.left == 2
-        await desk.press(*KEYS)
-        await desk.until(lambda: desk.place == "CommitDialog", "the commit")
-        await desk.press("enter")
-        await desk.is_told("is version 3 now")
+        await user.press(*KEYS)
+        await user.until(lambda: user.place == "CommitDialog", "the commit")
+        await user.press("enter")
+        await user.is_told("is version 3 now")
         check(demo, root)
 
 

@@ -11,7 +11,7 @@ import pytest
 from calls import ok
 from documents import create
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import MIDDLE, NARROW, Desk, past
+from tui.driver import MIDDLE, NARROW, User, past
 from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from watchroom import Workspace
@@ -63,21 +63,21 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
     found.close()
 
 
-async def goes_to_document(desk: Desk) -> None:
-    await desk.goes_to("5", "documents")
-    await desk.press("down", "enter")
-    await desk.sees("The new parser", "v15 of 15")
+async def goes_to_document(user: User) -> None:
+    await user.goes_to("5", "documents")
+    await user.press("down", "enter")
+    await user.sees("The new parser", "v15 of 15")
 
 
-async def goes_to_an_earlier_version(desk: Desk) -> None:
-    await goes_to_document(desk)
-    await desk.press(*["left_square_bracket"] * 9)
-    await desk.sees("v6 of 15")
+async def goes_to_an_earlier_version(user: User) -> None:
+    await goes_to_document(user)
+    await user.press(*["left_square_bracket"] * 9)
+    await user.sees("v6 of 15")
 
 
-async def goes_to_list(desk: Desk) -> None:
-    await desk.goes_to("5", "documents")
-    await desk.sees("glossary", "kanban")
+async def goes_to_list(user: User) -> None:
+    await user.goes_to("5", "documents")
+    await user.sees("glossary", "kanban")
 
 
 SCREENS = {
@@ -87,9 +87,9 @@ SCREENS = {
 }
 
 
-async def drawn(desk: Desk) -> str:
+async def drawn(user: User) -> str:
     """The screen at rest. The times of writes are in their stamps, and so of another day each time."""
-    return re.sub(r"\d\d:\d\d:\d\d", "12:00:00", await at_rest(desk))
+    return re.sub(r"\d\d:\d\d:\d\d", "12:00:00", await at_rest(user))
 
 
 PICTURED: Final[Mapping[str, Sizes]] = {
@@ -103,15 +103,15 @@ PICTURED: Final[Mapping[str, Sizes]] = {
 async def test_every_screen(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
 ) -> None:
-    async with past(journal, journal.last_seq(), size=size) as desk:
-        await SCREENS[screen](desk)
-        assert await drawn(desk) == picture
+    async with past(journal, journal.last_seq(), size=size) as user:
+        await SCREENS[screen](user)
+        assert await drawn(user) == picture
 
 
 async def test_in_chinese(journal: Journal, picture: SnapshotAssertion) -> None:
     language: Language = "zh"
-    async with past(journal, journal.last_seq(), language=language) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.press("down", "enter")
-        await desk.sees("The new parser", "v15 / 15")
-        assert await drawn(desk) == picture
+    async with past(journal, journal.last_seq(), language=language) as user:
+        await user.goes_to("5", "documents")
+        await user.press("down", "enter")
+        await user.sees("The new parser", "v15 / 15")
+        assert await drawn(user) == picture

@@ -10,7 +10,7 @@ import pytest
 from damage import break_content
 from documents import count, create, edit, get, put, tag
 from textual.geometry import Offset
-from tui.driving import Desk, dashboard, past
+from tui.driver import User, dashboard, past
 from watchroom import Row, Toolbox, Workspace
 from watchroom.checkout.document_replica import DocumentReplica
 from watchroom.model import Zone
@@ -32,17 +32,17 @@ def board(alice: Toolbox, bob: Toolbox) -> None:
     count(bob, "increment", 3)
 
 
-def view(desk: Desk) -> DocumentFieldsView:
-    return desk.app.screen.query_one(DocumentFieldsView)
+def view(user: User) -> DocumentFieldsView:
+    return user.app.screen.query_one(DocumentFieldsView)
 
 
-def line_with(desk: Desk, text: str) -> int:
-    return next(number for number, line in enumerate(desk.lines()) if text in line)
+def line_with(user: User, text: str) -> int:
+    return next(number for number, line in enumerate(user.lines()) if text in line)
 
 
-def styles_of(desk: Desk, text: str) -> set[str]:
+def styles_of(user: User, text: str) -> set[str]:
     """The names of the styles in which the rows that hold ``text`` are drawn."""
-    drawing = view(desk)._drawing
+    drawing = view(user)._drawing
     assert drawing is not None
     rows = (drawing.row(index, 200, is_top=False)[0] for index in range(len(drawing)))
     return {span.style for cell in rows for span in (*cell.gutter, *cell.text) if _says(cell.text, text)}
@@ -53,39 +53,39 @@ def _says(spans: object, text: str) -> bool:
 
 
 async def test_each_field_is_shown_by_its_type(workspace: Workspace, board: None) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("title  register  alice", "Sprint 1", "body  text  25 characters", "• urgent  bob")
-        await desk.sees("theme  dark  alice", "score  counter  8", "alice", "+5", "bob", "+3", "v8 of 8")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("title  register  alice", "Sprint 1", "body  text  25 characters", "• urgent  bob")
+        await user.sees("theme  dark  alice", "score  counter  8", "alice", "+5", "bob", "+3", "v8 of 8")
 
 
 async def test_a_text_is_in_the_colours_of_its_writers(workspace: Workspace, board: None) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("Alice was here.", "▍alice 64 %", "▍bob 36 %")
-        of_alice, of_bob = styles_of(desk, "Alice was here."), styles_of(desk, "Bob too.")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("Alice was here.", "▍alice 64 %", "▍bob 36 %")
+        of_alice, of_bob = styles_of(user, "Alice was here."), styles_of(user, "Bob too.")
         assert of_alice != of_bob
 
 
 async def test_edits_appear_as_they_are_made_and_are_marked_as_new(
     workspace: Workspace, alice: Toolbox, board: None
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("Sprint 1")
-        assert not styles_of(desk, "Alice was here.") & {"accent"}
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("Sprint 1")
+        assert not styles_of(user, "Alice was here.") & {"accent"}
         put(alice, "title", "Sprint 2")
         get(alice, "body")
         edit(alice, "insert", position=5, text=", yes,")
         tag(alice, "add", "later")
-        await desk.sees("Sprint 2", "Alice, yes, was here.", "• later", "3 new since you looked")
+        await user.sees("Sprint 2", "Alice, yes, was here.", "• later", "3 new since you looked")
         for text in ("Sprint 2", "Alice, yes,", "later"):
-            assert "accent" in styles_of(desk, text), text
-        assert any(style.endswith("-new") for style in styles_of(desk, "Alice, yes,"))
-        assert "accent" not in styles_of(desk, "Bob too.")
-        await desk.press("m")
-        await desk.sees_no("new since you looked")
-        assert "accent" not in styles_of(desk, "Sprint 2")
+            assert "accent" in styles_of(user, text), text
+        assert any(style.endswith("-new") for style in styles_of(user, "Alice, yes,"))
+        assert "accent" not in styles_of(user, "Bob too.")
+        await user.press("m")
+        await user.sees_no("new since you looked")
+        assert "accent" not in styles_of(user, "Sprint 2")
 
 
 async def test_what_was_looked_at_is_not_new_although_a_long_text_is_still_read(
@@ -93,29 +93,29 @@ async def test_what_was_looked_at_is_not_new_although_a_long_text_is_still_read(
 ) -> None:
     get(alice, "body")
     edit(alice, "insert", position=0, text="".join(f"line {number}\n" for number in range(10_000)))
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("Sprint 1")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("Sprint 1")
         put(alice, "title", "Sprint 2")
-        await desk.sees("Sprint 2", "1 new since you looked")
-        await desk.press("m")
-        await desk.sees_no("new since you looked")
+        await user.sees("Sprint 2", "1 new since you looked")
+        await user.press("m")
+        await user.sees_no("new since you looked")
 
 
 async def test_what_came_while_one_was_elsewhere_is_counted_and_marked(
     workspace: Workspace, alice: Toolbox, board: None
 ) -> None:
     create(alice, "other", text="rga")
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("Sprint 1")
-        await desk.press("down")
-        await desk.sees("text  text  0 characters")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("Sprint 1")
+        await user.press("down")
+        await user.sees("text  text  0 characters")
         tag(alice, "remove", "urgent")
         put(alice, "title", "Sprint 2")
-        await desk.until(lambda: any("● doc1" in line for line in desk.lines()), "the mark in the list")
-        await desk.press("up")
-        await desk.sees("Sprint 2", "− urgent", "2 new since you looked")
+        await user.until(lambda: any("● doc1" in line for line in user.lines()), "the mark in the list")
+        await user.press("up")
+        await user.sees("Sprint 2", "− urgent", "2 new since you looked")
 
 
 async def test_the_row_under_the_cursor_stays_where_it_is(
@@ -123,30 +123,30 @@ async def test_the_row_under_the_cursor_stays_where_it_is(
 ) -> None:
     get(alice, "body")
     edit(alice, "insert", position=0, text="".join(f"line {number}\n" for number in range(100)))
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("line 1")
-        await desk.press("enter", *["down"] * 40)
-        at = line_with(desk, "line 36 ")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("line 1")
+        await user.press("enter", *["down"] * 40)
+        at = line_with(user, "line 36 ")
         edit(alice, "insert", position=0, text="first\nsecond\nthird\n")
-        await desk.sees("v10 of 10")
-        await desk.settle()
-        assert line_with(desk, "line 36 ") == at
-        drawing, cursor = view(desk)._drawing, view(desk)._cursor
+        await user.sees("v10 of 10")
+        await user.settle()
+        assert line_with(user, "line 36 ") == at
+        drawing, cursor = view(user)._drawing, view(user)._cursor
         assert drawing is not None
         assert cursor is not None
         assert drawing.cell_texts(cursor) == ["line 36"]
 
 
 async def test_every_earlier_version_can_be_shown(workspace: Workspace, board: None) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("v8 of 8")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("v8 of 8")
         for version in range(7, 0, -1):
-            await desk.press("left_square_bracket")
-            await desk.sees(f"v{version} of 8")
+            await user.press("left_square_bracket")
+            await user.sees(f"v{version} of 8")
             then = DocumentReplica("doc1", workspace.journal, until=version).document.values()
-            shown = view(desk)._drawing
+            shown = view(user)._drawing
             assert shown is not None
             said = [text for index in range(len(shown)) for text in shown.cell_texts(index)]
             assert ("Sprint 1" in said) == (then["title"] == "Sprint 1")
@@ -154,80 +154,80 @@ async def test_every_earlier_version_can_be_shown(workspace: Workspace, board: N
                 line for line in str(then["body"]).split("\n") if line
             ]
             assert any(line == f"score  counter  {then['score']}" for line in said)
-        await desk.press("right_square_bracket")
-        await desk.sees("v2 of 8", 'alice  title = "Sprint 1"')
-        await desk.press("L")
-        await desk.sees("● live  v8 of 8")
+        await user.press("right_square_bracket")
+        await user.sees("v2 of 8", 'alice  title = "Sprint 1"')
+        await user.press("L")
+        await user.sees("● live  v8 of 8")
 
 
 async def test_the_past_stays_while_the_document_goes_on(
     workspace: Workspace, alice: Toolbox, board: None
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("v8 of 8")
-        await desk.press("left_square_bracket")
-        await desk.sees("past  v7 of 8", "score  counter  5")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("v8 of 8")
+        await user.press("left_square_bracket")
+        await user.sees("past  v7 of 8", "score  counter  5")
         count(alice, "increment", 100)
-        await desk.sees("v7 of 9")
-        assert desk.shows("score  counter  5")
-        await desk.press("escape")
-        await desk.sees("live  v9 of 9", "score  counter  108")
+        await user.sees("v7 of 9")
+        assert user.shows("score  counter  5")
+        await user.press("escape")
+        await user.sees("live  v9 of 9", "score  counter  108")
 
 
 async def test_the_history_plays_to_its_end_and_is_live_again(workspace: Workspace, board: None) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("v8 of 8")
-        await desk.press("p")
-        await desk.sees("▶ past  v1 of 8")
-        await desk.sees("▶ past  v4 of 8")
-        await desk.sees("● live  v8 of 8")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("v8 of 8")
+        await user.press("p")
+        await user.sees("▶ past  v1 of 8")
+        await user.sees("▶ past  v4 of 8")
+        await user.sees("● live  v8 of 8")
 
 
 async def test_a_version_that_takes_long_to_read_is_played_all_the_same(
     workspace: Workspace, board: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("v8 of 8")
-        may_read, asked, version = threading.Event(), [], desk.app.journal.version
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("v8 of 8")
+        may_read, asked, version = threading.Event(), [], user.app.journal.version
 
         def late(zone: Zone, path: str, number: int) -> Row | None:
             asked.append(number)
             assert may_read.wait(20)
             return version(zone, path, number)
 
-        monkeypatch.setattr(desk.app.journal, "version", late)
-        await desk.press("p")
-        await desk.until(lambda: asked == [1], "the first reading")
+        monkeypatch.setattr(user.app.journal, "version", late)
+        await user.press("p")
+        await user.until(lambda: asked == [1], "the first reading")
         # Twice as long as a version is shown: nothing tells of what does not happen.
         await asyncio.sleep(2 * SLOWEST)
         may_read.set()
-        await desk.sees("▶ past  v1 of 8", "▶ past  v2 of 8", "● live  v8 of 8")
+        await user.sees("▶ past  v1 of 8", "▶ past  v2 of 8", "● live  v8 of 8")
 
 
 async def test_play_can_be_paused_and_goes_on_from_there(workspace: Workspace, board: None) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("v8 of 8")
-        await desk.press("p")
-        await desk.sees("▶ past  v2 of 8")
-        await desk.press("p")
-        await desk.sees("⏸ past")
-        await desk.press("p")
-        await desk.sees("● live  v8 of 8")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("v8 of 8")
+        await user.press("p")
+        await user.sees("▶ past  v2 of 8")
+        await user.press("p")
+        await user.sees("⏸ past")
+        await user.press("p")
+        await user.sees("● live  v8 of 8")
 
 
 async def test_the_mouse_goes_to_any_share_of_the_history(workspace: Workspace, board: None) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("v8 of 8")
-        width = desk.app.screen.query_one(Scrubber).size.width
-        await desk.pilot.click(Scrubber, offset=Offset(width // 2, 1))
-        await desk.sees("past  v5 of 8")
-        await desk.pilot.click(Scrubber, offset=Offset(width - 1, 1))
-        await desk.sees("live  v8 of 8")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("v8 of 8")
+        width = user.app.screen.query_one(Scrubber).size.width
+        await user.pilot.click(Scrubber, offset=Offset(width // 2, 1))
+        await user.sees("past  v5 of 8")
+        await user.pilot.click(Scrubber, offset=Offset(width - 1, 1))
+        await user.sees("live  v8 of 8")
 
 
 async def test_a_look_into_the_past_shows_the_document_of_that_moment(
@@ -235,11 +235,11 @@ async def test_a_look_into_the_past_shows_the_document_of_that_moment(
 ) -> None:
     then = workspace.journal.last_seq()
     put(alice, "title", "Sprint 2")
-    async with past(workspace.journal, then) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("Sprint 1", "newest  v8 of 8")
-        await desk.press("left_square_bracket")
-        await desk.sees("past  v7 of 8")
+    async with past(workspace.journal, then) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("Sprint 1", "newest  v8 of 8")
+        await user.press("left_square_bracket")
+        await user.sees("past  v7 of 8")
 
 
 async def test_what_agents_wrote_is_shown_as_it_is(workspace: Workspace, alice: Toolbox) -> None:
@@ -249,15 +249,15 @@ async def test_what_agents_wrote_is_shown_as_it_is(workspace: Workspace, alice: 
     edit(alice, "insert", position=0, text=hostile)
     tag(alice, "add", hostile)
     put(alice, "config", {hostile: hostile})
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.until(lambda: sum("[bold]x[/] ␛]0;t␇" in line for line in desk.lines()) >= 4, "all four")
-        assert not any("\x1b" in line or "\u202e" in line for line in desk.lines())
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.until(lambda: sum("[bold]x[/] ␛]0;t␇" in line for line in user.lines()) >= 4, "all four")
+        assert not any("\x1b" in line or "\u202e" in line for line in user.lines())
 
 
 async def test_the_activity_says_what_an_edit_did(workspace: Workspace, board: None) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.sees("body +16", "tags + urgent", "score +5", 'title = "Sprint 1"')
+    async with dashboard(workspace) as user:
+        await user.sees("body +16", "tags + urgent", "score +5", 'title = "Sprint 1"')
 
 
 async def test_a_document_that_cannot_be_read_is_told_of(
@@ -267,11 +267,11 @@ async def test_a_document_that_cannot_be_read_is_told_of(
     workspace.flush()
     break_content(root, "doc1", 2, b"{", zone="realtime")
     (root / "realtime/.crdt_state/doc1.crdt.json").unlink()
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.is_told("version 2 of the document doc1 cannot be read")
-        await desk.press("down")
-        await desk.sees("text  text  0 characters")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.is_told("version 2 of the document doc1 cannot be read")
+        await user.press("down")
+        await user.sees("text  text  0 characters")
 
 
 async def test_a_checkpoint_that_is_edited_by_hand_is_put_back_while_one_watches(
@@ -279,18 +279,18 @@ async def test_a_checkpoint_that_is_edited_by_hand_is_put_back_while_one_watches
 ) -> None:
     file = root / "realtime/.crdt_state/doc1.crdt.json"
     whole = file.read_bytes()
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("Sprint 1")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("Sprint 1")
         file.write_text("mine now")
-        await desk.until(lambda: file.read_bytes() == whole, "the file as it was")
+        await user.until(lambda: file.read_bytes() == whole, "the file as it was")
 
 
 async def test_one_very_long_line_holds_up_no_key(workspace: Workspace, alice: Toolbox) -> None:
     create(alice, body="rga")
     edit(alice, "insert", position=0, text="x" * 1_500_000)
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("5", "documents")
-        await desk.sees("1,500,000 characters", "xxxxxxxxxxxxxxxx")
-        await desk.press("enter", "down", "l", "left_square_bracket")
-        await desk.sees("past  v1 of 2")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("1,500,000 characters", "xxxxxxxxxxxxxxxx")
+        await user.press("enter", "down", "l", "left_square_bracket")
+        await user.sees("past  v1 of 2")

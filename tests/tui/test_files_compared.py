@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from damage import break_content, version_file
-from tui.driving import MIDDLE, NARROW, Desk, dashboard
+from tui.driver import MIDDLE, NARROW, User, dashboard
 from tui.team import PLAN, choose_version, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
 
@@ -21,161 +21,161 @@ def poem(alice: Toolbox, bob: Toolbox) -> None:
     write(alice, "zero\none\n2\nthree\n", 2, POEM)
 
 
-async def opens_poem(desk: Desk) -> None:
-    await desk.goes_to("4", "files")
-    await desk.until(lambda: desk.cursor("shared") is not None, "the file")
-    await desk.until(lambda: len(desk.list("versions").items) == 3, "its versions")
-    await desk.press("tab")
+async def opens_poem(user: User) -> None:
+    await user.goes_to("4", "files")
+    await user.until(lambda: user.cursor("shared") is not None, "the file")
+    await user.until(lambda: len(user.list("versions").items) == 3, "its versions")
+    await user.press("tab")
 
 
-def title(desk: Desk) -> str:
-    return str(desk.text("diff").border_title)
+def title(user: User) -> str:
+    return str(user.text("diff").border_title)
 
 
-def foot(desk: Desk) -> str:
-    return str(desk.text("diff").border_subtitle)
+def foot(user: User) -> str:
+    return str(user.text("diff").border_subtitle)
 
 
-async def is_titled(desk: Desk, text: str) -> None:
-    await desk.until(lambda: text in title(desk), f"the title {text!r}")
+async def is_titled(user: User, text: str) -> None:
+    await user.until(lambda: text in title(user), f"the title {text!r}")
 
 
 async def test_a_marked_version_is_compared_with_the_one_under_the_cursor(
     workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
-        await desk.press("m")
-        await desk.sees("Versions  ◆ v1", "◆─ v1")
-        await desk.press("g")
-        await is_titled(desk, "v1 → v3")
-        await desk.sees("− one", "+ three")
-        await desk.press("down", "down")
-        await is_titled(desk, "v1 → v2")
-        await desk.press("down")
-        await is_titled(desk, "v0 → v1")
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
+        await user.press("m")
+        await user.sees("Versions  ◆ v1", "◆─ v1")
+        await user.press("g")
+        await is_titled(user, "v1 → v3")
+        await user.sees("− one", "+ three")
+        await user.press("down", "down")
+        await is_titled(user, "v1 → v2")
+        await user.press("down")
+        await is_titled(user, "v0 → v1")
 
 
 async def test_whichever_of_two_versions_is_marked_the_older_comes_first(
     workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
-        await desk.press("g", "m", "G")
-        await is_titled(desk, "v1 → v3")
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
+        await user.press("g", "m", "G")
+        await is_titled(user, "v1 → v3")
 
 
 async def test_a_second_press_takes_the_mark_away_and_another_file_too(
     workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
-        await desk.press("m", "m")
-        await desk.sees_no("◆")
-        await desk.press("m")
-        await desk.sees("◆─ v1")
-        await desk.press("shift+tab", "down")
-        await desk.until(lambda: desk.cursor("shared").path == "zoo.md", "another file")
-        await desk.sees_no("◆")
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
+        await user.press("m", "m")
+        await user.sees_no("◆")
+        await user.press("m")
+        await user.sees("◆─ v1")
+        await user.press("shift+tab", "down")
+        await user.until(lambda: user.cursor("shared").path == "zoo.md", "another file")
+        await user.sees_no("◆")
 
 
 async def test_a_refused_write_is_compared_with_its_base_with_the_current_and_with_any(
     workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("escape")
-        await is_titled(desk, "v1 → ✗")
-        await desk.sees("− one", "+ late")
-        await desk.press("d")
-        await is_titled(desk, "v3 → ✗")
-        await desk.sees("− three", "+ late")
-        await desk.press("m", "down")
-        await is_titled(desk, "v2 → ✗")
-        await desk.sees("− two", "+ late")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("escape")
+        await is_titled(user, "v1 → ✗")
+        await user.sees("− one", "+ late")
+        await user.press("d")
+        await is_titled(user, "v3 → ✗")
+        await user.sees("− three", "+ late")
+        await user.press("m", "down")
+        await is_titled(user, "v2 → ✗")
+        await user.sees("− two", "+ late")
 
 
 async def test_two_versions_stand_side_by_side_and_below_each_other_again(
     workspace: Workspace, poem: None
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await opens_poem(desk)
-        await desk.sees("− two", "+ 2")
-        await desk.press("s")
-        await desk.until(
-            lambda: any("− two" in line and "+ 2" in line for line in desk.lines()), "both sides"
+    async with dashboard(workspace) as user:
+        await opens_poem(user)
+        await user.sees("− two", "+ 2")
+        await user.press("s")
+        await user.until(
+            lambda: any("− two" in line and "+ 2" in line for line in user.lines()), "both sides"
         )
-        await desk.press("s")
-        await desk.until(
-            lambda: any("− two" in line and "+ 2" not in line for line in desk.lines()), "one side"
+        await user.press("s")
+        await user.until(
+            lambda: any("− two" in line and "+ 2" not in line for line in user.lines()), "one side"
         )
 
 
 async def test_side_by_side_takes_100_columns_and_says_so(workspace: Workspace, poem: None) -> None:
-    async with dashboard(workspace, size=NARROW) as desk:
-        await opens_poem(desk)
-        await desk.press("s")
-        await desk.is_told("Side by side takes 100 columns or more.")
-        await desk.pilot.resize_terminal(*MIDDLE)
-        await desk.until(lambda: desk.app.size == MIDDLE, "the size")
-        await desk.press("s")
-        await desk.until(
-            lambda: any("− two" in line and "+ 2" in line for line in desk.lines()), "both sides"
+    async with dashboard(workspace, size=NARROW) as user:
+        await opens_poem(user)
+        await user.press("s")
+        await user.is_told("Side by side takes 100 columns or more.")
+        await user.pilot.resize_terminal(*MIDDLE)
+        await user.until(lambda: user.app.size == MIDDLE, "the size")
+        await user.press("s")
+        await user.until(
+            lambda: any("− two" in line and "+ 2" in line for line in user.lines()), "both sides"
         )
-        await desk.pilot.resize_terminal(*NARROW)
-        await desk.until(lambda: desk.app.size == NARROW, "the size")
-        await desk.press("s")
-        await desk.is_told("Side by side takes 100 columns or more.")
-        await desk.press("enter")
-        await desk.until(
-            lambda: any("− two" in line and "+ 2" not in line for line in desk.lines()), "one side"
+        await user.pilot.resize_terminal(*NARROW)
+        await user.until(lambda: user.app.size == NARROW, "the size")
+        await user.press("s")
+        await user.is_told("Side by side takes 100 columns or more.")
+        await user.press("enter")
+        await user.until(
+            lambda: any("− two" in line and "+ 2" not in line for line in user.lines()), "one side"
         )
 
 
 async def test_blame_says_who_wrote_each_line_in_which_version_and_why(
     workspace: Workspace, poem: None
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await opens_poem(desk)
-        await desk.press("b")
-        await is_titled(desk, "who wrote v3")
-        await desk.sees(
+    async with dashboard(workspace) as user:
+        await opens_poem(user)
+        await user.press("b")
+        await is_titled(user, "who wrote v3")
+        await user.sees(
             "v2 bob        1 │ zero",
             "v1 alice      2 │ one",
             "v3 alice      3 │ 2",
             "v1 alice      4 │ three",
         )
-        await desk.press("enter")
-        await desk.until(lambda: "v2 · bob" in foot(desk), "the first line's version")
-        assert "zero⏎one⏎two" in foot(desk)
-        await desk.press("down", "down")
-        await desk.until(lambda: "v3 · alice" in foot(desk), "the third line's version")
-        await desk.press("G")
-        await desk.until(lambda: "v1 · alice" in foot(desk), "the last line's version")
-        await desk.press("b")
-        await is_titled(desk, "v2 → v3")
+        await user.press("enter")
+        await user.until(lambda: "v2 · bob" in foot(user), "the first line's version")
+        assert "zero⏎one⏎two" in foot(user)
+        await user.press("down", "down")
+        await user.until(lambda: "v3 · alice" in foot(user), "the third line's version")
+        await user.press("G")
+        await user.until(lambda: "v1 · alice" in foot(user), "the last line's version")
+        await user.press("b")
+        await is_titled(user, "v2 → v3")
 
 
 async def test_blame_follows_the_cursor_to_other_versions(workspace: Workspace, poem: None) -> None:
-    async with dashboard(workspace) as desk:
-        await opens_poem(desk)
-        await desk.press("b", "down", "down")
-        await is_titled(desk, "who wrote v1")
-        await desk.sees("v1 alice      1 │ one")
-        await desk.sees_no("│ zero")
+    async with dashboard(workspace) as user:
+        await opens_poem(user)
+        await user.press("b", "down", "down")
+        await is_titled(user, "who wrote v1")
+        await user.sees("v1 alice      1 │ one")
+        await user.sees_no("│ zero")
 
 
 async def test_blame_of_a_refused_write_begins_with_its_base(
     workspace: Workspace, poem: None, bob: Toolbox
 ) -> None:
     stale_write(bob, "one\ntwo\nthree\nfour\n", 1, POEM)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("escape")
-        await is_titled(desk, "→ ✗")
-        await desk.press("b")
-        await is_titled(desk, "who wrote ✗")
-        await desk.sees("v1 alice      1 │ one", "✗ bob        4 │ four")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("escape")
+        await is_titled(user, "→ ✗")
+        await user.press("b")
+        await is_titled(user, "who wrote ✗")
+        await user.sees("v1 alice      1 │ one", "✗ bob        4 │ four")
 
 
 async def test_a_file_of_more_versions_than_blame_looks_at_says_which_lines_may_be_older(
@@ -186,11 +186,11 @@ async def test_a_file_of_more_versions_than_blame_looks_at_says_which_lines_may_
     for version in range(1, 510):
         text = "first\n" + f"{version}\n"
         write(alice, text, version, POEM)
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("4", "files")
-        await desk.until(lambda: len(desk.list("versions").items) == 500, "the versions")
-        await desk.press("tab", "b")
-        await desk.sees("≤v11 alice", "│ first", "v510 alice")
+    async with dashboard(workspace) as user:
+        await user.goes_to("4", "files")
+        await user.until(lambda: len(user.list("versions").items) == 500, "the versions")
+        await user.press("tab", "b")
+        await user.sees("≤v11 alice", "│ first", "v510 alice")
 
 
 async def test_versions_that_are_broken_stand_red_in_the_timeline_with_what_is_wrong(
@@ -199,39 +199,39 @@ async def test_versions_that_are_broken_stand_red_in_the_timeline_with_what_is_w
     version_file(root, POEM, 1).unlink()
     break_content(root, POEM, 2, b"other\n")
     version_file(root, POEM, 2).write_text("x")
-    async with dashboard(workspace) as desk:
-        await opens_poem(desk)
-        await desk.sees("✖─ v1", "v1.txt missing", "✖─ v2", "journal text broken")
-        assert desk.shows("●─ v3")
+    async with dashboard(workspace) as user:
+        await opens_poem(user)
+        await user.sees("✖─ v1", "v1.txt missing", "✖─ v2", "journal text broken")
+        assert user.shows("●─ v3")
 
 
 async def test_a_text_that_the_journal_has_lost_is_told_and_is_not_brought_back(
     root: Path, workspace: Workspace, poem: None
 ) -> None:
     break_content(root, POEM, 2, b"\xff\xfe")
-    async with dashboard(workspace) as desk:
-        await opens_poem(desk)
-        await desk.sees("The journal cannot give the content of v2.")
-        await desk.press("b")
-        await desk.sees("The journal cannot give the content of v2.")
-        await desk.press("down", "r")
-        await desk.is_told("The journal cannot give the content of v2.")
-        assert desk.place == "files"
+    async with dashboard(workspace) as user:
+        await opens_poem(user)
+        await user.sees("The journal cannot give the content of v2.")
+        await user.press("b")
+        await user.sees("The journal cannot give the content of v2.")
+        await user.press("down", "r")
+        await user.is_told("The journal cannot give the content of v2.")
+        assert user.place == "files"
 
 
 async def test_a_version_that_changed_nothing_says_so(workspace: Workspace, conflict: int) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
-        await desk.press("g", "d")
-        await desk.sees("No difference to v3.")
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
+        await user.press("g", "d")
+        await user.sees("No difference to v3.")
 
 
 async def test_a_rollback_shows_first_what_it_would_change(workspace: Workspace, conflict: int) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
-        await desk.press("r")
-        await desk.is_asked("Bring plan.md back to version 1? This makes version 4; nothing is lost.")
-        shown = desk.words_in("#changes")
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
+        await user.press("r")
+        await user.is_asked("Bring plan.md back to version 1? This makes version 4; nothing is lost.")
+        shown = user.words_in("#changes")
         assert "plan.md v3 → v1" in shown
         assert "− three" in shown
         assert "+ one" in shown
@@ -240,19 +240,19 @@ async def test_a_rollback_shows_first_what_it_would_change(workspace: Workspace,
 async def test_a_rollback_is_not_done_when_the_file_moved_since_it_was_shown(
     workspace: Workspace, conflict: int, alice: Toolbox
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
-        await desk.press("r")
-        await desk.is_asked("This makes version 4")
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
+        await user.press("r")
+        await user.is_asked("This makes version 4")
         write(alice, "four\n", 3)
-        await desk.press("y")
-        await desk.is_asked("Not done: alice has made version 4 meanwhile.")
-        await desk.is_asked("This makes version 5; nothing is lost.")
-        assert "− four" in desk.words_in("#changes")
+        await user.press("y")
+        await user.is_asked("Not done: alice has made version 4 meanwhile.")
+        await user.is_asked("This makes version 5; nothing is lost.")
+        assert "− four" in user.words_in("#changes")
         head = workspace.journal.head("collab", PLAN)
         assert head is not None
         assert head.version == 4
-        await desk.press("enter")
-        await desk.is_told("plan.md is version 1 again, as its version 5.")
-        await desk.until(lambda: desk.place == "files", "the files")
+        await user.press("enter")
+        await user.is_told("plan.md is version 1 again, as its version 5.")
+        await user.until(lambda: user.place == "files", "the files")
         assert workspace.verify() == []

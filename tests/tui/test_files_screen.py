@@ -4,60 +4,60 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tui.driving import dashboard
+from tui.driver import dashboard
 from tui.team import PLAN, choose_version
 from watchroom import Workspace
 
 
 async def test_rolling_back_asks_first_and_no_changes_nothing(workspace: Workspace, conflict: int) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
         rows = workspace.journal.last_seq()
         for answer in ("n", "escape"):
-            await desk.press("r")
-            await desk.is_asked("Bring plan.md back to version 1? This makes version 4; nothing is lost.")
-            await desk.press(answer)
-            await desk.until(lambda: desk.place == "files", "the files")
+            await user.press("r")
+            await user.is_asked("Bring plan.md back to version 1? This makes version 4; nothing is lost.")
+            await user.press(answer)
+            await user.until(lambda: user.place == "files", "the files")
         assert workspace.journal.last_seq() == rows
 
 
 async def test_rolling_back_makes_a_new_version_in_the_persons_name(
     root: Path, workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
-        await desk.press("r")
-        await desk.is_asked("Bring plan.md back to version 1?")
-        await desk.press("y")
-        await desk.is_told("plan.md is version 1 again, as its version 4.")
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
+        await user.press("r")
+        await user.is_asked("Bring plan.md back to version 1?")
+        await user.press("y")
+        await user.is_told("plan.md is version 1 again, as its version 4.")
         head = workspace.journal.head("collab", PLAN)
         assert head is not None
         assert (head.version, head.actor, head.tool) == (4, "human:dana", "collab_rollback")
         assert workspace.journal.content(head.seq) == "one\n"
         assert (root / "collaborative/current" / PLAN).read_text(encoding="utf-8") == "one\n"
-        await desk.sees("v4", "✓ all well")
+        await user.sees("v4", "✓ all well")
         assert workspace.verify() == []
 
 
 async def test_the_current_version_and_a_refused_write_cannot_be_brought_back(
     workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
         rows = workspace.journal.last_seq()
-        await desk.press("g", "r")
-        await desk.is_told("Version 3 is the current one already.")
-        await desk.press("down", "r")
-        await desk.is_told("Only an accepted version can be brought back.")
-        assert desk.cursor("versions").seq == conflict
+        await user.press("g", "r")
+        await user.is_told("Version 3 is the current one already.")
+        await user.press("down", "r")
+        await user.is_told("Only an accepted version can be brought back.")
+        assert user.cursor("versions").seq == conflict
         assert workspace.journal.last_seq() == rows
 
 
 async def test_d_compares_with_the_current_version_and_back(workspace: Workspace, conflict: int) -> None:
-    async with dashboard(workspace) as desk:
-        await choose_version(desk, 1)
-        await desk.sees("v0 → v1", "+ one")
-        await desk.press("d")
-        await desk.sees("v1 → v3", "− one", "+ three")
-        await desk.press("d")
-        await desk.sees("v0 → v1")
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
+        await user.sees("v0 → v1", "+ one")
+        await user.press("d")
+        await user.sees("v1 → v3", "− one", "+ three")
+        await user.press("d")
+        await user.sees("v0 → v1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from calls import ok
-from tui.driving import WIDE, dashboard
+from tui.driver import WIDE, dashboard
 from tui.societies import begins, needs_sandbox, runs, to_pane, to_tasks
 from watchroom import Workspace
 
@@ -24,19 +24,19 @@ async def test_hostile_words_names_and_output_are_made_visible(workspace: Worksp
     (folder / "\x1b[31mred[").write_text(EVIL)
     runs(workspace, "root", f"printf '{EVIL}'; printf '{EVIL}' >&2; exit 1")
     ok(root, "terminate_agent", agent_id="mallory", reason=EVIL)
-    async with dashboard(workspace, size=WIDE) as desk:
-        await to_tasks(desk, "␛[31mRED")
+    async with dashboard(workspace, size=WIDE) as user:
+        await to_tasks(user, "␛[31mRED")
         for pane in ("tasks", "members", "files", "messages", "commands", "output"):
-            await desk.until(lambda pane=pane: "␛[31m" in desk.words_in(f"#{pane}"), f"it in {pane}")  # type: ignore[misc]
-        await desk.sees("[@click=app.quit]x[.md")
-        raw = "\n".join(desk.lines())
+            await user.until(lambda pane=pane: "␛[31m" in user.words_in(f"#{pane}"), f"it in {pane}")  # type: ignore[misc]
+        await user.sees("[@click=app.quit]x[.md")
+        raw = "\n".join(user.lines())
         assert not set(raw) & {"\x1b", "\x07", "\u202e", "\u009b"}
         for pane in ("members", "files", "messages", "commands"):
-            await to_pane(desk, pane)
-            await desk.press("G", "g")
-        await to_pane(desk, "messages")
-        await desk.press("enter")
-        await desk.sees(SHOWN)
-        await desk.press("escape", "C")
-        await desk.is_asked("Cancel '␛[31mRED")
-        await desk.press("n")
+            await to_pane(user, pane)
+            await user.press("G", "g")
+        await to_pane(user, "messages")
+        await user.press("enter")
+        await user.sees(SHOWN)
+        await user.press("escape", "C")
+        await user.is_asked("Cancel '␛[31mRED")
+        await user.press("n")

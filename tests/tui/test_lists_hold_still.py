@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calls import ok
-from tui.driving import NARROW, dashboard, seqs
+from tui.driver import NARROW, dashboard, seqs
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
 
@@ -13,31 +13,31 @@ async def test_a_list_that_is_read_holds_still_offers_the_new_and_g_lets_them_in
 ) -> None:
     for n in range(5):
         ok(alice, "save_to_my_workspace", filename=f"old{n}.md", content="x")
-    async with dashboard(workspace) as desk:
-        await desk.press("tab", "tab", "down", "down")
-        before, item = seqs(desk.list("activity").items), desk.cursor("activity")
+    async with dashboard(workspace) as user:
+        await user.press("tab", "tab", "down", "down")
+        before, item = seqs(user.list("activity").items), user.cursor("activity")
         for n in range(3):
             ok(alice, "save_to_my_workspace", filename=f"new{n}.md", content="x")
-        await desk.sees("3 new ↑")
-        assert seqs(desk.list("activity").items) == before
-        assert desk.cursor("activity") == item
-        await desk.press("g")
-        await desk.sees_no("3 new ↑")
-        assert desk.cursor("activity").path == "alice/new2.md"
+        await user.sees("3 new ↑")
+        assert seqs(user.list("activity").items) == before
+        assert user.cursor("activity") == item
+        await user.press("g")
+        await user.sees_no("3 new ↑")
+        assert user.cursor("activity").path == "alice/new2.md"
         ok(alice, "save_to_my_workspace", filename="live-again.md", content="x")
-        await desk.until(lambda: desk.cursor("activity").path == "alice/live-again.md", "the newest row")
+        await user.until(lambda: user.cursor("activity").path == "alice/live-again.md", "the newest row")
 
 
 async def test_other_lists_keep_the_cursor_on_its_item_while_they_change(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("4", "files")
-        await desk.press("down")
-        assert desk.cursor("shared").path == PLAN
+    async with dashboard(workspace) as user:
+        await user.goes_to("4", "files")
+        await user.press("down")
+        assert user.cursor("shared").path == PLAN
         write(alice, "x\n", 0, "aaa.md")
-        await desk.until(lambda: len(desk.list("shared").items) == 4, "the new file")
-        assert desk.cursor("shared").path == PLAN
+        await user.until(lambda: len(user.list("shared").items) == 4, "the new file")
+        assert user.cursor("shared").path == PLAN
 
 
 async def test_the_end_is_shown_though_the_list_became_long_just_before(
@@ -45,24 +45,24 @@ async def test_the_end_is_shown_though_the_list_became_long_just_before(
 ) -> None:
     """The key comes before a list that had space for all of its items is laid out with a scrollbar."""
     ok(alice, "save_to_my_workspace", filename="notes.md", content="x")
-    async with dashboard(workspace) as desk:
-        rows = desk.list("activity")
-        await desk.until(lambda: rows.items, "a row")
+    async with dashboard(workspace) as user:
+        rows = user.list("activity")
+        await user.until(lambda: rows.items, "a row")
         first = rows.items[0]
         rows.show([first._replace(seq=1000 - n, path=f"alice/{n}.md") for n in range(200)])
         rows.action_last()
-        await desk.sees("199.md")
+        await user.sees("199.md")
 
 
 async def test_a_list_that_is_not_shown_yet_does_not_scroll_away_from_its_beginning(
     workspace: Workspace, alice: Toolbox
 ) -> None:
     ok(alice, "save_to_my_workspace", filename="notes.md", content="x")
-    async with dashboard(workspace, size=NARROW) as desk:
-        rows = desk.list("activity")
-        await desk.until(lambda: rows.items, "a row")
+    async with dashboard(workspace, size=NARROW) as user:
+        rows = user.list("activity")
+        await user.until(lambda: rows.items, "a row")
         first = rows.items[0]
         rows.show([first._replace(seq=1000 - n, path=f"alice/{n}.md") for n in range(200)])
         rows.action_move(1)
-        await desk.press("tab", "tab")
-        await desk.sees(" 0.md", " 1.md")
+        await user.press("tab", "tab")
+        await user.sees(" 0.md", " 1.md")

@@ -10,7 +10,7 @@ import pytest
 from board_app import BoardApp
 from textual.app import ComposeResult
 from textual.strip import Strip
-from tui.driving import MIDDLE, NARROW, WIDE, Desk
+from tui.driver import MIDDLE, NARROW, WIDE, User
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.markdown import code
 from watchroom_tui.styled_text import Span
@@ -24,7 +24,7 @@ LONG = b"# The board\n\n" + b"".join(
 )
 
 
-class Reader(Desk):
+class Reader(User):
     """A person in front of a board."""
 
     @property

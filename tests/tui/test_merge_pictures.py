@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from calls import ok, refused
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import MIDDLE, NARROW, Desk
+from tui.driver import MIDDLE, NARROW, User
 from tui.pictures import SIZES, at_rest
 from tui.recorded import NOON, REPORT, recorded
 from tui.team import has_opened_merge
@@ -55,56 +55,56 @@ def collided(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
 
 
 @asynccontextmanager
-async def at_noon(journal: Journal, size: tuple[int, int], language: Language = "en") -> AsyncIterator[Desk]:
+async def at_noon(journal: Journal, size: tuple[int, int], language: Language = "en") -> AsyncIterator[User]:
     """The live dashboard, whose clock stands, in front of the one conflict that there is."""
     with TemporaryDirectory() as elsewhere, Workspace.open(elsewhere) as workspace:
         # Something to act on, though nothing is done: where one may only look, the keys are others.
         app = WatchroomApp(journal, place="team/", language=language, open_workspace=lambda: workspace)
         app.now = lambda: NOON  # type: ignore[method-assign]
         async with app.run_test(size=size, notifications=True) as pilot:
-            desk = Desk(app, pilot)
-            await desk.until(lambda: desk.model.conflicts, "the conflict")
-            await app.push_screen(MergeScreen(desk.model.conflicts[0].row))
-            await has_opened_merge(desk)
-            yield desk
+            user = User(app, pilot)
+            await user.until(lambda: user.model.conflicts, "the conflict")
+            await app.push_screen(MergeScreen(user.model.conflicts[0].row))
+            await has_opened_merge(user)
+            yield user
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_merge_screen(collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]) -> None:
-    async with at_noon(collided, size) as desk:
-        assert await at_rest(desk) == picture
+    async with at_noon(collided, size) as user:
+        assert await at_rest(user) == picture
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE], ids=["80x24", "120x40"])
 async def test_a_merge_half_done(
     collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
-    async with at_noon(collided, size) as desk:
-        await desk.press("B", "v")
-        assert await at_rest(desk) == picture
+    async with at_noon(collided, size) as user:
+        await user.press("B", "v")
+        assert await at_rest(user) == picture
 
 
 @pytest.mark.parametrize("size", [MIDDLE], ids=["120x40"])
 async def test_the_editor_of_the_result(
     collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
-    async with at_noon(collided, size) as desk:
-        await desk.press("c", "e")
-        assert await at_rest(desk) == picture
+    async with at_noon(collided, size) as user:
+        await user.press("c", "e")
+        assert await at_rest(user) == picture
 
 
 @pytest.mark.parametrize("size", [MIDDLE], ids=["120x40"])
 async def test_the_preview(collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]) -> None:
-    async with at_noon(collided, size) as desk:
-        await desk.press("c", "i", "d")
-        await desk.until(lambda: desk.place == "PreviewDialog", "the preview")
-        assert await at_rest(desk) == picture
+    async with at_noon(collided, size) as user:
+        await user.press("c", "i", "d")
+        await user.until(lambda: user.place == "PreviewDialog", "the preview")
+        assert await at_rest(user) == picture
 
 
 @pytest.mark.parametrize("size", [MIDDLE], ids=["120x40"])
 async def test_the_merge_screen_in_chinese(
     collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
-    async with at_noon(collided, size, "zh") as desk:
-        await desk.press("a")
-        assert await at_rest(desk) == picture
+    async with at_noon(collided, size, "zh") as user:
+        await user.press("a")
+        assert await at_rest(user) == picture

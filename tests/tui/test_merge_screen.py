@@ -6,17 +6,17 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from textual.widgets import OptionList
-from tui.driving import MIDDLE, NARROW, Desk, dashboard
+from tui.driver import MIDDLE, NARROW, User, dashboard
 from tui.team import CURRENT, INCOMING, PLAN, collide, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
 from watchroom.merge import join_regions, text_with_markers
 from watchroom_tui.widgets.editor import Editor
 
 
-def row_of(desk: Desk, pane: str, text: str) -> int:
+def row_of(user: User, pane: str, text: str) -> int:
     """The line of a pane that shows ``text``, counted from the pane's top."""
-    region = desk.app.screen.query_one(f"#{pane}").region
-    lines = [line[region.x : region.right] for line in desk.lines()[region.y : region.bottom]]
+    region = user.app.screen.query_one(f"#{pane}").region
+    lines = [line[region.x : region.right] for line in user.lines()[region.y : region.bottom]]
     return next((number for number, line in enumerate(lines) if text in line), -1)
 
 
@@ -25,23 +25,23 @@ async def test_both_texts_and_their_authors_are_seen_beside_each_other(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, size: tuple[int, int]
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace, size=size) as desk:
-        await opens_merge(desk)
-        await desk.sees("current v2 · alice", "incoming · bob", "“alice's words”", "region 2 of 3 · 2 open")
-        same_row = row_of(desk, "current", "first, said alice")
-        assert same_row == row_of(desk, "incoming", "first, said bob") > 0
+    async with dashboard(workspace, size=size) as user:
+        await opens_merge(user)
+        await user.sees("current v2 · alice", "incoming · bob", "“alice's words”", "region 2 of 3 · 2 open")
+        same_row = row_of(user, "current", "first, said alice")
+        assert same_row == row_of(user, "incoming", "first, said bob") > 0
         if size == MIDDLE:
-            assert row_of(desk, "base", "first") == same_row
-        await desk.sees("‹ choose: c current")
+            assert row_of(user, "base", "first") == same_row
+        await user.sees("‹ choose: c current")
 
 
 async def test_what_one_side_changed_alone_is_taken_already(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        assert row_of(desk, "result", "# The plan") > 0
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        assert row_of(user, "result", "# The plan") > 0
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ async def test_keys_decide_region_by_region_or_for_the_whole_file(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, keys: str, first: list[str], last: list[str]
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.type(keys)
-        await desk.sees("all decided")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.type(keys)
+        await user.sees("all decided")
         wanted = "".join(
             [
                 "# The plan\n\n",
@@ -83,18 +83,18 @@ async def test_the_mode_for_the_whole_file_shows_and_ends(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace, size=NARROW) as desk:
-        draft = await opens_merge(desk)
-        result = desk.app.screen.query_one("#result")
+    async with dashboard(workspace, size=NARROW) as user:
+        draft = await opens_merge(user)
+        result = user.app.screen.query_one("#result")
         for key in ("a", "escape"):
-            await desk.press("a")
-            await desk.sees("FOR THE WHOLE FILE")
-            await desk.sees("the next choice goes for the whole file")
+            await user.press("a")
+            await user.sees("FOR THE WHOLE FILE")
+            await user.sees("the next choice goes for the whole file")
             assert result.has_class("-armed")
-            await desk.press(key)
-            await desk.sees_no("FOR THE WHOLE FILE")
+            await user.press(key)
+            await user.sees_no("FOR THE WHOLE FILE")
             assert not result.has_class("-armed")
-        await desk.press("c")
+        await user.press("c")
         assert draft.left == 1, "one region was decided, not the whole file"
 
 
@@ -102,33 +102,33 @@ async def test_the_whole_file_asks_before_it_replaces_what_was_decided(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.press("c", "a", "i")
-        await desk.sees("1 of 2 conflicts are decided already")
-        await desk.press("n")
-        await desk.until(lambda: desk.place == "merge", "the merge")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.press("c", "a", "i")
+        await user.sees("1 of 2 conflicts are decided already")
+        await user.press("n")
+        await user.until(lambda: user.place == "merge", "the merge")
         assert draft.left == 1
         assert "first, said alice\n" in text_with_markers(draft.state.regions)
-        await desk.press("a", "c")
-        await desk.sees("all decided")
-        await desk.press("a", "i")
-        await desk.sees("2 of 2 conflicts are decided already")
-        await desk.press("y")
-        await desk.until(lambda: "said alice" not in join_regions(draft.state.regions), "all of bob's")
-        await desk.press("u")
-        await desk.until(lambda: "said bob" not in join_regions(draft.state.regions), "as it was before")
+        await user.press("a", "c")
+        await user.sees("all decided")
+        await user.press("a", "i")
+        await user.sees("2 of 2 conflicts are decided already")
+        await user.press("y")
+        await user.until(lambda: "said alice" not in join_regions(draft.state.regions), "all of bob's")
+        await user.press("u")
+        await user.until(lambda: "said bob" not in join_regions(draft.state.regions), "as it was before")
 
 
 async def test_the_base_is_hidden_and_shown(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
-    async with dashboard(workspace, size=NARROW) as desk:
-        await opens_merge(desk)
-        base = desk.app.screen.query_one("#base")
+    async with dashboard(workspace, size=NARROW) as user:
+        await opens_merge(user)
+        base = user.app.screen.query_one("#base")
         assert not base.display
         for shown in (True, False, True):
-            await desk.press("v")
-            await desk.until(lambda: base.display is shown, f"the base: {shown}")  # noqa: B023
+            await user.press("v")
+            await user.until(lambda: base.display is shown, f"the base: {shown}")  # noqa: B023
 
 
 async def test_the_panes_scroll_together(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
@@ -143,36 +143,36 @@ async def test_the_panes_scroll_together(workspace: Workspace, alice: Toolbox, b
         "collab_write",
         {"filepath": PLAN, "content": "".join(late), "message": "late", "expected_version": 1},
     )
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.until(lambda: row_of(desk, "result", "‹ choose") > 0, "the region in the result")
-        await desk.until(
-            lambda: row_of(desk, "current", "said alice") == row_of(desk, "incoming", "said bob") > 0,
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.until(lambda: row_of(user, "result", "‹ choose") > 0, "the region in the result")
+        await user.until(
+            lambda: row_of(user, "current", "said alice") == row_of(user, "incoming", "said bob") > 0,
             "both sides of the region on one line",
         )
-        await desk.press("G")
+        await user.press("G")
         for pane in ("result", "base", "current", "incoming"):
-            await desk.until(lambda: row_of(desk, pane, "line 199") > 0, f"the end of {pane}")  # noqa: B023
-        await desk.press("tab", "g")
+            await user.until(lambda: row_of(user, pane, "line 199") > 0, f"the end of {pane}")  # noqa: B023
+        await user.press("tab", "g")
         for pane in ("result", "base", "current", "incoming"):
-            await desk.until(lambda: row_of(desk, pane, "line 0") > 0, f"the start of {pane}")  # noqa: B023
+            await user.until(lambda: row_of(user, pane, "line 0") > 0, f"the start of {pane}")  # noqa: B023
 
 
 async def test_a_region_is_written_by_hand(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.press("c", "e")
-        assert desk.app.focused is desk.app.screen.query_one(Editor)
-        await desk.sees("<<<<<<< current")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.press("c", "e")
+        assert user.app.focused is user.app.screen.query_one(Editor)
+        await user.sees("<<<<<<< current")
         # From the first mark: four lines go, and the closing mark, and what is typed stays.
         for _ in range(5):
-            await desk.press("ctrl+k", "delete")
-        await desk.type("quits")
-        await desk.press("enter", "escape")
-        await desk.sees("all decided")
+            await user.press("ctrl+k", "delete")
+        await user.type("quits")
+        await user.press("enter", "escape")
+        await user.sees("all decided")
         assert join_regions(draft.state.regions) == "# The plan\n\nfirst, said alice\n\nmiddle\n\nquits\n"
-        await desk.press("u")
+        await user.press("u")
         assert draft.left == 1
 
 
@@ -180,57 +180,57 @@ async def test_marks_that_are_left_in_the_text_leave_the_region_open(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.press("e", "x", "escape")
-        await desk.until(lambda: desk.pane == "result", "the end of writing")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.press("e", "x", "escape")
+        await user.until(lambda: user.pane == "result", "the end of writing")
         assert draft.left == 2
 
 
 async def test_leaving_keeps_what_was_decided(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.press("c", "escape")
-        await desk.until(lambda: desk.place == "files", "the files")
-        assert await opens_merge(desk) is draft
-        await desk.sees("1 open")
-        await desk.goes_to("1", "overview")
-        assert await opens_merge(desk) is draft
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.press("c", "escape")
+        await user.until(lambda: user.place == "files", "the files")
+        assert await opens_merge(user) is draft
+        await user.sees("1 open")
+        await user.goes_to("1", "overview")
+        assert await opens_merge(user) is draft
 
 
-async def by_a_click_on_what_waits(desk: Desk) -> None:
-    await desk.pilot.click(offset=(desk.lines()[0].index("need you"), 0))
+async def by_a_click_on_what_waits(user: User) -> None:
+    await user.pilot.click(offset=(user.lines()[0].index("need you"), 0))
 
 
-async def by_the_key_of_a_screen(desk: Desk) -> None:
-    await desk.pilot.click("#current", offset=(8, 1))
-    await desk.press("1")
+async def by_the_key_of_a_screen(user: User) -> None:
+    await user.pilot.click("#current", offset=(8, 1))
+    await user.press("1")
 
 
-async def by_the_palette(desk: Desk) -> None:
-    await desk.press("ctrl+p")
-    await desk.until(lambda: desk.place == "CommandPalette", "the palette")
-    await desk.type("back")
-    options = desk.app.screen.query_one(OptionList)
-    await desk.until(lambda: options.option_count == 2, "two commands")
-    await desk.press("enter")
+async def by_the_palette(user: User) -> None:
+    await user.press("ctrl+p")
+    await user.until(lambda: user.place == "CommandPalette", "the palette")
+    await user.type("back")
+    options = user.app.screen.query_one(OptionList)
+    await user.until(lambda: options.option_count == 2, "two commands")
+    await user.press("enter")
 
 
 @pytest.mark.parametrize("leaves", [by_a_click_on_what_waits, by_the_key_of_a_screen, by_the_palette])
 async def test_what_is_being_written_is_kept_however_the_merge_is_left(
-    workspace: Workspace, alice: Toolbox, bob: Toolbox, leaves: Callable[[Desk], Awaitable[None]]
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, leaves: Callable[[User], Awaitable[None]]
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        screen = desk.app.screen
-        await desk.press("a", "i", "e")
-        await desk.type("mine: ")
-        await leaves(desk)
-        await desk.until(lambda: screen not in desk.app.screen_stack, "the end of the merge")
-        assert await opens_merge(desk) is draft
-        await desk.sees("mine: first, said bob")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        screen = user.app.screen
+        await user.press("a", "i", "e")
+        await user.type("mine: ")
+        await leaves(user)
+        await user.until(lambda: screen not in user.app.screen_stack, "the end of the merge")
+        assert await opens_merge(user) is draft
+        await user.sees("mine: first, said bob")
         assert join_regions(draft.state.regions) == INCOMING.replace("first", "mine: first")
 
 
@@ -238,34 +238,34 @@ async def test_marks_that_are_left_are_told_of_though_the_merge_is_left(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("e")
-        await desk.type("mine ")
-        await by_the_key_of_a_screen(desk)
-        await desk.is_told("Marks are left in your text")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("e")
+        await user.type("mine ")
+        await by_the_key_of_a_screen(user)
+        await user.is_told("Marks are left in your text")
 
 
 async def test_nothing_else_is_decided_while_the_person_writes(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.press("a", "i", "e")
-        await desk.type("mine: ")
-        await desk.pilot.click("#current", offset=(8, 1))
-        await desk.press("x", "u", "U", "escape")
-        await desk.until(lambda: desk.place == "files", "the files")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.press("a", "i", "e")
+        await user.type("mine: ")
+        await user.pilot.click("#current", offset=(8, 1))
+        await user.press("x", "u", "U", "escape")
+        await user.until(lambda: user.place == "files", "the files")
         assert join_regions(draft.state.regions) == INCOMING.replace("first", "mine: first")
 
 
 async def test_a_click_goes_to_a_region(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.pilot.click("#current", offset=(8, row_of(desk, "current", "last, said alice")))
-        await desk.press("i")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.pilot.click("#current", offset=(8, row_of(user, "current", "last, said alice")))
+        await user.press("i")
         assert [region.choice for region in draft.state.regions if region.kind == "conflict"] == [
             None,
             "incoming",
@@ -276,12 +276,12 @@ async def test_the_file_moves_on_while_a_person_decides(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.press("c")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.press("c")
         write(alice, CURRENT.replace("middle", "the middle"), 2)
-        await desk.sees("current v3 · alice", "1 open")
-        await desk.press("i")
+        await user.sees("current v3 · alice", "1 open")
+        await user.press("i")
         assert join_regions(draft.state.regions) == (
             "# The plan\n\nfirst, said alice\n\nthe middle\n\nlast, said bob\n"
         )
@@ -291,25 +291,25 @@ async def test_a_newer_version_waits_until_the_person_has_written(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.press("a", "i", "e")
-        await desk.type("mine: ")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.press("a", "i", "e")
+        await user.type("mine: ")
         write(alice, CURRENT.replace("middle", "the middle"), 2)
-        await desk.has_taken_in(workspace)
-        await desk.type("and more, ")
-        await desk.press("escape")
-        await desk.sees("current v3 · alice")
+        await user.has_taken_in(workspace)
+        await user.type("and more, ")
+        await user.press("escape")
+        await user.sees("current v3 · alice")
         text = INCOMING.replace("middle", "the middle")
         assert join_regions(draft.state.regions) == text.replace("first,", "mine: and more, first,")
 
 
 async def test_help_has_the_keys_of_a_merge(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("question_mark")
-        await desk.sees("Take both texts, the incoming one first")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("question_mark")
+        await user.sees("Take both texts, the incoming one first")
 
 
 async def test_a_write_to_no_file_is_merged_with_nothing(
@@ -318,9 +318,9 @@ async def test_a_write_to_no_file_is_merged_with_nothing(
     bob.dispatch_tool_call(
         "collab_write", {"filepath": "new.md", "content": "new\n", "message": "m", "expected_version": 4}
     )
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.sees("base none", "current none", "all decided")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.sees("base none", "current none", "all decided")
         assert join_regions(draft.state.regions) == "new\n"
 
 
@@ -328,61 +328,61 @@ async def test_quitting_in_the_middle_of_a_merge_asks_first(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("c", "q")
-        await desk.is_asked("What you decided about plan.md is not committed")
-        await desk.press("n")
-        await desk.sees("1 open")
-        await desk.press("q")
-        await desk.is_asked("What you decided about plan.md is not committed")
-        await desk.press("y")
-        await desk.until(lambda: desk.app._exit, "the end")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("c", "q")
+        await user.is_asked("What you decided about plan.md is not committed")
+        await user.press("n")
+        await user.sees("1 open")
+        await user.press("q")
+        await user.is_asked("What you decided about plan.md is not committed")
+        await user.press("y")
+        await user.until(lambda: user.app._exit, "the end")
 
 
 async def test_quitting_does_not_ask_about_a_merge_that_others_settled_while_it_was_closed(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("c", "escape")
-        await desk.until(lambda: desk.place == "files", "the files")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("c", "escape")
+        await user.until(lambda: user.place == "files", "the files")
         write(bob, INCOMING, 2)
-        await desk.has_taken_in(workspace)
-        await desk.press("q")
-        await desk.until(lambda: desk.app._exit, "the end")
+        await user.has_taken_in(workspace)
+        await user.press("q")
+        await user.until(lambda: user.app._exit, "the end")
 
 
 async def test_quitting_asks_about_a_merge_whose_agent_tried_again_while_it_was_closed(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("c", "escape")
-        await desk.until(lambda: desk.place == "files", "the files")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("c", "escape")
+        await user.until(lambda: user.place == "files", "the files")
         stale_write(bob, "another text\n", 1)
-        await desk.has_taken_in(workspace)
-        await desk.press("q")
-        await desk.is_asked("What you decided about plan.md is not committed")
+        await user.has_taken_in(workspace)
+        await user.press("q")
+        await user.is_asked("What you decided about plan.md is not committed")
 
 
 async def test_what_was_written_into_an_open_region_is_seen_and_outlives_a_newer_version(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("e", "down", "home")
-        await desk.type("by hand ")
-        await desk.press("escape")
-        await desk.is_told("Marks are left in your text")
-        await desk.sees("by hand first, said alice", "2 open")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("e", "down", "home")
+        await user.type("by hand ")
+        await user.press("escape")
+        await user.is_told("Marks are left in your text")
+        await user.sees("by hand first, said alice", "2 open")
         write(alice, CURRENT.replace("first", "FIRST"), 2)
-        await desk.sees("current v3 · alice")
-        assert row_of(desk, "result", "by hand first, said alice") > 0
-        assert row_of(desk, "result", "FIRST, said alice") > 0
+        await user.sees("current v3 · alice")
+        assert row_of(user, "result", "by hand first, said alice") > 0
+        assert row_of(user, "result", "FIRST, said alice") > 0
 
 
 async def test_long_lines_scroll_sideways_together(
@@ -392,13 +392,13 @@ async def test_long_lines_scroll_sideways_together(
     write(alice, f"{long}\n", 0)
     write(alice, f"{long} alice at the end\n", 1)
     stale_write(bob, f"{long} bob at the end\n", 1)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press(*["right"] * 40)
-        await desk.until(lambda: row_of(desk, "current", "alice at the end") > 0, "the end of one")
-        await desk.until(lambda: row_of(desk, "incoming", "bob at the end") > 0, "the end of the other")
-        await desk.press(*["left"] * 40)
-        await desk.until(lambda: row_of(desk, "current", "1▌ xxx") > 0, "the start")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press(*["right"] * 40)
+        await user.until(lambda: row_of(user, "current", "alice at the end") > 0, "the end of one")
+        await user.until(lambda: row_of(user, "incoming", "bob at the end") > 0, "the end of the other")
+        await user.press(*["left"] * 40)
+        await user.until(lambda: row_of(user, "current", "1▌ xxx") > 0, "the start")
 
 
 async def test_line_ends_are_seen_where_they_differ(
@@ -407,10 +407,10 @@ async def test_line_ends_are_seen_where_they_differ(
     write(alice, "one\ntwo\n", 0)
     write(alice, "one\r\ntwo\r\n", 1)
     stale_write(bob, "one\ntwo", 1)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.until(lambda: row_of(desk, "current", "two␍") > 0, "the carriage return")
-        assert row_of(desk, "incoming", "two ⌁") > 0
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.until(lambda: row_of(user, "current", "two␍") > 0, "the carriage return")
+        assert row_of(user, "incoming", "two ⌁") > 0
 
 
 async def test_the_editor_keeps_the_kind_of_indentation(
@@ -419,10 +419,10 @@ async def test_the_editor_keeps_the_kind_of_indentation(
     write(alice, "if x:\n\ty = 1\n", 0)
     write(alice, "if x:\n\ty = 2\n", 1)
     stale_write(bob, "if x:\n\ty = 3\n", 1)
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
-        await desk.press("c", "e", "home", "tab", "escape")
-        await desk.until(lambda: desk.pane == "result", "the end of writing")
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
+        await user.press("c", "e", "home", "tab", "escape")
+        await user.until(lambda: user.pane == "result", "the end of writing")
         assert join_regions(draft.state.regions) in ("if x:\n\t\ty = 2\n", "if x:\n\t\t\ty = 2\n")
 
 
@@ -433,11 +433,11 @@ async def test_nothing_that_a_terminal_obeys_is_drawn_by_the_editor(
     write(alice, "one\n", 0)
     write(alice, hostile, 1)
     stale_write(bob, "\u202e" + hostile, 1)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("e", "shift+down", "down")
-        await desk.sees("<<<<<<< current")
-        shown = "".join(desk.lines())
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("e", "shift+down", "down")
+        await user.sees("<<<<<<< current")
+        shown = "".join(user.lines())
         assert [each for each in shown if not each.isprintable()] == []
 
 
@@ -445,7 +445,7 @@ async def test_beneath_the_merge_of_a_file_that_does_not_exist_nothing_else_is_o
     workspace: Workspace, bob: Toolbox
 ) -> None:
     stale_write(bob, "new\n", 4, "new.md")
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("escape")
-        await desk.until(lambda: desk.place == "files", "the files")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("escape")
+        await user.until(lambda: user.place == "files", "the files")

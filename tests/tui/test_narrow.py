@@ -7,7 +7,7 @@ from pathlib import Path
 from calls import ok
 from documents import create, edit
 from textual.geometry import Offset
-from tui.driving import MIDDLE, NARROW, Desk, dashboard
+from tui.driver import MIDDLE, NARROW, User, dashboard
 from tui.societies import works
 from tui.team import PLAN, deliver, opens_merge
 from watchroom import Toolbox, Workspace
@@ -17,22 +17,22 @@ from watchroom_tui.actions import SCREENS
 async def test_below_100_columns_one_pane_shows_and_tabs_name_the_others(
     workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace, size=NARROW) as desk:
-        assert desk.shown_panes() == ["agents"]
-        await desk.sees("Agents 3", "Needs you 1", "Activity ")
-        await desk.press("tab")
-        assert desk.shown_panes() == ["needs"]
-        await desk.sees("bob ↔ alice")
-        tabs = desk.lines()[1]
-        await desk.pilot.click(offset=(tabs.index("Activity"), 1))
-        await desk.until(lambda: desk.shown_panes() == ["activity"], "the activity")
-        assert desk.pane == "activity"
+    async with dashboard(workspace, size=NARROW) as user:
+        assert user.shown_panes() == ["agents"]
+        await user.sees("Agents 3", "Needs you 1", "Activity ")
+        await user.press("tab")
+        assert user.shown_panes() == ["needs"]
+        await user.sees("bob ↔ alice")
+        tabs = user.lines()[1]
+        await user.pilot.click(offset=(tabs.index("Activity"), 1))
+        await user.until(lambda: user.shown_panes() == ["activity"], "the activity")
+        assert user.pane == "activity"
 
 
 async def test_above_100_columns_all_panes_show_and_there_are_no_tabs(workspace: Workspace) -> None:
-    async with dashboard(workspace, size=(100, 30)) as desk:
-        assert desk.shown_panes() == ["agents", "needs", "activity"]
-        assert not desk.shows("tab ⇄")
+    async with dashboard(workspace, size=(100, 30)) as user:
+        assert user.shown_panes() == ["agents", "needs", "activity"]
+        assert not user.shows("tab ⇄")
 
 
 async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
@@ -69,44 +69,44 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
             "Choose a command",
         ],
     }
-    async with dashboard(workspace, size=NARROW) as desk:
+    async with dashboard(workspace, size=NARROW) as user:
         for key, screen in SCREENS:
             if screen != "overview":
-                await desk.goes_to(key, screen)
+                await user.goes_to(key, screen)
             for text in wanted[screen]:
-                await desk.sees(text)
-                assert len(desk.shown_panes()) == 1
-                assert desk.pane == desk.shown_panes()[0]
-                await desk.press("tab")
+                await user.sees(text)
+                assert len(user.shown_panes()) == 1
+                assert user.pane == user.shown_panes()[0]
+                await user.press("tab")
 
 
 async def test_at_80_by_24_a_conflict_is_found_seen_and_rolled_back(
     workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace, size=NARROW) as desk:
-        await opens_merge(desk)
-        await desk.press("escape")
-        await desk.sees("│╰◌✗")
-        await desk.press("enter")
-        await desk.sees("+ late")
-        await desk.until(lambda: desk.pane == "diff", "the keys in the changes")
-        await desk.press("shift+tab")
-        await desk.until(lambda: desk.pane == "versions", "the keys in the versions")
-        await desk.press("down", "r")
-        await desk.is_asked("back to version 2?")
-        await desk.press("y")
-        await desk.until(lambda: not workspace_needs(desk), "nothing open any more")
+    async with dashboard(workspace, size=NARROW) as user:
+        await opens_merge(user)
+        await user.press("escape")
+        await user.sees("│╰◌✗")
+        await user.press("enter")
+        await user.sees("+ late")
+        await user.until(lambda: user.pane == "diff", "the keys in the changes")
+        await user.press("shift+tab")
+        await user.until(lambda: user.pane == "versions", "the keys in the versions")
+        await user.press("down", "r")
+        await user.is_asked("back to version 2?")
+        await user.press("y")
+        await user.until(lambda: not workspace_needs(user), "nothing open any more")
 
 
-def workspace_needs(desk: Desk) -> list[str]:
-    return [need.kind for need in desk.model.needs]
+def workspace_needs(user: User) -> list[str]:
+    return [need.kind for need in user.model.needs]
 
 
 async def test_the_tabs_count_what_the_panes_hold_now(workspace: Workspace, conflict: int) -> None:
-    async with dashboard(workspace, size=NARROW) as desk:
-        await desk.goes_to("4", "files")
-        await desk.until(lambda: len(desk.list("versions").items) == 1, "the versions of another.md")
-        await desk.sees("Versions 1")
+    async with dashboard(workspace, size=NARROW) as user:
+        await user.goes_to("4", "files")
+        await user.until(lambda: len(user.list("versions").items) == 1, "the versions of another.md")
+        await user.sees("Versions 1")
 
 
 async def test_resizing_to_80_columns_and_back_keeps_focus_and_cursor(
@@ -114,29 +114,29 @@ async def test_resizing_to_80_columns_and_back_keeps_focus_and_cursor(
 ) -> None:
     for n in range(50):
         ok(alice, "save_to_my_workspace", filename=f"n{n}.md", content="x")
-    async with dashboard(workspace) as desk:
-        await desk.press("tab", "tab", *["down"] * 30)
-        item = desk.cursor("activity")
+    async with dashboard(workspace) as user:
+        await user.press("tab", "tab", *["down"] * 30)
+        item = user.cursor("activity")
         for size in (NARROW, MIDDLE):
-            await desk.pilot.resize_terminal(*size)
-            await desk.until(lambda size=size: desk.app.size == size, str(size))  # type: ignore[misc]
-            await desk.until(
-                lambda size=size: len(desk.shown_panes()) == (1 if size == NARROW else 3),  # type: ignore[misc]
+            await user.pilot.resize_terminal(*size)
+            await user.until(lambda size=size: user.app.size == size, str(size))  # type: ignore[misc]
+            await user.until(
+                lambda size=size: len(user.shown_panes()) == (1 if size == NARROW else 3),  # type: ignore[misc]
                 "the panes for that width",
             )
-            assert desk.pane == "activity"
-            assert desk.cursor("activity") == item
-            await desk.until(lambda: desk.shows(item.path.removeprefix("alice/")), "the line of the cursor")
+            assert user.pane == "activity"
+            assert user.cursor("activity") == item
+            await user.until(lambda: user.shows(item.path.removeprefix("alice/")), "the line of the cursor")
 
 
 async def test_a_pane_that_was_clicked_is_the_one_that_stays_when_the_screen_gets_narrow(
     workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace) as desk:
-        needs = desk.list("needs")
-        await desk.pilot.click(needs, offset=Offset(3, 1))
-        assert desk.pane == "needs"
-        await desk.pilot.resize_terminal(*NARROW)
-        await desk.until(lambda: len(desk.shown_panes()) == 1, "one pane")
-        assert desk.shown_panes() == ["needs"]
-        assert desk.pane == "needs"
+    async with dashboard(workspace) as user:
+        needs = user.list("needs")
+        await user.pilot.click(needs, offset=Offset(3, 1))
+        assert user.pane == "needs"
+        await user.pilot.resize_terminal(*NARROW)
+        await user.until(lambda: len(user.shown_panes()) == 1, "one pane")
+        assert user.shown_panes() == ["needs"]
+        assert user.pane == "needs"

@@ -5,27 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 from calls import ok
-from tui.driving import Desk, dashboard
+from tui.driver import User, dashboard
 from watchroom import Toolbox, Workspace
 
 
 async def test_a_shared_file_edited_by_hand_becomes_a_need_while_the_dashboard_is_open(
     root: Path, workspace: Workspace, conflict: int
 ) -> None:
-    async with dashboard(workspace) as desk:
+    async with dashboard(workspace) as user:
         file = root / "collaborative/current/zoo.md"
-        await desk.until(lambda: touched(file, desk, "outside"), "the need")
-        await desk.sees("✎ outside", "changed by hand", "2 need you")
+        await user.until(lambda: touched(file, user, "outside"), "the need")
+        await user.sees("✎ outside", "changed by hand", "2 need you")
 
 
 async def test_a_private_file_edited_by_hand_becomes_a_row_while_the_dashboard_is_open(
     root: Path, workspace: Workspace, alice: Toolbox
 ) -> None:
     ok(alice, "save_to_my_workspace", filename="a.md", content="x")
-    async with dashboard(workspace) as desk:
+    async with dashboard(workspace) as user:
         file = root / "agents/alice/a.md"
-        await desk.until(lambda: touched(file, desk, ""), "the row")
-        await desk.sees("edited by hand")
+        await user.until(lambda: touched(file, user, ""), "the row")
+        await user.sees("edited by hand")
 
 
 async def test_a_board_edited_by_hand_becomes_a_need_while_the_dashboard_is_open(
@@ -36,20 +36,20 @@ async def test_a_board_edited_by_hand_becomes_a_need_while_the_dashboard_is_open
         ("bottom-layer-alice", "whiteboards/bottom-layer-alice.md"),
     ):
         ok(workspace.tools_for_human("sam"), "whiteboard_append", board=board, content="x")
-        async with dashboard(workspace) as desk:
-            await desk.until(lambda file=file: touched(root / file, desk, "outside"), "the need")  # type: ignore[misc]
-            await desk.sees(f"▤ {board}")
-        needs = [need.row.seq for need in desk.model.needs if need.kind == "outside"]
+        async with dashboard(workspace) as user:
+            await user.until(lambda file=file: touched(root / file, user, "outside"), "the need")  # type: ignore[misc]
+            await user.sees(f"▤ {board}")
+        needs = [need.row.seq for need in user.model.needs if need.kind == "outside"]
         ok(workspace.tools_for_human("sam"), "revert_outside_edit", filepath=board, conflict=needs[0])
 
 
 _written: dict[Path, int] = {}
 
 
-def touched(file: Path, desk: Desk, kind: str) -> bool:
+def touched(file: Path, user: User, kind: str) -> bool:
     """Edit the file, once its folder may be watched; whether the dashboard has noticed."""
     if file not in _written:
         _written[file] = 1
         file.write_text("by hand", encoding="utf-8")
-    rows = [row for row in desk.model.recent if row.actor == "outside"]
-    return bool(rows) and (not kind or kind in {need.kind for need in desk.model.needs})
+    rows = [row for row in user.model.recent if row.actor == "outside"]
+    return bool(rows) and (not kind or kind in {need.kind for need in user.model.needs})

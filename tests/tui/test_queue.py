@@ -7,33 +7,33 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from tui.driving import NARROW, Desk, dashboard, past
+from tui.driver import NARROW, User, dashboard, past
 from tui.recorded import SECOND, recorded
 from tui.team import PLAN, collide, deliver, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
 
 
-async def is_closed(desk: Desk, workspace: Workspace) -> None:
-    await desk.has_taken_in(workspace)
-    await desk.until(lambda: not desk.model.needs, "an empty queue")
-    await desk.sees("✓ all well")
+async def is_closed(user: User, workspace: Workspace) -> None:
+    await user.has_taken_in(workspace)
+    await user.until(lambda: not user.model.needs, "an empty queue")
+    await user.sees("✓ all well")
 
 
-async def marks_as_seen(desk: Desk, question: str) -> None:
-    await desk.press("S")
-    await desk.is_asked(question)
-    await desk.press("y")
-    await desk.is_told("marked as seen")
+async def marks_as_seen(user: User, question: str) -> None:
+    await user.press("S")
+    await user.is_asked(question)
+    await user.press("y")
+    await user.is_told("marked as seen")
 
 
 async def test_a_conflict_is_one_key_away_and_dismissed_there(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("D", "y")
-        await is_closed(desk, workspace)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("D", "y")
+        await is_closed(user, workspace)
 
 
 async def test_an_edit_by_hand_is_one_key_away_and_reverted_there(
@@ -42,10 +42,10 @@ async def test_an_edit_by_hand_is_one_key_away_and_reverted_there(
     write(alice, "one\n", 0)
     (root / "collaborative/current" / PLAN).write_text("by hand\n", encoding="utf-8")
     workspace.scan()
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("R", "y")
-        await is_closed(desk, workspace)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("R", "y")
+        await is_closed(user, workspace)
 
 
 @pytest.mark.parametrize("keys", [("exclamation_mark",), ("tab", "enter")], ids=["urgent", "enter"])
@@ -54,29 +54,29 @@ async def test_an_unchecked_overwrite_is_one_key_away_and_marked_as_seen_there(
 ) -> None:
     write(alice, "one\n", 0)
     write(bob, "over it\n", -1)
-    async with dashboard(workspace) as desk:
-        await desk.press(*keys)
-        await desk.until(lambda: desk.place == "files", "the files")
-        await desk.sees("+ over it", "− one")
-        await desk.is_told("S marks it as seen")
-        await marks_as_seen(desk, "bob wrote over alice unchecked")
-        await is_closed(desk, workspace)
-        row = desk.model.recent[0]
+    async with dashboard(workspace) as user:
+        await user.press(*keys)
+        await user.until(lambda: user.place == "files", "the files")
+        await user.sees("+ over it", "− one")
+        await user.is_told("S marks it as seen")
+        await marks_as_seen(user, "bob wrote over alice unchecked")
+        await is_closed(user, workspace)
+        row = user.model.recent[0]
         assert (row.actor, row.tool, row.version) == ("human:dana", "mark_as_seen", None)
 
 
 async def test_no_is_no(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     write(alice, "one\n", 0)
     write(bob, "over it\n", -1)
-    async with dashboard(workspace) as desk:
-        await desk.press("exclamation_mark")
-        await desk.until(lambda: desk.place == "files", "the files")
-        await desk.press("S")
-        await desk.is_asked("bob wrote over alice unchecked")
-        await desk.press("n")
-        await desk.until(lambda: desk.place == "files", "the files")
-        await desk.has_taken_in(workspace)
-        assert [need.kind for need in desk.model.needs] == ["unchecked"]
+    async with dashboard(workspace) as user:
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "files", "the files")
+        await user.press("S")
+        await user.is_asked("bob wrote over alice unchecked")
+        await user.press("n")
+        await user.until(lambda: user.place == "files", "the files")
+        await user.has_taken_in(workspace)
+        assert [need.kind for need in user.model.needs] == ["unchecked"]
 
 
 @pytest.mark.parametrize("size", [NARROW, (120, 40)], ids=["80x24", "120x40"])
@@ -86,14 +86,14 @@ async def test_a_denied_agent_is_one_key_away_with_what_it_tried_and_marked_as_s
     # In the zone of handoffs, so that the screen of the need is not that of its row.
     for _ in range(3):
         refused(charlie, "handoff_file", to_agent="nobody", filename="raw.md", content="x", message="take it")
-    async with dashboard(workspace, size=size) as desk:
-        await desk.press("exclamation_mark")
-        await desk.until(lambda: desk.place == "agents", "the agents")
-        await desk.until(lambda: desk.cursor("agents").agent.id == "charlie", "charlie")
-        await desk.sees("denied: unknown_agent")
-        assert desk.pane == "rows"
-        await marks_as_seen(desk, "charlie was refused 3 times in a row")
-        await is_closed(desk, workspace)
+    async with dashboard(workspace, size=size) as user:
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "agents", "the agents")
+        await user.until(lambda: user.cursor("agents").agent.id == "charlie", "charlie")
+        await user.sees("denied: unknown_agent")
+        assert user.pane == "rows"
+        await marks_as_seen(user, "charlie was refused 3 times in a row")
+        await is_closed(user, workspace)
 
 
 def stalls(root: Path) -> None:
@@ -110,18 +110,18 @@ def stalls(root: Path) -> None:
 
 async def test_a_stalled_agent_is_gone_to_with_what_it_did_last_whatever_waits_for_it(tmp_path: Path) -> None:
     with closing(recorded(tmp_path, stalls, apart=400 * SECOND)) as journal:
-        async with past(journal, journal.last_seq()) as desk:
-            await desk.press("tab")
-            await desk.until(lambda: len(desk.list("needs").items) == 2, "the queue")
-            await desk.sees("2 need you")
-            conflict, stalled = desk.list("needs").items
+        async with past(journal, journal.last_seq()) as user:
+            await user.press("tab")
+            await user.until(lambda: len(user.list("needs").items) == 2, "the queue")
+            await user.sees("2 need you")
+            conflict, stalled = user.list("needs").items
             assert (conflict.kind, conflict.agent) == ("conflict", "bob")
             assert (stalled.kind, stalled.agent) == ("stalled", "charlie")
-            await desk.app.navigator.go_to_need(stalled)
-            await desk.until(lambda: desk.place == "agents", "the agents")
-            await desk.until(lambda: desk.cursor("agents").agent.id == "charlie", "charlie")
-            await desk.until(lambda: desk.pane == "rows", "what charlie did")
-            await desk.sees("own.md")
+            await user.app.navigator.go_to_need(stalled)
+            await user.until(lambda: user.place == "agents", "the agents")
+            await user.until(lambda: user.cursor("agents").agent.id == "charlie", "charlie")
+            await user.until(lambda: user.pane == "rows", "what charlie did")
+            await user.sees("own.md")
 
 
 async def test_an_edit_of_a_delivered_file_is_marked_as_seen_where_it_is(
@@ -131,25 +131,25 @@ async def test_an_edit_of_a_delivered_file_is_marked_as_seen_where_it_is(
     ok(bob, "acknowledge_handoff", from_agent="alice", filename="raw.md")
     (root / "handoff/alice_to_bob/raw.md").write_text("by hand", encoding="utf-8")
     workspace.scan()
-    async with dashboard(workspace) as desk:
-        await desk.press("exclamation_mark")
-        await desk.until(lambda: desk.place == "handoffs", "the handoffs")
-        await marks_as_seen(desk, "changed by hand")
-        await is_closed(desk, workspace)
+    async with dashboard(workspace) as user:
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "handoffs", "the handoffs")
+        await marks_as_seen(user, "changed by hand")
+        await is_closed(user, workspace)
 
 
 async def test_a_conflict_cannot_be_looked_away(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     collide(alice, bob)
-    async with dashboard(workspace) as desk:
-        await desk.press("S")
-        await desk.is_told("settled, not only seen")
-        await desk.goes_to("4", "files")
-        await desk.press("S")
-        await desk.is_told("Nothing that waits for you is under the cursor")
+    async with dashboard(workspace) as user:
+        await user.press("S")
+        await user.is_told("settled, not only seen")
+        await user.goes_to("4", "files")
+        await user.press("S")
+        await user.is_told("Nothing that waits for you is under the cursor")
 
 
 async def test_the_key_changes_how_one_is_told_and_says_so(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
+    async with dashboard(workspace) as user:
         for said in ("a notification on the desktop", "bell and notification", "Alerts: off", "bell"):
-            await desk.press("A")
-            await desk.is_told(said)
+            await user.press("A")
+            await user.is_told(said)

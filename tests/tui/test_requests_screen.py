@@ -7,7 +7,7 @@ import json
 
 from calls import ok
 from runtime.weather import ANSWER, QUESTION, Calls, call, calling, weather_agent, weather_model
-from tui.driving import NARROW, Desk, dashboard, past
+from tui.driver import NARROW, User, dashboard, past
 from tui.sessions import asks, running, says
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
@@ -15,12 +15,12 @@ from watchroom.runtime import Session, ToolMessage
 from watchroom_tui.dialogs.text_input import TextInputDialog
 
 
-async def sees_request(desk: Desk, *texts: str) -> None:
+async def sees_request(user: User, *texts: str) -> None:
     """Go to the most urgent request, and see what is asked."""
-    await desk.until(lambda: desk.model.requests, "a request")
-    await desk.press("exclamation_mark")
-    await desk.until(lambda: desk.place == "requests", "the requests")
-    await desk.sees(*texts)
+    await user.until(lambda: user.model.requests, "a request")
+    await user.press("exclamation_mark")
+    await user.until(lambda: user.place == "requests", "the requests")
+    await user.sees(*texts)
 
 
 def told(session: Session, call_id: str = "call_1") -> object:
@@ -39,20 +39,20 @@ async def test_the_weather_is_asked_and_the_call_approved_in_the_dashboard(works
     agent = weather_agent(weather_model(), tool)
     messages = [{"role": "user", "content": QUESTION}]
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         workspace.sessions.begin("alice", agent, messages=messages) as session,
     ):
         work = asyncio.create_task(session.run())
-        await sees_request(desk, "get_weather", "city: Beijing", "approve · alice")
+        await sees_request(user, "get_weather", "city: Beijing", "approve · alice")
         assert not tool.given
-        await desk.press("a")
-        await desk.is_told("alice: approved")
+        await user.press("a")
+        await user.is_told("alice: approved")
         state = await asyncio.wait_for(work, 20)
         assert (state.status, state.messages[-1].content) == ("done", ANSWER)
         assert tool.given == [{"city": "Beijing"}]
-        await desk.press("s")
-        await desk.until(lambda: desk.place == "agents", "the agents")
-        await desk.sees(QUESTION, "get_weather Beijing", "answer: approved", ANSWER, "done")
+        await user.press("s")
+        await user.until(lambda: user.place == "agents", "the agents")
+        await user.sees(QUESTION, "get_weather Beijing", "answer: approved", ANSWER, "done")
 
 
 async def test_what_a_call_would_change_is_shown_before_it_is_approved(
@@ -63,11 +63,11 @@ async def test_what_a_call_would_change_is_shown_before_it_is_approved(
         "collab_write", filepath=PLAN, content="one\n2\nthree\n", message="digits", expected_version=1
     )
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", calling(change), says("Done."), ask=["collab_write"]) as bob,
     ):
-        await sees_request(desk, "write shared", "message: digits", "now v1 by alice", "− two", "+ 2")
-        await desk.press("a")
+        await sees_request(user, "write shared", "message: digits", "now v1 by alice", "− two", "+ 2")
+        await user.press("a")
         assert (await bob.ended()).status == "done"
         assert workspace.journal.content(workspace.journal.head("collab", PLAN).seq) == "one\n2\nthree\n"  # type: ignore[union-attr]
 
@@ -78,42 +78,42 @@ async def test_a_call_from_an_older_version_says_that_it_would_be_refused(
     write(alice, "one\n", 0)
     write(alice, "two\n", 1)
     change = call("collab_write", filepath=PLAN, content="three\n", message="x", expected_version=1)
-    async with dashboard(workspace) as desk, running(workspace, "bob", calling(change), ask=["collab_write"]):
-        await sees_request(desk, "It starts from v1, but v2 is current")
+    async with dashboard(workspace) as user, running(workspace, "bob", calling(change), ask=["collab_write"]):
+        await sees_request(user, "It starts from v1, but v2 is current")
 
 
 async def test_a_rejection_reaches_the_model_with_its_reason(workspace: Workspace) -> None:
     save = call("save_to_my_workspace", filename="x.md", content="x")
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", calling(save), says("I leave it."), ask=["save_to_my_workspace"]) as bob,
     ):
-        await sees_request(desk, "save")
-        await desk.press("r")
-        await desk.type("not on a Friday")
-        await desk.press("enter")
+        await sees_request(user, "save")
+        await user.press("r")
+        await user.type("not on a Friday")
+        await user.press("enter")
         assert (await bob.ended()).messages[-1].content == "I leave it."
         result = told(bob.session)
         assert isinstance(result, dict)
         assert result["error"] == "rejected"
         assert "human:dana rejected this call: not on a Friday" in result["message"]
         assert workspace.journal.head("private", "bob/x.md") is None
-        await desk.sees("rejected")
+        await user.sees("rejected")
 
 
 async def test_arguments_are_changed_before_the_call_is_approved(workspace: Workspace) -> None:
     save = call("save_to_my_workspace", filename="x.md", content="draft")
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", calling(save), says("Saved."), ask=["save_to_my_workspace"]) as bob,
     ):
-        await sees_request(desk, "save")
-        await desk.press("e")
-        await desk.sees("with other arguments")
-        await desk.press("backspace", "ctrl+s")
-        await desk.sees("This is not a JSON object")
-        await desk.type(', "message": "by dana"}')
-        await desk.press("ctrl+s")
+        await sees_request(user, "save")
+        await user.press("e")
+        await user.sees("with other arguments")
+        await user.press("backspace", "ctrl+s")
+        await user.sees("This is not a JSON object")
+        await user.type(', "message": "by dana"}')
+        await user.press("ctrl+s")
         await bob.ended()
         head = workspace.journal.head("private", "bob/x.md")
         assert head is not None
@@ -121,28 +121,28 @@ async def test_arguments_are_changed_before_the_call_is_approved(workspace: Work
         result = told(bob.session)
         assert isinstance(result, dict)
         assert result["edited_arguments"]["message"] == "by dana"
-        await desk.sees("approved, ed")
+        await user.sees("approved, ed")
 
 
 async def test_arguments_that_were_refused_are_there_to_be_mended(workspace: Workspace) -> None:
     save = call("save_to_my_workspace", filename="x.md", content="draft")
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", calling(save), says("Saved."), ask=["save_to_my_workspace"]) as bob,
     ):
-        await sees_request(desk, "save")
-        await desk.press("e")
-        await desk.sees("with other arguments")
+        await sees_request(user, "save")
+        await user.press("e")
+        await user.sees("with other arguments")
         # Python's parser takes it for a number; JSON has no such thing.
-        await desk.press("backspace")
-        await desk.type(', "message": NaN}')
-        await desk.press("ctrl+s")
-        await desk.is_told("edited arguments must be a JSON object")
-        await desk.press("e")
-        await desk.sees('"message": NaN}')
-        await desk.press(*["backspace"] * len("NaN}"))
-        await desk.type('"by dana"}')
-        await desk.press("ctrl+s")
+        await user.press("backspace")
+        await user.type(', "message": NaN}')
+        await user.press("ctrl+s")
+        await user.is_told("edited arguments must be a JSON object")
+        await user.press("e")
+        await user.sees('"message": NaN}')
+        await user.press(*["backspace"] * len("NaN}"))
+        await user.type('"by dana"}')
+        await user.press("ctrl+s")
         await bob.ended()
         head = workspace.journal.head("private", "bob/x.md")
         assert head is not None
@@ -151,51 +151,51 @@ async def test_arguments_that_were_refused_are_there_to_be_mended(workspace: Wor
 
 async def test_a_question_is_answered_with_a_text(workspace: Workspace) -> None:
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", asks("Which month?"), says("Thanks.")) as bob,
     ):
-        await sees_request(desk, "Which month?", "question · bob")
-        await desk.press("w")
-        await desk.type("October")
-        await desk.press("escape", "w")
-        await desk.sees("October")
-        await desk.press("ctrl+j", "2", "enter")
+        await sees_request(user, "Which month?", "question · bob")
+        await user.press("w")
+        await user.type("October")
+        await user.press("escape", "w")
+        await user.sees("October")
+        await user.press("ctrl+j", "2", "enter")
         await bob.ended()
         assert told(bob.session) == {"success": True, "answer": "October\n2", "by": "human:dana"}
 
 
 async def test_going_back_before_there_is_anything_to_write_in_does_no_harm(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
+    async with dashboard(workspace) as user:
         answers: list[str | None] = []
         screen = TextInputDialog("Answer", "Which month?", "October")
-        pushed = desk.app.push_screen(screen, answers.append)
+        pushed = user.app.push_screen(screen, answers.append)
         # As a key does that was pressed before the screen was put together.
         screen.action_back()
         await pushed
-        await desk.until(lambda: answers == [None], "the way back")
-        assert (desk.place, screen.draft) == ("overview", "October")
+        await user.until(lambda: answers == [None], "the way back")
+        assert (user.place, screen.draft) == ("overview", "October")
 
 
 async def test_one_of_several_options_is_chosen(workspace: Workspace) -> None:
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", asks("Which?", "tea", "coffee"), says("Thanks.")) as bob,
     ):
-        await sees_request(desk, "Which?", "○ tea", "○ coffee")
-        await desk.press("enter", "down", "enter")
+        await sees_request(user, "Which?", "○ tea", "○ coffee")
+        await user.press("enter", "down", "enter")
         await bob.ended()
         assert told(bob.session) == {"success": True, "answer": ["coffee"], "by": "human:dana"}
 
 
 async def test_several_options_are_ticked_and_sent(workspace: Workspace) -> None:
     question = asks("Which?", "one", "two", "three", several=True)
-    async with dashboard(workspace) as desk, running(workspace, "bob", question, says("Thanks.")) as bob:
-        await sees_request(desk, "Which?", "☐ one", "☐ three")
-        await desk.press("enter", "enter")
-        await desk.is_told("Tick something first")
-        await desk.press("space", "down", "down", "space")
-        await desk.sees("☑ one", "☐ two", "☑ three")
-        await desk.press("enter")
+    async with dashboard(workspace) as user, running(workspace, "bob", question, says("Thanks.")) as bob:
+        await sees_request(user, "Which?", "☐ one", "☐ three")
+        await user.press("enter", "enter")
+        await user.is_told("Tick something first")
+        await user.press("space", "down", "down", "space")
+        await user.sees("☑ one", "☐ two", "☑ three")
+        await user.press("enter")
         await bob.ended()
         assert told(bob.session) == {"success": True, "answer": ["one", "three"], "by": "human:dana"}
 
@@ -206,32 +206,32 @@ async def test_of_two_calls_one_is_approved_and_one_rejected(workspace: Workspac
         for number in (1, 2)
     ]
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", calling(*calls), says("Done."), ask=["save_to_my_workspace"]) as bob,
     ):
-        await sees_request(desk, "☑ save")
-        await desk.press("enter", "space", "a")
+        await sees_request(user, "☑ save")
+        await user.press("enter", "space", "a")
         await bob.ended()
         assert workspace.journal.head("private", "bob/1.md") is None
         assert workspace.journal.head("private", "bob/2.md") is not None
         first = told(bob.session, "call_1")
         assert isinstance(first, dict)
         assert first["error"] == "rejected"
-        await desk.sees("some appr")
+        await user.sees("some appr")
 
 
 async def test_whoever_answers_second_is_told_who_was_first(workspace: Workspace) -> None:
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", asks("Which?"), says("Thanks.")) as bob,
     ):
-        await sees_request(desk, "Which?")
-        await desk.press("w")
-        await desk.type("mine")
-        number = desk.model.requests[0].id
+        await sees_request(user, "Which?")
+        await user.press("w")
+        await user.type("mine")
+        number = user.model.requests[0].id
         ok(workspace.tools_for_human("eve"), "answer_request", request=number, text="hers")
-        await desk.press("enter")
-        await desk.is_told("human:eve was first")
+        await user.press("enter")
+        await user.is_told("human:eve was first")
         await bob.ended()
         result = told(bob.session)
         assert isinstance(result, dict)
@@ -240,52 +240,52 @@ async def test_whoever_answers_second_is_told_who_was_first(workspace: Workspace
 
 async def test_a_request_whose_time_is_over_needs_nobody(workspace: Workspace) -> None:
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", asks("Quick?"), says("I go on."), patience=0.05) as bob,
     ):
         assert (await bob.ended()).status == "done"
-        await desk.goes_to("7", "requests")
-        await desk.sees("expired", "Quick?")
-        await desk.press("w")
-        await desk.is_told("No open request")
-        assert not desk.shows("need you")
+        await user.goes_to("7", "requests")
+        await user.sees("expired", "Quick?")
+        await user.press("w")
+        await user.is_told("No open request")
+        assert not user.shows("need you")
 
 
 async def test_where_there_is_little_space_nothing_is_approved_unseen(workspace: Workspace) -> None:
     save = call("save_to_my_workspace", filename="x.md", content="x")
     async with (
-        dashboard(workspace, size=NARROW) as desk,
+        dashboard(workspace, size=NARROW) as user,
         running(workspace, "bob", calling(save), says("Done."), ask=["save_to_my_workspace"]) as bob,
     ):
-        await desk.until(lambda: desk.model.requests, "a request")
-        await desk.goes_to("7", "requests")
-        await desk.sees("save x.md")
-        await desk.press("a")
-        await desk.is_told("Look at it first")
-        await desk.sees("filename: x.md")
-        await desk.press("a")
+        await user.until(lambda: user.model.requests, "a request")
+        await user.goes_to("7", "requests")
+        await user.sees("save x.md")
+        await user.press("a")
+        await user.is_told("Look at it first")
+        await user.sees("filename: x.md")
+        await user.press("a")
         assert (await bob.ended()).status == "done"
 
 
 async def test_the_list_is_back_when_the_choices_are_answered_in_a_little_space(workspace: Workspace) -> None:
     question = asks("Which?", "tea", "coffee")
     async with (
-        dashboard(workspace, size=NARROW) as desk,
+        dashboard(workspace, size=NARROW) as user,
         running(workspace, "bob", question, says("Thanks.")) as bob,
     ):
-        await sees_request(desk, "Which?")
-        await desk.press("enter", "enter")
+        await sees_request(user, "Which?")
+        await user.press("enter", "enter")
         await bob.ended()
-        await desk.sees("chosen")
-        await desk.until(lambda: desk.shown_panes() == ["requests"], "the list alone")
-        await desk.until(lambda: desk.pane == "requests", "the keys in the list")
+        await user.sees("chosen")
+        await user.until(lambda: user.shown_panes() == ["requests"], "the list alone")
+        await user.until(lambda: user.pane == "requests", "the keys in the list")
 
 
 async def test_in_the_past_nothing_is_answered(workspace: Workspace) -> None:
-    async with running(workspace, "bob", asks("Which?")), dashboard(workspace) as desk:
-        await desk.until(lambda: desk.model.requests, "a request")
-        async with past(workspace.journal, workspace.journal.last_seq()) as desk:
-            await desk.goes_to("7", "requests")
-            await desk.sees("Which?")
-            await desk.press("w")
-            assert not desk.shows("Answer to bob")
+    async with running(workspace, "bob", asks("Which?")), dashboard(workspace) as user:
+        await user.until(lambda: user.model.requests, "a request")
+        async with past(workspace.journal, workspace.journal.last_seq()) as user:
+            await user.goes_to("7", "requests")
+            await user.sees("Which?")
+            await user.press("w")
+            assert not user.shows("Answer to bob")

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from calls import ok, refused
 from runtime.weather import Chunk, call, calling
-from tui.driving import NARROW, Desk, dashboard, past
+from tui.driver import NARROW, User, dashboard, past
 from tui.sessions import PATIENCE, asks, running, says
 from watchroom import Workspace
 from watchroom.runtime import AgentState, ChatAgent, ModelPayload
@@ -38,11 +38,11 @@ class Speaker:
             self.closed.set()
 
 
-async def sees_agent(desk: Desk, agent: str) -> None:
-    await desk.goes_to("2", "agents")
-    await desk.until(lambda: desk.list("agents").items, "the agents")
-    while desk.cursor("agents").agent.id != agent:
-        await desk.press("down")
+async def sees_agent(user: User, agent: str) -> None:
+    await user.goes_to("2", "agents")
+    await user.until(lambda: user.list("agents").items, "the agents")
+    while user.cursor("agents").agent.id != agent:
+        await user.press("down")
 
 
 async def test_what_was_said_and_done_is_read_and_calls_are_unfolded(workspace: Workspace) -> None:
@@ -50,28 +50,28 @@ async def test_what_was_said_and_done_is_read_and_calls_are_unfolded(workspace: 
     wrong = call("read_from_workspace", "call_2", agent_id="nobody", filename="x")
     answers = (calling(save, wrong, content="I save my notes."), says("All is saved."))
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "alice", *answers, task="Write notes.") as alice,
     ):
         assert (await alice.ended()).status == "done"
-        await sees_agent(desk, "alice")
-        await desk.sees("Write notes.", "I save my notes.", "▸ save notes.md  → v1", "All is saved.", "done")
-        await desk.sees("✗ ▸ read", "unknown_agent")
-        assert not desk.shows("gave:")
-        await desk.press("enter", "g", "down", "down", "enter")
-        await desk.sees("▾ save notes.md", "filename: notes.md", "gave:", "version: 1")
-        await desk.press("enter")
-        await desk.sees("▸ save notes.md")
-        await desk.press("z")
-        await desk.sees("▾ save notes.md", "▾ read")
+        await sees_agent(user, "alice")
+        await user.sees("Write notes.", "I save my notes.", "▸ save notes.md  → v1", "All is saved.", "done")
+        await user.sees("✗ ▸ read", "unknown_agent")
+        assert not user.shows("gave:")
+        await user.press("enter", "g", "down", "down", "enter")
+        await user.sees("▾ save notes.md", "filename: notes.md", "gave:", "version: 1")
+        await user.press("enter")
+        await user.sees("▸ save notes.md")
+        await user.press("z")
+        await user.sees("▾ save notes.md", "▾ read")
 
 
 async def test_what_is_estimated_or_was_cut_off_says_so(workspace: Workspace) -> None:
     cut = [{"content": "It begins", "finish_reason": "length"}]
-    async with dashboard(workspace) as desk, running(workspace, "alice", cut, says("Done.")) as alice:
+    async with dashboard(workspace) as user, running(workspace, "alice", cut, says("Done.")) as alice:
         assert (await alice.ended()).status == "done"
-        await sees_agent(desk, "alice")
-        await desk.sees("It begins", "the answer was cut off or empty", "Done.", "tokens estimated")
+        await sees_agent(user, "alice")
+        await user.sees("It begins", "the answer was cut off or empty", "Done.", "tokens estimated")
 
 
 async def test_text_is_seen_while_the_model_says_it(workspace: Workspace) -> None:
@@ -79,34 +79,34 @@ async def test_text_is_seen_while_the_model_says_it(workspace: Workspace) -> Non
     agent = ChatAgent(model_runtime=speaker)
     messages = [{"role": "user", "content": "Speak."}]
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         workspace.sessions.begin("bob", agent, messages=messages) as session,
     ):
         work = asyncio.create_task(session.run())
-        await sees_agent(desk, "bob")
-        await desk.sees("Speak.", "not begun")
+        await sees_agent(user, "bob")
+        await user.sees("Speak.", "not begun")
         speaker.go_on()
-        await desk.sees("The first ▌", "is thinking")
+        await user.sees("The first ▌", "is thinking")
         speaker.go_on(2)
         await asyncio.wait_for(work, PATIENCE)
-        await desk.sees("The first the second and the last.", "done")
-        assert not desk.shows("▌")
+        await user.sees("The first the second and the last.", "done")
+        assert not user.shows("▌")
 
 
 async def test_a_message_is_read_with_the_next_turn(workspace: Workspace) -> None:
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", says("Ready."), says("In French, then."), stay=True) as bob,
     ):
-        await desk.until(lambda: bob.session.state.status == "done", "the first answer")
-        await sees_agent(desk, "bob")
-        await desk.sees("Ready.")
-        await desk.press("m")
-        await desk.sees("Message to bob")
-        await desk.type("In French, please.")
-        await desk.press("enter")
-        await desk.is_told("bob reads it with its next turn")
-        await desk.sees("In French, please.", "In French, then.")
+        await user.until(lambda: bob.session.state.status == "done", "the first answer")
+        await sees_agent(user, "bob")
+        await user.sees("Ready.")
+        await user.press("m")
+        await user.sees("Message to bob")
+        await user.type("In French, please.")
+        await user.press("enter")
+        await user.is_told("bob reads it with its next turn")
+        await user.sees("In French, please.", "In French, then.")
         assert bob.model.asked[1].messages[-1].model_dump()["author"] == "human:dana"
 
 
@@ -115,114 +115,114 @@ async def test_an_agent_is_held_and_goes_on(workspace: Workspace) -> None:
     agent = ChatAgent(model_runtime=speaker)
     messages = [{"role": "user", "content": "Speak."}]
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         workspace.sessions.begin("bob", agent, messages=messages) as session,
     ):
         work = asyncio.create_task(session.run())
-        await sees_agent(desk, "bob")
+        await sees_agent(user, "bob")
         speaker.go_on()
-        await desk.sees("one ▌")
-        await desk.press("p")
-        await desk.is_told("bob is paused")
-        await desk.sees("paused")
+        await user.sees("one ▌")
+        await user.press("p")
+        await user.is_told("bob is paused")
+        await user.sees("paused")
         await asyncio.wait_for(speaker.closed.wait(), PATIENCE)
         assert not work.done()
-        await desk.until(lambda: session.state.status == "paused", "the pause")
-        await desk.press("p")
+        await user.until(lambda: session.state.status == "paused", "the pause")
+        await user.press("p")
         speaker.go_on(2)
         state: AgentState = await asyncio.wait_for(work, PATIENCE)
         assert (state.status, state.messages[-1].content) == ("done", "one two")
-        await desk.sees("goes on", "one two")
+        await user.sees("goes on", "one two")
 
 
 async def test_a_session_is_ended_for_good_and_asks_nothing_any_more(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk, running(workspace, "bob", asks("Which?")) as bob:
-        await desk.until(lambda: desk.model.requests, "a request")
-        await sees_agent(desk, "bob")
-        await desk.sees("waits: Which?")
-        await desk.press("X")
-        await desk.is_asked("End the session of bob for good?")
-        await desk.press("y")
+    async with dashboard(workspace) as user, running(workspace, "bob", asks("Which?")) as bob:
+        await user.until(lambda: user.model.requests, "a request")
+        await sees_agent(user, "bob")
+        await user.sees("waits: Which?")
+        await user.press("X")
+        await user.is_asked("End the session of bob for good?")
+        await user.press("y")
         assert (await bob.ended()).status == "cancelled"
-        await desk.sees("ended by a person")
-        await desk.until(lambda: not desk.model.requests, "no request")
+        await user.sees("ended by a person")
+        await user.until(lambda: not user.model.requests, "no request")
         assert bob.session.state.open_calls == ()
 
 
 async def test_earlier_sessions_can_be_read(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
+    async with dashboard(workspace) as user:
         for number in ("first", "second"):
             async with running(workspace, "bob", says(f"The {number} answer."), task=f"The {number}.") as bob:
                 await bob.ended()
-        await sees_agent(desk, "bob")
-        await desk.sees("The second answer.")
-        await desk.press("left_square_bracket")
-        await desk.sees("The first answer.")
-        await desk.press("right_square_bracket")
-        await desk.sees("The second answer.")
+        await sees_agent(user, "bob")
+        await user.sees("The second answer.")
+        await user.press("left_square_bracket")
+        await user.sees("The first answer.")
+        await user.press("right_square_bracket")
+        await user.sees("The second answer.")
 
 
 async def test_a_session_that_is_being_read_stays_when_the_agent_begins_another(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
+    async with dashboard(workspace) as user:
         async with running(workspace, "bob", says("One.\nTwo.\nThree."), task="Count.") as bob:
             await bob.ended()
-        await sees_agent(desk, "bob")
-        await desk.sees("Three.")
-        await desk.press("enter", "up", "up")
+        await sees_agent(user, "bob")
+        await user.sees("Three.")
+        await user.press("enter", "up", "up")
         async with running(workspace, "bob", says("Four."), task="Count on.") as bob:
             await bob.ended()
-        await desk.has_taken_in(workspace)
-        await desk.sees("Three.", "] newer")
-        await desk.press("right_square_bracket")
-        await desk.sees("Four.")
-        assert not desk.shows("] newer")
+        await user.has_taken_in(workspace)
+        await user.sees("Three.", "] newer")
+        await user.press("right_square_bracket")
+        await user.sees("Four.")
+        assert not user.shows("] newer")
         async with running(workspace, "bob", says("Five."), task="And on.") as bob:
             await bob.ended()
-        await desk.sees("Five.")
+        await user.sees("Five.")
 
 
 async def test_a_session_that_an_error_stopped_needs_a_person(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
+    async with dashboard(workspace) as user:
         async with running(workspace, "bob", ValueError("no such model"), task="Think.") as bob:
             assert (await bob.ended()).status == "error"
-        await desk.sees("✖ failed", "ValueError: no such", "⚑ 1 need you")
-        await desk.press("exclamation_mark")
-        await desk.until(lambda: desk.place == "agents", "the agents")
-        await desk.sees("Think.", "stopped by an error")
-        await desk.press("S")
-        await desk.is_asked("bob")
-        await desk.press("y")
-        await desk.sees("✓ all well")
+        await user.sees("✖ failed", "ValueError: no such", "⚑ 1 need you")
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "agents", "the agents")
+        await user.sees("Think.", "stopped by an error")
+        await user.press("S")
+        await user.is_asked("bob")
+        await user.press("y")
+        await user.sees("✓ all well")
 
 
 async def test_a_message_that_is_being_written_is_not_lost_by_quitting(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk, running(workspace, "bob", says("Hello."), stay=True):
-        await sees_agent(desk, "bob")
-        await desk.sees("Hello.")
-        await desk.press("m")
-        await desk.type("wait")
-        await desk.press("ctrl+q")
-        await desk.is_asked("What you have written is not sent")
-        await desk.press("n", "exclamation_mark", "enter")
-        await desk.is_told("bob reads it")
-        await desk.sees("wait!")
+    async with dashboard(workspace) as user, running(workspace, "bob", says("Hello."), stay=True):
+        await sees_agent(user, "bob")
+        await user.sees("Hello.")
+        await user.press("m")
+        await user.type("wait")
+        await user.press("ctrl+q")
+        await user.is_asked("What you have written is not sent")
+        await user.press("n", "exclamation_mark", "enter")
+        await user.is_told("bob reads it")
+        await user.sees("wait!")
 
 
 async def test_a_message_that_was_refused_is_there_to_be_mended(workspace: Workspace) -> None:
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "bob", says("Hello."), says("Read."), stay=True),
     ):
-        await sees_agent(desk, "bob")
-        await desk.sees("Hello.")
-        await desk.press("m")
-        await desk.paste("x\n" * 50_000 + "the last word")
-        await desk.press("enter")
-        await desk.is_told("The arguments of send_message are not valid")
-        await desk.press("m")
-        await desk.sees("the last word")
-        await desk.press(*["backspace"] * len("the last word"), "enter")
-        await desk.is_told("bob reads it")
+        await sees_agent(user, "bob")
+        await user.sees("Hello.")
+        await user.press("m")
+        await user.paste("x\n" * 50_000 + "the last word")
+        await user.press("enter")
+        await user.is_told("The arguments of send_message are not valid")
+        await user.press("m")
+        await user.sees("the last word")
+        await user.press(*["backspace"] * len("the last word"), "enter")
+        await user.is_told("bob reads it")
 
 
 @pytest.mark.parametrize(("language", "line"), [("en", "answer: expired"), ("zh", "回答: 已过期")])
@@ -234,66 +234,66 @@ async def test_that_nobody_answered_in_time_is_read_as_such(
     needs_approval = ["list_workspace_files"]
     async with running(workspace, "bob", asked, says("I go on."), ask=needs_approval, patience=0.05) as bob:
         assert (await bob.ended()).status == "done"
-    async with dashboard(workspace, language=language) as desk:
-        await sees_agent(desk, "bob")
-        await desk.sees(f"{line}  ", "I go on.")
+    async with dashboard(workspace, language=language) as user:
+        await sees_agent(user, "bob")
+        await user.sees(f"{line}  ", "I go on.")
 
 
 async def test_every_key_to_earlier_sessions_counts(workspace: Workspace) -> None:
     for number in range(5):
         async with running(workspace, "bob", says(f"Answer {number}."), task=f"Task {number}.") as bob:
             await bob.ended()
-    async with dashboard(workspace) as desk:
-        await sees_agent(desk, "bob")
-        await desk.sees("Answer 4.")
+    async with dashboard(workspace) as user:
+        await sees_agent(user, "bob")
+        await user.sees("Answer 4.")
         for _ in range(3):
-            desk.app.screen.action_session(1)  # type: ignore[attr-defined]  # as three keys in one burst do
-        await desk.sees("Answer 1.")
+            user.app.screen.action_session(1)  # type: ignore[attr-defined]  # as three keys in one burst do
+        await user.sees("Answer 1.")
 
 
 async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
-        await sees_agent(desk, "charlie")
-        await desk.sees("No session yet.")
-        await desk.press("m")
-        await desk.is_told("This agent has no session")
+    async with dashboard(workspace) as user:
+        await sees_agent(user, "charlie")
+        await user.sees("No session yet.")
+        await user.press("m")
+        await user.is_told("This agent has no session")
 
 
 async def test_a_session_is_read_as_it_stood(workspace: Workspace) -> None:
     async with (
         running(workspace, "bob", asks("Which?"), says("Thanks.")) as bob,
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
     ):
-        await desk.until(lambda: desk.model.requests, "a request")
+        await user.until(lambda: user.model.requests, "a request")
         before = workspace.journal.last_seq()
-        number = desk.model.requests[0].id
+        number = user.model.requests[0].id
         ok(workspace.tools_for_human("dana"), "answer_request", request=number, text="this")
         await bob.ended()
-    async with past(workspace.journal, before) as desk:
-        await sees_agent(desk, "bob")
-        await desk.sees("Which?", "waits for a person")
-        assert not desk.shows("Thanks.")
-        await desk.press("X")
-        assert not desk.shows("for good")
+    async with past(workspace.journal, before) as user:
+        await sees_agent(user, "bob")
+        await user.sees("Which?", "waits for a person")
+        assert not user.shows("Thanks.")
+        await user.press("X")
+        assert not user.shows("for good")
 
 
 async def test_where_there_is_little_space_the_session_is_a_pane_of_its_own(workspace: Workspace) -> None:
     async with (
-        dashboard(workspace, size=NARROW) as desk,
+        dashboard(workspace, size=NARROW) as user,
         running(workspace, "alice", says("Hello there.")) as alice,
     ):
         await alice.ended()
-        await desk.has_taken_in(workspace)
-        await sees_agent(desk, "alice")
-        await desk.press("enter")
-        await desk.sees("Hello there.")
-        assert desk.pane == "session"
+        await user.has_taken_in(workspace)
+        await sees_agent(user, "alice")
+        await user.press("enter")
+        await user.sees("Hello there.")
+        assert user.pane == "session"
 
 
 async def test_agents_cannot_steer_or_answer_each_other(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk, running(workspace, "bob", asks("Which?")):
-        await desk.until(lambda: desk.model.requests, "a request")
+    async with dashboard(workspace) as user, running(workspace, "bob", asks("Which?")):
+        await user.until(lambda: user.model.requests, "a request")
         charlie = workspace.tools("charlie")
-        number = desk.model.requests[0].id
+        number = user.model.requests[0].id
         assert refused(charlie, "answer_request", request=number, text="x")["error"] == "permission_denied"
         assert refused(charlie, "cancel_agent", agent_id="bob")["error"] == "permission_denied"

@@ -12,7 +12,7 @@ import pytest
 from calls import ok
 from runtime.weather import Chunk, call, calling
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import MIDDLE, NARROW, Desk, past
+from tui.driver import MIDDLE, NARROW, User, past
 from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import REPORT, recorded
 from tui.sessions import asks
@@ -125,41 +125,41 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
     found.close()
 
 
-async def goes_to_requests(desk: Desk, which: int) -> None:
-    await desk.goes_to("7", "requests")
-    await desk.until(lambda: len(desk.list("requests").items) == 3, "the requests")
-    await desk.press(*["down"] * which)
+async def goes_to_requests(user: User, which: int) -> None:
+    await user.goes_to("7", "requests")
+    await user.until(lambda: len(user.list("requests").items) == 3, "the requests")
+    await user.press(*["down"] * which)
 
 
-async def goes_to_approval(desk: Desk) -> None:
-    await goes_to_requests(desk, 2)
-    await desk.until(lambda: "analyst" in str(desk.text("request").border_title), "the request")
-    if "request" not in desk.shown_panes():
-        await desk.press("enter")
+async def goes_to_approval(user: User) -> None:
+    await goes_to_requests(user, 2)
+    await user.until(lambda: "analyst" in str(user.text("request").border_title), "the request")
+    if "request" not in user.shown_panes():
+        await user.press("enter")
 
 
-async def goes_to_choice(desk: Desk) -> None:
-    await goes_to_requests(desk, 0)
-    await desk.until(lambda: len(desk.list("choices").items) == 3, "the choices")
-    await desk.press("enter", "space", "down")
+async def goes_to_choice(user: User) -> None:
+    await goes_to_requests(user, 0)
+    await user.until(lambda: len(user.list("choices").items) == 3, "the choices")
+    await user.press("enter", "space", "down")
 
 
-async def goes_to_session(desk: Desk) -> None:
-    await desk.goes_to("2", "agents")
-    await desk.press("enter")
-    await desk.sees("12.4 %, not 12 %")
-    await desk.press("up", "enter")
+async def goes_to_session(user: User) -> None:
+    await user.goes_to("2", "agents")
+    await user.press("enter")
+    await user.sees("12.4 %, not 12 %")
+    await user.press("up", "enter")
 
 
-async def goes_to_what_is_being_said(desk: Desk) -> None:
-    await desk.goes_to("2", "agents")
-    await desk.press("G", "enter")
-    await desk.sees("is too▌")
-    await desk.until(lambda: not desk.list("rows").items, "that it has done nothing")
+async def goes_to_what_is_being_said(user: User) -> None:
+    await user.goes_to("2", "agents")
+    await user.press("G", "enter")
+    await user.sees("is too▌")
+    await user.until(lambda: not user.list("rows").items, "that it has done nothing")
 
 
-async def sees_overview(desk: Desk) -> None:
-    await desk.until(lambda: len(desk.list("needs").items) == 3, "the needs")
+async def sees_overview(user: User) -> None:
+    await user.until(lambda: len(user.list("needs").items) == 3, "the needs")
 
 
 SCREENS = {
@@ -184,14 +184,14 @@ PICTURED: Final[Mapping[str, Sizes]] = {
 async def test_every_screen(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
 ) -> None:
-    async with past(journal, journal.last_seq(), size=size) as desk:
-        await SCREENS[screen](desk)
-        assert await at_rest(desk) == picture
+    async with past(journal, journal.last_seq(), size=size) as user:
+        await SCREENS[screen](user)
+        assert await at_rest(user) == picture
 
 
 @pytest.mark.parametrize("screen", ["approval", "session"])
 async def test_in_chinese(journal: Journal, picture: SnapshotAssertion, screen: str) -> None:
     language: Language = "zh"
-    async with past(journal, journal.last_seq(), language=language) as desk:
-        await SCREENS[screen](desk)
-        assert await at_rest(desk) == picture
+    async with past(journal, journal.last_seq(), language=language) as user:
+        await SCREENS[screen](user)
+        assert await at_rest(user) == picture

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import MIDDLE, NARROW, WIDE, Desk, past
+from tui.driver import MIDDLE, NARROW, WIDE, User, past
 from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from watchroom import Workspace
@@ -35,69 +35,69 @@ def made(folder: Path, journal: Journal) -> Path:
     return folder / "made"
 
 
-async def goes_to_overview(desk: Desk) -> None:
-    await desk.until(lambda: len(desk.list("needs").items) > 0, "the needs")
+async def goes_to_overview(user: User) -> None:
+    await user.until(lambda: len(user.list("needs").items) > 0, "the needs")
 
 
-async def goes_to_agents(desk: Desk) -> None:
-    await desk.press("2", "down", "down")
-    await desk.until(lambda: desk.place == "agents", "the agents")
-    await desk.until(lambda: len(desk.list("files").items) == 2, "the researcher's files")
-    await desk.until(lambda: "harbour.md v2" in str(desk.text("preview").border_title), "the preview")
-    await desk.sees("▌- 12 % more cargo" if "preview" in desk.shown_panes() else "港口.md")
+async def goes_to_agents(user: User) -> None:
+    await user.press("2", "down", "down")
+    await user.until(lambda: user.place == "agents", "the agents")
+    await user.until(lambda: len(user.list("files").items) == 2, "the researcher's files")
+    await user.until(lambda: "harbour.md v2" in str(user.text("preview").border_title), "the preview")
+    await user.sees("▌- 12 % more cargo" if "preview" in user.shown_panes() else "港口.md")
 
 
-async def goes_to_handoffs(desk: Desk) -> None:
-    await desk.goes_to("3", "handoffs")
-    await desk.press("down")
-    await desk.until(lambda: "港口" in str(desk.text("content").border_title), "the content")
+async def goes_to_handoffs(user: User) -> None:
+    await user.goes_to("3", "handoffs")
+    await user.press("down")
+    await user.until(lambda: "港口" in str(user.text("content").border_title), "the content")
 
 
-async def goes_to_files(desk: Desk) -> None:
-    await desk.press("exclamation_mark")
-    await desk.until(lambda: desk.place == "files", "the files")
-    await desk.until(lambda: "→ ✗" in str(desk.text("diff").border_title), "the refused write")
+async def goes_to_files(user: User) -> None:
+    await user.press("exclamation_mark")
+    await user.until(lambda: user.place == "files", "the files")
+    await user.until(lambda: "→ ✗" in str(user.text("diff").border_title), "the refused write")
 
 
-async def puts_versions_side_by_side(desk: Desk) -> None:
-    await goes_to_files(desk)
-    await desk.press("m", "G")
-    await desk.until(lambda: "v1 → ✗" in str(desk.text("diff").border_title), "the marked and the first")
-    if desk.app.size == NARROW:
-        await desk.press("enter")
+async def puts_versions_side_by_side(user: User) -> None:
+    await goes_to_files(user)
+    await user.press("m", "G")
+    await user.until(lambda: "v1 → ✗" in str(user.text("diff").border_title), "the marked and the first")
+    if user.app.size == NARROW:
+        await user.press("enter")
     else:
-        await desk.press("s")
-        await desk.until(
-            lambda: any(line.count("## Findings") == 2 for line in desk.lines()), "the same on both sides"
+        await user.press("s")
+        await user.until(
+            lambda: any(line.count("## Findings") == 2 for line in user.lines()), "the same on both sides"
         )
 
 
-async def blames(desk: Desk) -> None:
-    await goes_to_files(desk)
-    await desk.press("b", "enter")
-    await desk.until(lambda: "who wrote ✗" in str(desk.text("diff").border_title), "the authors")
-    await desk.press("down", "down", "down", "down")
-    await desk.until(lambda: "✗ · analyst" in str(desk.text("diff").border_subtitle), "the foot")
+async def blames(user: User) -> None:
+    await goes_to_files(user)
+    await user.press("b", "enter")
+    await user.until(lambda: "who wrote ✗" in str(user.text("diff").border_title), "the authors")
+    await user.press("down", "down", "down", "down")
+    await user.until(lambda: "✗ · analyst" in str(user.text("diff").border_subtitle), "the foot")
 
 
-async def goes_to_activity(desk: Desk) -> None:
-    await desk.goes_to("8", "activity")
-    await desk.until(lambda: len(desk.list("rows").items) > 20, "the rows")
+async def goes_to_activity(user: User) -> None:
+    await user.goes_to("8", "activity")
+    await user.until(lambda: len(user.list("rows").items) > 20, "the rows")
 
 
-async def asks_for_help(desk: Desk) -> None:
-    await goes_to_files(desk)
-    await desk.press("question_mark")
-    await desk.until(lambda: desk.place == "HelpDialog", "the help")
+async def asks_for_help(user: User) -> None:
+    await goes_to_files(user)
+    await user.press("question_mark")
+    await user.until(lambda: user.place == "HelpDialog", "the help")
 
 
-async def opens_a_row(desk: Desk) -> None:
-    await goes_to_activity(desk)
-    await desk.press("slash", *"exact figure", "enter")
-    await desk.until(lambda: len(desk.list("rows").items) == 1, "that row")
-    await desk.press("enter")
-    await desk.until(lambda: desk.place == "RowDialog", "the row")
-    await desk.until(lambda: len(desk.text("detail")._lines) > 15, "its content")
+async def opens_a_row(user: User) -> None:
+    await goes_to_activity(user)
+    await user.press("slash", *"exact figure", "enter")
+    await user.until(lambda: len(user.list("rows").items) == 1, "that row")
+    await user.press("enter")
+    await user.until(lambda: user.place == "RowDialog", "the row")
+    await user.until(lambda: len(user.text("detail")._lines) > 15, "its content")
 
 
 SCREENS = {
@@ -117,11 +117,11 @@ async def taken(
     journal: Journal, size: tuple[int, int], screen: str, *, language: Language = "en", light: bool = False
 ) -> str:
     """The screen as SVG, without what differs from run to run."""
-    async with past(journal, journal.last_seq(), size=size, language=language) as desk:
-        await SCREENS[screen](desk)
+    async with past(journal, journal.last_seq(), size=size, language=language) as user:
+        await SCREENS[screen](user)
         if light:
-            await desk.press("t")
-        return await at_rest(desk)
+            await user.press("t")
+        return await at_rest(user)
 
 
 PICTURED: Final[Mapping[str, Sizes]] = {
@@ -158,13 +158,13 @@ async def test_the_overview_in_chinese(
 async def test_the_question_before_a_rollback(
     made: Path, journal: Journal, picture: SnapshotAssertion
 ) -> None:
-    async with past(journal, journal.last_seq(), size=MIDDLE) as desk:
-        await goes_to_files(desk)
-        await desk.press("G")
+    async with past(journal, journal.last_seq(), size=MIDDLE) as user:
+        await goes_to_files(user)
+        await user.press("G")
         with Workspace.open(made, scan=False) as workspace:
-            desk.app.push_screen(RestoreDialog(desk.cursor("versions"), workspace, desk.app.texts))
-            await desk.is_asked("Bring report.md back to version 1?")
-            svg = await at_rest(desk)
+            user.app.push_screen(RestoreDialog(user.cursor("versions"), workspace, user.app.texts))
+            await user.is_asked("Bring report.md back to version 1?")
+            svg = await at_rest(user)
     assert svg == picture
 
 

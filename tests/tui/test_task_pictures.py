@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tui.driving import MIDDLE, NARROW, Desk, past
+from tui.driver import MIDDLE, NARROW, User, past
 from tui.pictures import ALL, Sizes, at_rest, pictured
 from tui.recorded import recorded
 from tui.societies import needs_sandbox, runs, to_pane, to_tasks, works
@@ -36,27 +36,27 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
     found.close()
 
 
-async def sees_tasks(desk: Desk) -> None:
-    await to_tasks(desk)
-    await desk.until(lambda: len(desk.list("files").items) == 2, "the files")
-    await desk.until(lambda: "exit 5" in str(desk.text("output").border_title), "the output")
-    await desk.until(lambda: "README.md v1" in str(desk.text("preview").border_title), "the preview")
+async def sees_tasks(user: User) -> None:
+    await to_tasks(user)
+    await user.until(lambda: len(user.list("files").items) == 2, "the files")
+    await user.until(lambda: "exit 5" in str(user.text("output").border_title), "the output")
+    await user.until(lambda: "README.md v1" in str(user.text("preview").border_title), "the preview")
 
 
-async def looks_at_agents(desk: Desk) -> None:
-    await sees_tasks(desk)
-    await to_pane(desk, "members")
-    await desk.press("down", "down")
+async def looks_at_agents(user: User) -> None:
+    await sees_tasks(user)
+    await to_pane(user, "members")
+    await user.press("down", "down")
 
 
-async def looks_at_messages(desk: Desk) -> None:
-    await sees_tasks(desk)
-    await to_pane(desk, "messages")
+async def looks_at_messages(user: User) -> None:
+    await sees_tasks(user)
+    await to_pane(user, "messages")
 
 
-async def looks_at_output(desk: Desk) -> None:
-    await sees_tasks(desk)
-    await to_pane(desk, "output")
+async def looks_at_output(user: User) -> None:
+    await sees_tasks(user)
+    await to_pane(user, "output")
 
 
 SCREENS = {
@@ -79,21 +79,21 @@ PICTURED: Final[Mapping[str, Sizes]] = {
 async def test_every_pane(
     journal: Journal, picture: SnapshotAssertion, size: tuple[int, int], screen: str
 ) -> None:
-    async with past(journal, journal.last_seq(), size=size) as desk:
-        await SCREENS[screen](desk)
-        assert await at_rest(desk) == picture
+    async with past(journal, journal.last_seq(), size=size) as user:
+        await SCREENS[screen](user)
+        assert await at_rest(user) == picture
 
 
 async def test_in_chinese(journal: Journal, picture: SnapshotAssertion) -> None:
     language: Language = "zh"
-    async with past(journal, journal.last_seq(), language=language) as desk:
-        await sees_tasks(desk)
-        assert await at_rest(desk) == picture
+    async with past(journal, journal.last_seq(), language=language) as user:
+        await sees_tasks(user)
+        assert await at_rest(user) == picture
 
 
 async def test_while_a_command_runs(journal: Journal, picture: SnapshotAssertion) -> None:
     begun = max(row.seq for row in journal.rows(0) if row.tool == "run_command")
-    async with past(journal, begun + 1, size=MIDDLE) as desk:
-        await to_tasks(desk)
-        await desk.sees("no test is here", "README.md v1")
-        assert await at_rest(desk) == picture
+    async with past(journal, begun + 1, size=MIDDLE) as user:
+        await to_tasks(user)
+        await user.sees("no test is here", "README.md v1")
+        assert await at_rest(user) == picture

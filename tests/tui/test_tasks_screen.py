@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok
-from tui.driving import MIDDLE, NARROW, WIDE, Desk, dashboard, past
+from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard, past
 from tui.sessions import running, says
 from tui.societies import begins, needs_sandbox, runs, to_pane, to_tasks, works
 from watchroom import Agent, Workspace
@@ -22,18 +22,18 @@ def task(workspace: Workspace, folder: Path) -> str:
     return works(workspace, folder)
 
 
-async def chooses_agent(desk: Desk, agent: str) -> None:
-    await to_pane(desk, "members")
-    await desk.press("g")
-    while desk.cursor("members").member.id != agent:
-        await desk.press("down")
+async def chooses_agent(user: User, agent: str) -> None:
+    await to_pane(user, "members")
+    await user.press("g")
+    while user.cursor("members").member.id != agent:
+        await user.press("down")
 
 
 async def test_an_empty_screen_says_how_a_task_begins(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("9", "tasks")
-        await desk.until(lambda: 'watchroom task "…" --workspace DIR' in desk.words_in("#tasks"), "the way")
-        assert "No task yet. Begin one" in desk.words_in("#tasks")
+    async with dashboard(workspace) as user:
+        await user.goes_to("9", "tasks")
+        await user.until(lambda: 'watchroom task "…" --workspace DIR' in user.words_in("#tasks"), "the way")
+        assert "No task yet. Begin one" in user.words_in("#tasks")
 
 
 async def test_the_newest_task_comes_first_with_how_it_stands(
@@ -41,100 +41,100 @@ async def test_the_newest_task_comes_first_with_how_it_stands(
 ) -> None:
     begins(workspace, tmp_path / "other", "Write a poem.")
     dana = workspace.tools_for_human("dana")
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        assert [each.task.row.message for each in desk.list("tasks").items] == [
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        assert [each.task.row.message for each in user.list("tasks").items] == [
             "Write a poem.",
             "Build a calculator.",
         ]
-        await desk.sees("● Write a poem.", "1 agent", "3 agents")
-        ok(dana, "end_task", task_id=desk.cursor("tasks").task.id, status="failed", report="No.")
-        await desk.sees("✖ Write a poem.", "failed")
+        await user.sees("● Write a poem.", "1 agent", "3 agents")
+        ok(dana, "end_task", task_id=user.cursor("tasks").task.id, status="failed", report="No.")
+        await user.sees("✖ Write a poem.", "failed")
 
 
 async def test_agents_stand_beneath_those_that_made_them_and_ended_ones_say_how(
     workspace: Workspace, task: str
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("● root", "● ╰ ada", "●   ├ eve", "–   ╰ tom")
-        tree = [(each.guides, each.member.id) for each in desk.list("members").items]
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("● root", "● ╰ ada", "●   ├ eve", "–   ╰ tom")
+        tree = [(each.guides, each.member.id) for each in user.list("members").items]
         assert tree == [("", "root"), ("╰ ", "ada"), ("  ├ ", "eve"), ("  ╰ ", "tom")]
         for role in ("architect", "programmer", "tester"):
-            assert role in desk.words_in("#members")
-        await desk.sees("ended by ada")
+            assert role in user.words_in("#members")
+        await user.sees("ended by ada")
         dana = workspace.tools_for_human("dana")
         ok(dana, "terminate_agent", agent_id="ada", reason="too slow")
-        await desk.sees("ended by human:dana", "ended with ada")
+        await user.sees("ended by human:dana", "ended with ada")
         ok(dana, "end_task", task_id=task, status="done", report="")
-        await desk.sees("ended with the task", "✓ Build a calculator.")
+        await user.sees("ended with the task", "✓ Build a calculator.")
 
 
 async def test_layers_are_named_where_there_is_space(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace, size=WIDE) as desk:
-        await to_tasks(desk)
+    async with dashboard(workspace, size=WIDE) as user:
+        await to_tasks(user)
         for layer in ("top", "mid", "bottom"):
-            assert layer in desk.words_in("#members")
+            assert layer in user.words_in("#members")
 
 
 async def test_what_an_agent_does_just_now_stands_beside_it(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("message → ada")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("message → ada")
         async with running(workspace, "eve", says("Done."), stay=True):
-            await desk.sees("rests")
+            await user.sees("rests")
 
 
 async def test_messages_show_who_wrote_to_whom_and_how_far_they_got(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace, size=WIDE) as desk:
-        await to_tasks(desk)
-        shown = [(each.sender, each.receiver) for each in desk.list("messages").items]
+    async with dashboard(workspace, size=WIDE) as user:
+        await to_tasks(user)
+        shown = [(each.sender, each.receiver) for each in user.list("messages").items]
         assert shown == [("root", "user"), ("tom", "ada"), ("eve", "ada")]
-        words = desk.words_in("#messages")
+        words = user.words_in("#messages")
         assert "root → you ✓ May I go on?" in words
         assert "eve → ada · It is written." in words
-        ok(workspace.tools_for_human("dana"), "mark_as_seen", row=desk.list("messages").items[0].row.seq)
-        await desk.until(
-            lambda: "root → you ✓✓ May I go on?" in desk.words_in("#messages"), "that it was read"
+        ok(workspace.tools_for_human("dana"), "mark_as_seen", row=user.list("messages").items[0].row.seq)
+        await user.until(
+            lambda: "root → you ✓✓ May I go on?" in user.words_in("#messages"), "that it was read"
         )
 
 
 async def test_a_mark_changes_while_a_person_reads_further_down(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace, size=WIDE) as desk:
-        await to_tasks(desk)
-        await to_pane(desk, "messages")
-        await desk.press("down")
-        ok(workspace.tools_for_human("dana"), "mark_as_seen", row=desk.list("messages").items[0].row.seq)
-        await desk.until(lambda: "root → you ✓✓" in desk.words_in("#messages"), "that it was read")
-        assert not desk.shows("new ↑")
+    async with dashboard(workspace, size=WIDE) as user:
+        await to_tasks(user)
+        await to_pane(user, "messages")
+        await user.press("down")
+        ok(workspace.tools_for_human("dana"), "mark_as_seen", row=user.list("messages").items[0].row.seq)
+        await user.until(lambda: "root → you ✓✓" in user.words_in("#messages"), "that it was read")
+        assert not user.shows("new ↑")
         ok(workspace.tools("root"), "send_message", to="user", payload={"text": "And now?"})
-        await desk.sees("1 new ↑")
-        assert desk.cursor("messages").sender == "tom"
+        await user.sees("1 new ↑")
+        assert user.cursor("messages").sender == "tom"
 
 
 async def test_enter_opens_a_message_whole(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await to_pane(desk, "messages")
-        await desk.press("enter")
-        await desk.until(lambda: desk.place == "RowDialog", "the message")
-        await desk.sees("The plan is in README.md.")
-        await desk.press("escape")
-        assert desk.pane == "messages"
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await to_pane(user, "messages")
+        await user.press("enter")
+        await user.until(lambda: user.place == "RowDialog", "the message")
+        await user.sees("The plan is in README.md.")
+        await user.press("escape")
+        assert user.pane == "messages"
 
 
 async def test_a_task_is_read_whole(workspace: Workspace, task: str, folder: Path) -> None:
     ok(workspace.tools("root"), "end_task", status="done", report="It prints values.")
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.press("d")
-        await desk.until(lambda: desk.place == "TaskDialog", "the task")
-        await desk.sees(
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.press("d")
+        await user.until(lambda: user.place == "TaskDialog", "the task")
+        await user.sees(
             "It reads a line and prints its value.", "human:dana", str(folder)[:40], "It prints values."
         )
-        await desk.sees("4 layers beneath the first agent", "done")
-        await desk.press("escape")
-        assert desk.place == "tasks"
+        await user.sees("4 layers beneath the first agent", "done")
+        await user.press("escape")
+        assert user.place == "tasks"
 
 
 async def test_each_task_has_messages_and_files_of_its_own(
@@ -144,30 +144,30 @@ async def test_each_task_has_messages_and_files_of_its_own(
     other = workspace.tools("root-2")
     ok(other, "write_file", path="poem.md", content="Roses are red.\n")
     ok(other, "send_message", to="user", payload={"text": "Of what?"})
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("poem.md", "Roses are red.")
-        assert [each.row.message for each in desk.list("messages").items] == ["Of what?"]
-        await desk.press("down")
-        await desk.sees("calc/value.py", "May I go on?")
-        await desk.until(lambda: len(desk.list("files").items) == 2, "its files")
-        assert [each.sender for each in desk.list("messages").items] == ["root", "tom", "eve"]
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("poem.md", "Roses are red.")
+        assert [each.row.message for each in user.list("messages").items] == ["Of what?"]
+        await user.press("down")
+        await user.sees("calc/value.py", "May I go on?")
+        await user.until(lambda: len(user.list("files").items) == 2, "its files")
+        assert [each.sender for each in user.list("messages").items] == ["root", "tom", "eve"]
 
 
 async def test_the_preview_marks_what_the_newest_version_changed(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("# Calculator", "v1 eve", "v2 eve")
-        await to_pane(desk, "files")
-        await desk.press("down")
-        await desk.sees("calc/value.py v2", "▌    return int(line)")
-        assert not desk.shows("▌def value")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("# Calculator", "v1 eve", "v2 eve")
+        await to_pane(user, "files")
+        await user.press("down")
+        await user.sees("calc/value.py v2", "▌    return int(line)")
+        assert not user.shows("▌def value")
         ok(workspace.tools("eve"), "write_file", path="calc/value.py", content="value = int\n")
-        await desk.sees("calc/value.py v3", "▌value = int")
-        await desk.press("enter")
-        assert desk.pane == "preview"
-        await desk.press("escape")
-        assert desk.pane == "files"
+        await user.sees("calc/value.py v3", "▌value = int")
+        await user.press("enter")
+        assert user.pane == "preview"
+        await user.press("escape")
+        assert user.pane == "files"
 
 
 async def test_a_deleted_file_and_one_that_is_no_text_are_said_in_words(
@@ -177,195 +177,195 @@ async def test_a_deleted_file_and_one_that_is_no_text_are_said_in_words(
     (folder / "image.bin").write_bytes(b"\xff\xfe\x00" * 700)
     workspace.tools("eve").dispatch_tool_call("read_file", {"path": "README.md"})
     workspace.tools("eve").dispatch_tool_call("read_file", {"path": "image.bin"})
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("deleted outside")
-        await desk.until(lambda: "Deleted by outside at" in desk.words_in("#preview"), "that it is gone")
-        await to_pane(desk, "files")
-        await desk.press("G")
-        assert desk.cursor("files").path.endswith("image.bin")
-        await desk.until(
-            lambda: "No text, or too long to be kept: 2.1 KB." in desk.words_in("#preview"), "why"
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("deleted outside")
+        await user.until(lambda: "Deleted by outside at" in user.words_in("#preview"), "that it is gone")
+        await to_pane(user, "files")
+        await user.press("G")
+        assert user.cursor("files").path.endswith("image.bin")
+        await user.until(
+            lambda: "No text, or too long to be kept: 2.1 KB." in user.words_in("#preview"), "why"
         )
 
 
 async def test_files_that_come_while_one_looks_are_shown(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("README.md")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("README.md")
         ok(workspace.tools("eve"), "write_file", path="notes.md", content="More.\n")
-        await desk.sees("notes.md")
-        assert desk.cursor("files").path.endswith("README.md")
+        await user.sees("notes.md")
+        assert user.cursor("files").path.endswith("README.md")
 
 
 async def test_a_message_to_people_leads_to_itself_and_is_marked_as_seen(
     workspace: Workspace, task: str, tmp_path: Path
 ) -> None:
     begins(workspace, tmp_path / "other", "Write a poem.")
-    async with dashboard(workspace) as desk:
-        await desk.until(lambda: desk.model.needs, "the need")
-        await desk.press("exclamation_mark")
-        await desk.until(lambda: desk.place == "tasks", "the tasks")
-        await desk.until(lambda: desk.pane == "messages", "the messages")
-        assert desk.cursor("tasks").task.id == task
-        assert desk.cursor("messages").row.message == "May I go on?"
-        await desk.press("S")
-        await desk.is_asked("May I go on?: root wrote to you. Did you look at it")
-        await desk.press("y")
-        await desk.until(lambda: not desk.model.needs, "nothing that waits")
+    async with dashboard(workspace) as user:
+        await user.until(lambda: user.model.needs, "the need")
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "tasks", "the tasks")
+        await user.until(lambda: user.pane == "messages", "the messages")
+        assert user.cursor("tasks").task.id == task
+        assert user.cursor("messages").row.message == "May I go on?"
+        await user.press("S")
+        await user.is_asked("May I go on?: root wrote to you. Did you look at it")
+        await user.press("y")
+        await user.until(lambda: not user.model.needs, "nothing that waits")
 
 
 async def test_a_message_that_is_held_back_while_one_reads_is_led_to_all_the_same(
     workspace: Workspace, task: str
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await to_pane(desk, "messages")
-        await desk.press("down")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await to_pane(user, "messages")
+        await user.press("down")
         ok(workspace.tools("root"), "send_message", to="user", payload={"text": "And now?"})
-        await desk.sees("1 new ↑")
-        await desk.press("exclamation_mark")
-        await desk.until(lambda: desk.cursor("messages").row.message == "And now?", "the cursor on it")
+        await user.sees("1 new ↑")
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.cursor("messages").row.message == "And now?", "the cursor on it")
 
 
 async def test_writing_back_closes_the_need_as_well(workspace: Workspace, task: str) -> None:
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "root", says("Fine."), says("Good."), stay=True),
     ):
-        await desk.press("exclamation_mark")
-        await desk.until(lambda: desk.pane == "messages", "the messages")
-        await desk.has_taken_in(workspace)
-        await desk.press("m")
-        await desk.sees("Message to root")
-        await desk.type("Go on.")
-        await desk.press("enter")
-        await desk.is_told("root reads it with its next turn")
-        await desk.until(lambda: not desk.model.needs, "nothing that waits")
-        await desk.until(
-            lambda: "human:dana → root ✓✓ Go on." in desk.words_in("#messages"), "that it was read"
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.pane == "messages", "the messages")
+        await user.has_taken_in(workspace)
+        await user.press("m")
+        await user.sees("Message to root")
+        await user.type("Go on.")
+        await user.press("enter")
+        await user.is_told("root reads it with its next turn")
+        await user.until(lambda: not user.model.needs, "nothing that waits")
+        await user.until(
+            lambda: "human:dana → root ✓✓ Go on." in user.words_in("#messages"), "that it was read"
         )
 
 
 async def test_a_person_writes_to_the_agent_under_the_cursor(workspace: Workspace, task: str) -> None:
     async with (
-        dashboard(workspace) as desk,
+        dashboard(workspace) as user,
         running(workspace, "eve", says("Fine."), says("Good."), stay=True),
     ):
-        await to_tasks(desk)
-        await desk.has_taken_in(workspace)
-        await chooses_agent(desk, "eve")
-        await desk.press("m")
-        await desk.sees("Message to eve")
-        await desk.type("Faster.")
-        await desk.press("enter")
-        await desk.is_told("eve reads it with its next turn")
-        await chooses_agent(desk, "tom")
-        await desk.press("m")
-        await desk.is_told("Nobody is under the cursor who still works.")
+        await to_tasks(user)
+        await user.has_taken_in(workspace)
+        await chooses_agent(user, "eve")
+        await user.press("m")
+        await user.sees("Message to eve")
+        await user.type("Faster.")
+        await user.press("enter")
+        await user.is_told("eve reads it with its next turn")
+        await chooses_agent(user, "tom")
+        await user.press("m")
+        await user.is_told("Nobody is under the cursor who still works.")
 
 
 async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.press("m")
-        await desk.is_told("This agent has no session")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.press("m")
+        await user.is_told("This agent has no session")
 
 
 async def test_ending_an_agent_ends_those_that_it_made(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await chooses_agent(desk, "ada")
-        await desk.press("X")
-        await desk.is_asked("End ada for good? What it did stays; it cannot go on. 1 that it made end")
-        assert "eve" in desk.words_in("#question")
-        await desk.press("n")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await chooses_agent(user, "ada")
+        await user.press("X")
+        await user.is_asked("End ada for good? What it did stays; it cannot go on. 1 that it made end")
+        assert "eve" in user.words_in("#question")
+        await user.press("n")
         assert [each.id for each in workspace.members.of_task(task) if each.ended] == ["tom"]
-        await desk.press("X", "y")
-        await desk.is_told("ada has ended.")
-        await desk.sees("ended with ada")
+        await user.press("X", "y")
+        await user.is_told("ada has ended.")
+        await user.sees("ended with ada")
         assert [each.id for each in workspace.members.of_task(task) if not each.ended] == ["root"]
-        await desk.press("X")
-        await desk.is_told("Nobody is under the cursor who still works.")
+        await user.press("X")
+        await user.is_told("Nobody is under the cursor who still works.")
 
 
 async def test_ending_the_first_agent_cancels_the_task_and_the_question_says_so(
     workspace: Workspace, task: str
 ) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.press("X")
-        await desk.is_asked("End root? The task cannot go on without it, and is cancelled.")
-        await desk.press("y")
-        await desk.sees("⊘ Build a calculator.")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.press("X")
+        await user.is_asked("End root? The task cannot go on without it, and is cancelled.")
+        await user.press("y")
+        await user.sees("⊘ Build a calculator.")
 
 
 async def test_a_task_is_cancelled_with_all_of_its_agents(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.press("C")
-        await desk.is_asked("Cancel 'Build a calculator.'? All of its agents end (3 at work).")
-        await desk.press("y")
-        await desk.is_told("'Build a calculator.' is cancelled.")
-        await desk.sees("⊘ Build a calculator.", "cancelled")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.press("C")
+        await user.is_asked("Cancel 'Build a calculator.'? All of its agents end (3 at work).")
+        await user.press("y")
+        await user.is_told("'Build a calculator.' is cancelled.")
+        await user.sees("⊘ Build a calculator.", "cancelled")
         assert workspace.tasks.find(task).status == "cancelled"
-        await desk.press("C")
-        await desk.is_told("No open task is under the cursor.")
+        await user.press("C")
+        await user.is_told("No open task is under the cursor.")
 
 
 async def test_enter_on_an_agent_goes_to_its_session_and_esc_comes_back(
     workspace: Workspace, task: str
 ) -> None:
-    async with dashboard(workspace) as desk, running(workspace, "eve", says("All is written.")) as eve:
+    async with dashboard(workspace) as user, running(workspace, "eve", says("All is written.")) as eve:
         await eve.ended()
-        await to_tasks(desk)
-        await desk.has_taken_in(workspace)
-        await chooses_agent(desk, "eve")
-        await desk.press("enter")
-        await desk.until(lambda: desk.place == "agents", "the agents")
-        await desk.sees("All is written.")
-        await desk.until(lambda: desk.pane == "session", "the keys in the session")
-        await desk.press("escape")
-        await desk.until(lambda: desk.place == "tasks", "the tasks")
-        await desk.until(lambda: desk.pane == "members", "the keys among the agents")
-        assert desk.cursor("members").member.id == "eve"
+        await to_tasks(user)
+        await user.has_taken_in(workspace)
+        await chooses_agent(user, "eve")
+        await user.press("enter")
+        await user.until(lambda: user.place == "agents", "the agents")
+        await user.sees("All is written.")
+        await user.until(lambda: user.pane == "session", "the keys in the session")
+        await user.press("escape")
+        await user.until(lambda: user.place == "tasks", "the tasks")
+        await user.until(lambda: user.pane == "members", "the keys among the agents")
+        assert user.cursor("members").member.id == "eve"
 
 
 async def test_ended_agents_are_dimmed_among_the_agents(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("2", "agents")
-        await desk.until(lambda: "– tom" in desk.words_in("#agents"), "that tom has ended")
-        assert "has ended" in desk.words_in("#agents")
-        assert "● eve" in desk.words_in("#agents")
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        await user.until(lambda: "– tom" in user.words_in("#agents"), "that tom has ended")
+        assert "has ended" in user.words_in("#agents")
+        assert "● eve" in user.words_in("#agents")
 
 
 async def test_the_overview_says_who_wrote_what_and_how_often(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.until(lambda: "✎ message root May I go on?" in desk.words_in("#needs"), "the message")
+    async with dashboard(workspace) as user:
+        await user.until(lambda: "✎ message root May I go on?" in user.words_in("#needs"), "the message")
         ok(workspace.tools("root"), "send_message", to="user", payload={"text": "Well?"})
-        await desk.until(lambda: "✎ message root ×2 Well?" in desk.words_in("#needs"), "the second message")
+        await user.until(lambda: "✎ message root ×2 Well?" in user.words_in("#needs"), "the second message")
 
 
 async def test_what_went_wrong_with_a_command_shows_beside_its_agent(workspace: Workspace, task: str) -> None:
     needs_sandbox(workspace)
     runs(workspace, "eve", "echo oh; exit 1")
-    async with dashboard(workspace) as desk:
-        await desk.until(lambda: "● eve $ echo oh; exit 1" in desk.words_in("#agents"), "the command")
-        await to_tasks(desk)
-        await desk.until(
-            lambda: "eve programmer $ echo oh; exit 1" in desk.words_in("#members"), "the command"
+    async with dashboard(workspace) as user:
+        await user.until(lambda: "● eve $ echo oh; exit 1" in user.words_in("#agents"), "the command")
+        await to_tasks(user)
+        await user.until(
+            lambda: "eve programmer $ echo oh; exit 1" in user.words_in("#members"), "the command"
         )
 
 
 async def test_the_activity_says_what_a_society_does(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace, size=WIDE) as desk:
+    async with dashboard(workspace, size=WIDE) as user:
         ok(workspace.tools_for_human("dana"), "end_task", task_id=task, status="failed", report="Too slow.")
-        await desk.goes_to("8", "activity")
-        await desk.sees(
+        await user.goes_to("8", "activity")
+        await user.sees(
             "new agent", "architect · Plan it.", "end agent", "no more to test", "message", "→ you"
         )
-        await desk.sees(f"new task          {task[:8]}", "Too slow.")
-        (ended,) = [line for line in desk.lines() if "Too slow." in line]
+        await user.sees(f"new task          {task[:8]}", "Too slow.")
+        (ended,) = [line for line in user.lines() if "Too slow." in line]
         assert "end task" in ended
         assert "failed" in ended
 
@@ -374,8 +374,8 @@ async def test_narrow_one_pane_shows_and_the_tab_in_front_is_always_seen(
     workspace: Workspace, task: str
 ) -> None:
     ok(workspace.tools("root"), "send_message", to="user", payload={"text": "Well?"})
-    async with dashboard(workspace, size=NARROW) as desk:
-        await to_tasks(desk)
+    async with dashboard(workspace, size=NARROW) as user:
+        await to_tasks(user)
         for pane, name in (
             ("tasks", "Tasks 1"),
             ("members", "Agents 4"),
@@ -385,18 +385,18 @@ async def test_narrow_one_pane_shows_and_the_tab_in_front_is_always_seen(
             ("commands", "Commands 0"),
             ("output", "Output"),
         ):
-            assert desk.shown_panes() == [pane]
-            await desk.until(lambda name=name: name in desk.lines()[1], name)  # type: ignore[misc]
-            await desk.press("tab")
+            assert user.shown_panes() == [pane]
+            await user.until(lambda name=name: name in user.lines()[1], name)  # type: ignore[misc]
+            await user.press("tab")
 
 
 @pytest.mark.parametrize("size", [MIDDLE, WIDE])
 async def test_all_panes_show_where_there_is_space(
     workspace: Workspace, task: str, size: tuple[int, int]
 ) -> None:
-    async with dashboard(workspace, size=size) as desk:
-        await to_tasks(desk)
-        assert len(desk.shown_panes()) == 7
+    async with dashboard(workspace, size=size) as user:
+        await to_tasks(user)
+        assert len(user.shown_panes()) == 7
 
 
 async def test_the_past_shows_that_moment_only_and_offers_no_acts(workspace: Workspace, task: str) -> None:
@@ -408,21 +408,21 @@ async def test_the_past_shows_that_moment_only_and_offers_no_acts(workspace: Wor
     ok(workspace.tools_for_human("dana"), "end_task", task_id=task, status="done", report="")
     workspace.flush()
     last = workspace.journal.last_seq()
-    async with past(workspace.journal, moment) as desk:
-        await to_tasks(desk, "● Build a calculator.")
-        await desk.sees("README.md")
-        assert [each.path.partition("/")[2] for each in desk.list("files").items] == [
+    async with past(workspace.journal, moment) as user:
+        await to_tasks(user, "● Build a calculator.")
+        await user.sees("README.md")
+        assert [each.path.partition("/")[2] for each in user.list("files").items] == [
             "README.md",
             "calc/value.py",
         ]
-        assert [each.sender for each in desk.list("messages").items] == ["root", "tom", "eve"]
+        assert [each.sender for each in user.list("messages").items] == ["root", "tom", "eve"]
         for offered in ("X end", "C cancel", "m message", "f sandbox", "sandbox:"):
-            assert not desk.shows(offered)
+            assert not user.shows(offered)
         for key in ("X", "C", "m"):
-            await desk.press(key)
-            await desk.is_told("This is a look into the past: nothing can be changed here.")
-        await desk.press("f")
-        await desk.is_told("Sandboxes can only be tested where commands run")
+            await user.press(key)
+            await user.is_told("This is a look into the past: nothing can be changed here.")
+        await user.press("f")
+        await user.is_told("Sandboxes can only be tested where commands run")
     assert workspace.journal.last_seq() == last
 
 
@@ -431,20 +431,20 @@ async def test_a_crowd_is_drawn_by_the_line(workspace: Workspace, task: str) -> 
     eve = workspace.tools("eve")
     for n in range(500):
         ok(eve, "send_message", to="ada", payload={"text": f"Message {n}."})
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        await desk.sees("Message 499.")
-        assert len(desk.list("members").items) == 204
-        assert len(desk.list("messages").items) == 500
-        await to_pane(desk, "members")
-        await desk.press("G")
-        await desk.sees("╰ worker-199")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.sees("Message 499.")
+        assert len(user.list("members").items) == 204
+        assert len(user.list("messages").items) == 500
+        await to_pane(user, "members")
+        await user.press("G")
+        await user.sees("╰ worker-199")
 
 
 async def test_a_task_that_no_process_works_on_says_so(workspace: Workspace, task: str) -> None:
-    async with dashboard(workspace) as desk:
-        await to_tasks(desk)
-        title = desk.list("members")
-        await desk.until(lambda: "nobody is at work" in str(title.border_title), "that it is left alone")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        title = user.list("members")
+        await user.until(lambda: "nobody is at work" in str(title.border_title), "that it is left alone")
         with workspace.tasks.claim(task):
-            await desk.until(lambda: "nobody" not in str(title.border_title), "that somebody works on it")
+            await user.until(lambda: "nobody" not in str(title.border_title), "that somebody works on it")

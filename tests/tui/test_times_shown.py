@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tui.driving import past
+from tui.driver import past
 from tui.recorded import recorded
 
 
@@ -24,11 +24,11 @@ def _vienna(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 async def test_header_lists_and_details_show_local_time(tmp_path: Path) -> None:
     with closing(recorded(tmp_path)) as journal:
-        async with past(journal, journal.last_seq()) as desk:
-            await desk.sees("2026-01-01 13:00:00 UTC+01:00")
-            await desk.goes_to("8", "activity")
-            await desk.until(lambda: desk.list("rows").items, "the rows")
-            await desk.sees("13:00:00 human:dana")
-            await desk.press("enter")
-            await desk.sees("2026-01-01 13:00:00.000+01:00")
-            assert not desk.shows("12:00:00")
+        async with past(journal, journal.last_seq()) as user:
+            await user.sees("2026-01-01 13:00:00 UTC+01:00")
+            await user.goes_to("8", "activity")
+            await user.until(lambda: user.list("rows").items, "the rows")
+            await user.sees("13:00:00 human:dana")
+            await user.press("enter")
+            await user.sees("2026-01-01 13:00:00.000+01:00")
+            assert not user.shows("12:00:00")

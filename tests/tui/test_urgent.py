@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from tui.driving import dashboard, past
+from tui.driver import dashboard, past
 from tui.recorded import SECOND, recorded
 from tui.team import PLAN, deliver, opens_merge, stale_write, write
 from watchroom import Toolbox, Workspace
@@ -18,32 +18,32 @@ async def test_urgent_goes_to_the_merge_of_a_conflict_over_its_file(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:
     deliver(alice, "bob", "less-urgent.md")
-    async with dashboard(workspace) as desk:
-        draft = await opens_merge(desk)
+    async with dashboard(workspace) as user:
+        draft = await opens_merge(user)
         assert draft.sides.incoming.seq == conflict
-        await desk.press("escape")
-        await desk.until(lambda: desk.place == "files", "the files")
-        await desk.until(lambda: getattr(desk.cursor("versions"), "seq", 0) == conflict, "the refused row")
-        assert desk.cursor("shared").path == PLAN
-        assert desk.pane == "versions"
-        await desk.sees("+ late", "− one")
+        await user.press("escape")
+        await user.until(lambda: user.place == "files", "the files")
+        await user.until(lambda: getattr(user.cursor("versions"), "seq", 0) == conflict, "the refused row")
+        assert user.cursor("shared").path == PLAN
+        assert user.pane == "versions"
+        await user.sees("+ late", "− one")
 
 
 async def test_urgent_says_that_all_is_well_when_nothing_waits(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.press("exclamation_mark")
-        await desk.is_told("all well")
-        assert desk.place == "overview"
+    async with dashboard(workspace) as user:
+        await user.press("exclamation_mark")
+        await user.is_told("all well")
+        assert user.place == "overview"
 
 
 async def test_urgent_finds_the_file_behind_a_filter(workspace: Workspace, conflict: int) -> None:
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("4", "files")
-        await desk.press("slash", *"zoo", "enter")
-        await desk.until(lambda: len(desk.list("shared").items) == 1, "the filtered list")
-        await opens_merge(desk)
-        await desk.press("escape")
-        await desk.until(lambda: getattr(desk.cursor("versions"), "seq", 0) == conflict, "the refused row")
+    async with dashboard(workspace) as user:
+        await user.goes_to("4", "files")
+        await user.press("slash", *"zoo", "enter")
+        await user.until(lambda: len(user.list("shared").items) == 1, "the filtered list")
+        await opens_merge(user)
+        await user.press("escape")
+        await user.until(lambda: getattr(user.cursor("versions"), "seq", 0) == conflict, "the refused row")
 
 
 def two_deliveries(root: Path) -> None:
@@ -58,28 +58,28 @@ def two_deliveries(root: Path) -> None:
 @pytest.mark.parametrize("keys", [("tab", "enter"), ("exclamation_mark",)], ids=["enter", "urgent"])
 async def test_a_handoff_that_waits_long_is_gone_to(tmp_path: Path, keys: tuple[str, ...]) -> None:
     with closing(recorded(tmp_path, two_deliveries, apart=600 * SECOND)) as journal:
-        async with past(journal, journal.last_seq()) as desk:
-            await desk.sees("⚑ 1 need you")
-            await desk.press(*keys)
-            await desk.until(lambda: desk.place == "handoffs", "the handoffs")
-            await desk.until(lambda: getattr(desk.cursor("deliveries"), "filename", "") == "one.md", "one.md")
-            await desk.sees("“about one.md”")
+        async with past(journal, journal.last_seq()) as user:
+            await user.sees("⚑ 1 need you")
+            await user.press(*keys)
+            await user.until(lambda: user.place == "handoffs", "the handoffs")
+            await user.until(lambda: getattr(user.cursor("deliveries"), "filename", "") == "one.md", "one.md")
+            await user.sees("“about one.md”")
 
 
 async def test_a_handoff_that_was_made_just_now_bothers_nobody(tmp_path: Path) -> None:
     with closing(recorded(tmp_path, two_deliveries, apart=SECOND)) as journal:
-        async with past(journal, journal.last_seq()) as desk:
-            await desk.sees("✓ all well")
+        async with past(journal, journal.last_seq()) as user:
+            await user.sees("✓ all well")
 
 
 async def test_urgent_for_a_stubborn_agent_goes_to_that_agent(workspace: Workspace, charlie: Toolbox) -> None:
     for _ in range(3):
         refused(charlie, "save_to_my_workspace", filename="../x", content="")
-    async with dashboard(workspace) as desk:
-        await desk.press("exclamation_mark")
-        await desk.until(lambda: desk.place == "agents", "the agents")
-        await desk.until(lambda: desk.cursor("agents").agent.id == "charlie", "charlie")
-        await desk.sees("denied: invalid_path")
+    async with dashboard(workspace) as user:
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "agents", "the agents")
+        await user.until(lambda: user.cursor("agents").agent.id == "charlie", "charlie")
+        await user.sees("denied: invalid_path")
 
 
 async def test_urgent_for_an_edit_of_a_delivered_file_goes_to_that_handoff(
@@ -90,10 +90,10 @@ async def test_urgent_for_an_edit_of_a_delivered_file_goes_to_that_handoff(
     deliver(alice, "bob", "newer.md")
     (root / "handoff/alice_to_bob/raw.md").write_text("by hand", encoding="utf-8")
     workspace.scan()
-    async with dashboard(workspace) as desk:
-        await desk.press("exclamation_mark")
-        await desk.until(lambda: desk.place == "handoffs", "the handoffs")
-        await desk.until(lambda: getattr(desk.cursor("deliveries"), "filename", "") == "raw.md", "raw.md")
+    async with dashboard(workspace) as user:
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "handoffs", "the handoffs")
+        await user.until(lambda: getattr(user.cursor("deliveries"), "filename", "") == "raw.md", "raw.md")
 
 
 async def test_urgent_for_a_refused_first_write_shows_that_write(
@@ -101,17 +101,17 @@ async def test_urgent_for_a_refused_first_write_shows_that_write(
 ) -> None:
     write(alice, "one\n", 0)
     stale_write(bob, "never seen before\n", 3, "none.md")
-    async with dashboard(workspace) as desk:
-        await desk.press("exclamation_mark")
-        await desk.sees("never seen before")
+    async with dashboard(workspace) as user:
+        await user.press("exclamation_mark")
+        await user.sees("never seen before")
 
 
 async def test_what_needs_a_person_by_now_is_counted_in_every_screen_without_a_new_row(
     workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deliver(alice, "bob", "waits.md")
-    async with dashboard(workspace) as desk:
-        await desk.goes_to("8", "activity")
-        await desk.sees("✓ all well")
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.sees("✓ all well")
         monkeypatch.setattr("watchroom_tui.app.time_ns", lambda: time.time_ns() + 200 * 10**9)
-        await desk.sees("⚑ 1 need you")
+        await user.sees("⚑ 1 need you")

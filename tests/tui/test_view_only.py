@@ -6,42 +6,42 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from calls import ok
-from tui.driving import MIDDLE, Desk
+from tui.driver import MIDDLE, User
 from tui.team import has_opened_merge
 from watchroom import Toolbox, Workspace
 from watchroom_tui.app import WatchroomApp
 
 
 @asynccontextmanager
-async def looking_at(workspace: Workspace) -> AsyncIterator[Desk]:
+async def looking_at(workspace: Workspace) -> AsyncIterator[User]:
     app = WatchroomApp(workspace.journal, place="team/")
     async with app.run_test(size=MIDDLE, notifications=True) as pilot:
-        desk = Desk(app, pilot)
-        await desk.has_taken_in(workspace)
-        yield desk
+        user = User(app, pilot)
+        await user.has_taken_in(workspace)
+        yield user
 
 
 async def test_what_agents_do_is_seen_as_it_happens(workspace: Workspace, alice: Toolbox) -> None:
-    async with looking_at(workspace) as desk:
-        await desk.sees("live, view only")
+    async with looking_at(workspace) as user:
+        await user.sees("live, view only")
         ok(alice, "save_to_my_workspace", filename="new.md", content="x")
-        await desk.sees("new.md")
+        await user.sees("new.md")
 
 
 async def test_no_act_is_offered_and_none_is_done(workspace: Workspace, conflict: int) -> None:
     before = workspace.journal.last_seq()
-    async with looking_at(workspace) as desk:
-        await desk.goes_to("2", "agents")
-        assert "m message" not in desk.lines()[-1]
+    async with looking_at(workspace) as user:
+        await user.goes_to("2", "agents")
+        assert "m message" not in user.lines()[-1]
         for key in ("m", "p", "X"):
-            await desk.press(key)
-            await desk.is_told("You may look, and change nothing here")
-        await desk.goes_to("6", "boards")
-        await desk.press("e")
-        await desk.is_told("You may look, and change nothing here")
-        await desk.press("exclamation_mark")
-        await has_opened_merge(desk)
-        await desk.press("i", "w")
-        await desk.is_told("You may look, and change nothing here")
+            await user.press(key)
+            await user.is_told("You may look, and change nothing here")
+        await user.goes_to("6", "boards")
+        await user.press("e")
+        await user.is_told("You may look, and change nothing here")
+        await user.press("exclamation_mark")
+        await has_opened_merge(user)
+        await user.press("i", "w")
+        await user.is_told("You may look, and change nothing here")
     workspace.flush()
     assert workspace.journal.last_seq() == before

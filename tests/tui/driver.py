@@ -29,8 +29,8 @@ CHARACTERS = {"slash": "/", "exclamation_mark": "!", "question_mark": "?"}
 NARROW, MIDDLE, WIDE = (80, 24), (120, 40), (200, 60)
 
 
-class Desk:
-    """A person in front of a dashboard."""
+class User:
+    """A person who uses a dashboard: presses keys, reads the screen, waits for what should appear."""
 
     def __init__(self, app: WatchroomApp, pilot: Pilot[None]) -> None:
         self.app = app
@@ -186,20 +186,20 @@ def _is_visible(pane: Widget) -> bool:
 @asynccontextmanager
 async def past(
     journal: Journal, until: int, *, size: tuple[int, int] = MIDDLE, language: Language = "en"
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[User]:
     """The dashboard over a journal as of row ``until``."""
     app = WatchroomApp(journal, place="team/", until=until, language=language)
     async with app.run_test(size=size, notifications=True) as pilot:
-        desk = Desk(app, pilot)
-        await desk.until(lambda: desk.model.seq >= until, f"row {until}")
-        await desk.settle()
-        yield desk
+        user = User(app, pilot)
+        await user.until(lambda: user.model.seq >= until, f"row {until}")
+        await user.settle()
+        yield user
 
 
 @asynccontextmanager
 async def dashboard(
     workspace: Workspace, *, size: tuple[int, int] = MIDDLE, language: Language = "en"
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[User]:
     """The live dashboard over ``workspace``, whose person is dana, once it has read what is there."""
     app = WatchroomApp(
         workspace.journal,
@@ -209,10 +209,10 @@ async def dashboard(
         open_workspace=lambda: workspace,
     )
     async with app.run_test(size=size, notifications=True) as pilot:
-        desk = Desk(app, pilot)
-        await desk.has_taken_in(workspace)
-        await desk.until(lambda: app.workspace is not None, "the open workspace")
-        yield desk
+        user = User(app, pilot)
+        await user.has_taken_in(workspace)
+        await user.until(lambda: app.workspace is not None, "the open workspace")
+        yield user
 
 
 def seqs(rows: Sequence[Row]) -> list[int]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tui.driving import dashboard
-from tui.settling import commits, on_disk
+from tui.conflict_steps import commits, on_disk
+from tui.driver import dashboard
 from tui.team import BASE, CURRENT, PLAN, opens_merge, write
 from watchroom import Toolbox, Workspace
 
@@ -32,14 +32,14 @@ async def test_an_edit_made_by_hand_becomes_a_version(
     root: Path, workspace: Workspace, by_hand: Callable[[str | None], None]
 ) -> None:
     by_hand(BASE + "by hand\n")
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.sees("incoming · outside", "all decided")
-        await commits(desk)
-        await desk.is_told("is version 2 now")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.sees("incoming · outside", "all decided")
+        await commits(user)
+        await user.is_told("is version 2 now")
         assert on_disk(root) == BASE + "by hand\n"
-        await desk.has_taken_in(workspace)
-        assert desk.model.needs == ()
+        await user.has_taken_in(workspace)
+        assert user.model.needs == ()
         assert workspace.scan() == []
         assert workspace.verify() == []
 
@@ -49,10 +49,10 @@ async def test_an_edit_made_by_hand_is_merged_with_a_newer_version(
 ) -> None:
     by_hand(BASE.replace("last", "last, by hand"))
     write(alice, BASE.replace("first", "first, said alice"), 1)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await commits(desk)
-        await desk.is_told("is version 3 now")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await commits(user)
+        await user.is_told("is version 3 now")
         assert on_disk(root) == BASE.replace("last", "last, by hand").replace("first", "first, said alice")
 
 
@@ -61,15 +61,15 @@ async def test_a_file_that_was_changed_by_hand_is_put_back(
     root: Path, workspace: Workspace, by_hand: Callable[[str | None], None], text: str | None
 ) -> None:
     by_hand(text)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.press("R")
-        await desk.is_asked("Put version 1 of plan.md back")
-        await desk.press("y")
-        await desk.is_told("is as the journal has it")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.press("R")
+        await user.is_asked("Put version 1 of plan.md back")
+        await user.press("y")
+        await user.is_told("is as the journal has it")
         assert on_disk(root) == BASE
-        await desk.has_taken_in(workspace)
-        assert desk.model.needs == ()
+        await user.has_taken_in(workspace)
+        assert user.model.needs == ()
         assert workspace.scan() == []
 
 
@@ -77,26 +77,26 @@ async def test_a_deletion_by_hand_cannot_be_committed(
     workspace: Workspace, by_hand: Callable[[str | None], None]
 ) -> None:
     by_hand(None)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.sees("deleted by hand; R puts it back")
-        await desk.press("w")
-        await desk.is_told("Shared files stay: R puts it back")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.sees("deleted by hand; R puts it back")
+        await user.press("w")
+        await user.is_told("Shared files stay: R puts it back")
 
 
 async def test_a_file_that_was_edited_once_more_is_not_put_back(
     root: Path, workspace: Workspace, by_hand: Callable[[str | None], None]
 ) -> None:
     by_hand("once\n")
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
         (root / "collaborative/current" / PLAN).write_text("twice\n", encoding="utf-8")
-        await desk.press("R")
-        await desk.is_asked("Put version 1 of plan.md back")
-        await desk.press("y")
-        await desk.is_told("edited by hand once more")
+        await user.press("R")
+        await user.is_asked("Put version 1 of plan.md back")
+        await user.press("y")
+        await user.is_told("edited by hand once more")
         assert on_disk(root) == "twice\n"
-        assert desk.place == "merge"
+        assert user.place == "merge"
 
 
 async def test_an_edit_that_is_no_text_is_never_committed_as_an_empty_file(
@@ -105,13 +105,13 @@ async def test_an_edit_that_is_no_text_is_never_committed_as_an_empty_file(
     write(alice, BASE, 0)
     (root / "collaborative/current" / PLAN).write_bytes(b"\xff\0")
     write(alice, CURRENT, 1)
-    async with dashboard(workspace) as desk:
-        await opens_merge(desk)
-        await desk.sees("no text; R settles it")
-        await desk.press("w")
-        await desk.is_told("is no text, or too long")
-        await desk.press("R")
-        await desk.is_asked("Put version 2 of plan.md back")
-        await desk.press("y")
-        await desk.is_told("is as the journal has it")
+    async with dashboard(workspace) as user:
+        await opens_merge(user)
+        await user.sees("no text; R settles it")
+        await user.press("w")
+        await user.is_told("is no text, or too long")
+        await user.press("R")
+        await user.is_asked("Put version 2 of plan.md back")
+        await user.press("y")
+        await user.is_told("is as the journal has it")
         assert on_disk(root) == CURRENT

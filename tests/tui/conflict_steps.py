@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tui.driving import Desk
+from tui.driver import User
 from tui.team import PLAN, stale_write, write
 from watchroom import Toolbox
 
@@ -15,16 +15,16 @@ def on_disk(root: Path, path: str = PLAN) -> str:
     return (root / "collaborative/current" / path).read_text(encoding="utf-8")
 
 
-async def is_asked_for_a_message(desk: Desk) -> None:
-    await desk.until(lambda: desk.place == "CommitDialog", "the commit")
-    await desk.settle()
+async def is_asked_for_a_message(user: User) -> None:
+    await user.until(lambda: user.place == "CommitDialog", "the commit")
+    await user.settle()
 
 
-async def commits(desk: Desk, *keys: str) -> None:
+async def commits(user: User, *keys: str) -> None:
     """Decide with ``keys``, then commit with the message that is proposed."""
-    await desk.press(*keys, "w")
-    await is_asked_for_a_message(desk)
-    await desk.press("enter")
+    await user.press(*keys, "w")
+    await is_asked_for_a_message(user)
+    await user.press("enter")
 
 
 def stale_write_of_one_line(winner: Toolbox, loser: Toolbox) -> int:

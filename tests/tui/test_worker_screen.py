@@ -7,7 +7,7 @@ import asyncio
 from textual import work
 from textual.app import ComposeResult
 from textual.widgets import Static
-from tui.driving import Desk, dashboard
+from tui.driver import User, dashboard
 from watchroom import Workspace
 from watchroom_tui.dialogs.base import Dialog
 
@@ -38,22 +38,22 @@ class Slow(Dialog):
         self.query_one(Text).update("read")
 
 
-async def lies_over(desk: Desk) -> Slow:
+async def lies_over(user: User) -> Slow:
     screen = Slow()
-    await desk.app.push_screen(screen)
-    await desk.sees("reading")
+    await user.app.push_screen(screen)
+    await user.sees("reading")
     return screen
 
 
 async def test_a_sheet_is_closed_while_it_reads(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
-        screen = await lies_over(desk)
-        await desk.press("escape")
-        await desk.until(lambda: not screen.is_running, "the end of the sheet")
-        assert desk.place == "overview"
+    async with dashboard(workspace) as user:
+        screen = await lies_over(user)
+        await user.press("escape")
+        await user.until(lambda: not screen.is_running, "the end of the sheet")
+        assert user.place == "overview"
 
 
 async def test_the_dashboard_is_closed_while_it_reads(workspace: Workspace) -> None:
-    async with dashboard(workspace) as desk:
-        screen = await lies_over(desk)
+    async with dashboard(workspace) as user:
+        screen = await lies_over(user)
     assert screen.is_read.is_set()

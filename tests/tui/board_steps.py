@@ -1,0 +1,16 @@
+"""The ways of a person through the boards screen."""
+
+from __future__ import annotations
+
+from tui.driver import User
+
+
+async def to_boards(user: User, words: str = "Global board") -> None:
+    """Go to the boards, and wait until the global one is shown, in which these words stand."""
+    await user.goes_to("6", "boards")
+    await user.sees(words)
+
+
+async def opens_editor(user: User) -> None:
+    await user.press("e")
+    await user.until(lambda: user.place == "board_writing", "the editor")
