@@ -1,5 +1,5 @@
-"""A counter that nobody's count is lost from: the PN-counter of Shapiro, Preguiça, Baquero and Zawirski
-(INRIA RR-7506, 2011), section 3.1."""
+"""A counter from which no increment is lost: the PN-counter of Shapiro, Preguiça, Baquero and Zawirski (INRIA
+RR-7506, 2011), section 3.1."""
 
 from __future__ import annotations
 

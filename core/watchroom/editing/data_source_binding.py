@@ -115,7 +115,7 @@ class DataSourceBinding:
         except ReadOnlySourceError as error:
             return self._fail("read_only", error.reason, TextEditFlag.PERSIST_READ_ONLY)
         except ApprovalOutdated:
-            # Nothing of the source is the matter: whoever let it be approved asks again.
+            # The source is not at fault: the approval has to be requested again.
             raise
         except WatchroomError as error:
             return self._fail("flush_failed", error)

@@ -68,7 +68,7 @@ def group_regions(
 def _split_regions(
     regions: Sequence[Region], lengths: Sequence[int], changed: Sequence[LineChange]
 ) -> list[_Piece]:
-    """The regions with their places; those that nobody changed are cut where a change begins or ends."""
+    """The regions with their positions; unchanged ones are split where a change begins or ends."""
     cuts = sorted({place for each in changed for place in (each.old_start, each.old_end)})
     insertions = {each.old_start for each in changed if each.old_start == each.old_end}
     pieces: list[_Piece] = []

@@ -113,7 +113,7 @@ def apply_edit(regions: Regions, text: str) -> Regions:
             continue
         sides = cell.sides()
         written = tuple(lines[cell.new_start : cell.new_end])
-        # As long as a mark of an open region stands there, nobody has decided.
+        # While a marker of an open region remains, the person has not decided.
         if any(each.is_open for each in cell.regions) and _has_markers(written):
             result.append(_reopen(sides, written))
         else:

@@ -114,7 +114,7 @@ class CallLedger(Protocol):
 
 
 DEFAULT_STEPS: Final = 1000
-"""So many steps a session may take where nobody says otherwise."""
+"""The limit of steps by default."""
 
 
 @dataclass(frozen=True, slots=True)

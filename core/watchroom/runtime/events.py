@@ -107,7 +107,7 @@ class HumanAnswered(Frozen):
 
 
 class MessageReceived(Frozen):
-    """Somebody sent the agent a message; it is given to the model with its next turn."""
+    """A message was sent to the agent; the model gets it with its next turn."""
 
     type: Literal["message_received"] = "message_received"
     message: UserMessage

@@ -215,8 +215,8 @@ class Session:
                 await self._commit_step(step.result())
 
     def _must_interrupt(self) -> bool:
-        """What a model says is cut short by a pause or an end. A tool's work is not, unless a person wants
-        the end once more: a tool may hang."""
+        """Whether the step has to be cancelled: a model's answer by a pause or an end; a tool's work only if
+        a person cancels a second time, because a tool may hang."""
         said = [control.row.tool for control in self._inbox]
         if self._in_tool:
             return said.count(CANCEL) > 1
@@ -228,7 +228,8 @@ class Session:
         return self._end_row.actor != self.agent_id
 
     def _exceeds_final_answer(self) -> bool:
-        """Whether it has ended by its own word, and would do something more, or wait for somebody."""
+        """Whether the agent ended itself, and the session would do more than its final answer, or wait for a
+        person."""
         if self._end_row is None or self._state.status in ENDED:
             return False
         waits = self._state.status in ("waiting_for_human_input", "paused")
@@ -241,7 +242,7 @@ class Session:
         return sum(isinstance(message, AssistantMessage) for message in self._state.messages)
 
     async def _process_controls(self) -> None:
-        """Act on what was said, in order. Messages wait until the calls before them have their results."""
+        """Carry out what was sent, in order. Messages wait until the calls before them have their results."""
         self._signal.clear()
         while self._inbox:
             control = self._inbox.pop(0)
@@ -273,7 +274,7 @@ class Session:
         await self._commit_step(transitions.cancel(self._state, row.actor, reason, language), row)
 
     async def _wait_for_answer(self) -> None:
-        """Until somebody answers, the time is over, or something else is said."""
+        """Wait until the request is answered or expires, or something else is sent."""
         await self._open_request()
         if await self._apply_answer():
             return
@@ -285,7 +286,7 @@ class Session:
             await self._apply_answer()
 
     async def _open_request(self) -> str:
-        """Where the request stands, which is opened if it was not."""
+        """The path of the request, which is opened if it was not."""
         asked = self._state.asked
         if asked is not None:
             await self._in_pool(self._requests.ask, self.agent_id, self._request_path(), asked)
@@ -307,7 +308,7 @@ class Session:
         return True
 
     async def _wait_for_signal(self, seconds: float | None = None) -> bool:
-        """Until something is said; False if nothing was for so long."""
+        """Wait until something is sent; False if nothing was within ``seconds``."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._signal.wait(), seconds)
         return self._signal.is_set()
@@ -316,7 +317,7 @@ class Session:
         return await run_to_completion(self._threads, function, *args, **kwargs)
 
     async def _commit_step(self, result: StepResult, control: Row | None = None) -> None:
-        """Make the step a row; from then on it has happened."""
+        """Commit the step as a row; from then on it has happened."""
         await self._in_pool(self._write_step, result, control)
 
     def _write_step(self, result: StepResult, control: Row | None) -> None:

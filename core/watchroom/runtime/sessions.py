@@ -77,8 +77,8 @@ class Sessions:
             yield session
 
     def _write_first_row(self, agent_id: str, state: AgentState, title: str) -> Row:
-        """The first row. What was said to the agent since its last session was done, or since it was made,
-        is for this one."""
+        """Write the first row. What was sent to the agent since its last session was done, or since it was
+        created, belongs to this session."""
         last = self._zone.newest_step(validation.check_agent_id(agent_id))
         heard = self._zone.first_message_after(agent_id) if last is None else None
         if last is not None and parse_status(last) == "done":
@@ -145,7 +145,8 @@ class Sessions:
         first: Row,
         last: Row,
     ) -> AsyncIterator[Session]:
-        """The session, hearing what is said to it since its ``first`` row, and messages from before."""
+        """The session, which receives what is sent to it since its ``first`` row, and messages from
+        before."""
         path = session_path(agent_id, state.session_id)
         threads = self._threads_of(config)
         session = Session(
@@ -155,13 +156,13 @@ class Sessions:
         loop = asyncio.get_running_loop()
 
         def take(row: Row) -> None:
-            # The dispatcher may still be busy with what was said before this session began.
+            # The dispatcher may still deliver rows from before this session began.
             if session.is_for_session(row):
                 call_soon_threadsafe(loop, partial(session.deliver, self._zone.record(row)))
 
         end = self._dispatcher.subscribe((agent_id, path), take)
         try:
-            # What was said before somebody listened.
+            # What was sent before the subscription.
             for control in await run_to_completion(
                 threads, self._zone.controls, path, parse_processed_rows(last)[0]
             ):

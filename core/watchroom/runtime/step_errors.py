@@ -12,7 +12,7 @@ from watchroom.runtime.state import AgentState, Event, StepResult
 from watchroom.texts import Language
 
 _MOST_REASON: Final = 500
-"""Characters that are kept of what an error of somebody else's says."""
+"""Characters of a foreign error's text that are kept."""
 
 
 def fail_step(

@@ -101,8 +101,8 @@ class ModelExecutor:
     def _handle_incomplete(
         self, state: AgentState, events: list[Event], content: str, problem: Incompleteness
     ) -> StepResult:
-        """The step of an answer that is none: the model is told so, and goes on; the second time in a row a
-        person is needed."""
+        """The step of an incomplete answer: the model is told, and goes on; the second time in a row the
+        session fails."""
         language = self._config.language
         notice = UserMessage(content=catalogue(language)(f"incomplete.{problem}"), author=SYSTEM)
         said = (AssistantMessage(content=content),) if content.strip() else ()
@@ -154,7 +154,7 @@ class _CallIds:
 
 
 def _find_problem(answer: ModelAnswer) -> Incompleteness | None:
-    """What is wrong with an answer that came to its end, None if it is whole."""
+    """What is missing from an answer that has ended, None if it is complete."""
     if answer.finish_reason in _CUT_OFF:
         return "length"
     return None if answer.tool_calls or answer.content.strip() else "empty"
@@ -179,7 +179,7 @@ def _charge(
 
 
 def _estimate_usage(payload: ModelPayload, events: Sequence[Event]) -> Usage:
-    """Tokens of a request that nobody counted; none where no answer had begun."""
+    """The estimated tokens of a request; none where no answer had begun."""
     chunks = [event.chunk for event in events if isinstance(event, LlmStream)]
     if not chunks:
         return Usage()

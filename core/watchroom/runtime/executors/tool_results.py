@@ -24,7 +24,7 @@ def record_result(state: AgentState, call: ToolCall, result: Json, notice: str =
     event = ToolResult(id=call.id, result=json.loads(content))
     is_failure = isinstance(result, Mapping) and result.get("success") is False
     if isinstance(result, Mapping) and result.get("error") == AgentEnded.code:
-        # Its session is about to be over: that, and no limit, is how it ends.
+        # The session is about to end because of that, and not because of a limit.
         return StepResult(events=(event,), new_state=_append_result(state, call, content, notice))
     counted = (
         count_failure(state, call) if is_failure else state.with_changes(errors_in_a_row=0, failed_turn=-1)

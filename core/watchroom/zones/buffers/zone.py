@@ -184,7 +184,7 @@ class BufferZone:
                 except StaleBufferError:
                     self._buffers.evict(loaded.row.path)
                     if response is not None and response.code == FLUSHED:
-                        # What was put in by another process meanwhile is not flushed with it.
+                        # Text that another process inserted meanwhile is not flushed with it.
                         return OperationOutcome(
                             response, _describe_state(self._load(actor, name, language).binding), identity
                         )
@@ -218,7 +218,7 @@ class BufferZone:
                 locks.enter_context(self._lock_of(f"{actor}/{name}"))
             loaded: list[LoadedBuffer] = []
             for name in found:
-                # Another process may close one in between. One that is damaged must not hide the others.
+                # Another process may close one meanwhile. A damaged one must not hide the others.
                 with suppress(BufferNotFound, JournalDamaged):
                     loaded.append(self._load(actor, name, language))
             yield loaded

@@ -96,7 +96,7 @@ class DocumentEditor:
             self._restore_view(field)
             seen = self._view.map_as_seen(self._live.name, field)
             if seen is None:
-                # Whoever never looked knows of no key that could go.
+                # An actor that never read the map cannot remove keys from it.
                 seen = LWWMap()
                 self._view.restore_seen(self._live.name, field, seen)
             delta = found.replace(value, self._stamp(), seen)

@@ -94,7 +94,7 @@ class RealtimeZone:
             except WatchroomError:
                 raise
             except BaseException:
-                # Whatever it was, it may have come in the middle of an edit.
+                # It may have been raised in the middle of an edit.
                 editor.has_failed = True
                 raise
             finally:
@@ -174,7 +174,7 @@ class RealtimeZone:
             with live.lock:
                 self._checkpoints.replace(live)
         except (OSError, WatchroomError):
-            # One document that cannot be read or laid out keeps nobody from the others; `verify` names it.
+            # One unreadable document must not block the others; `verify` reports it.
             _log.exception("the checkpoint of %r could not be mended", name)
 
     def close(self) -> None:

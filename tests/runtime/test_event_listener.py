@@ -1,4 +1,4 @@
-"""What happens in a step is heard, each event once."""
+"""``on_event`` is called with each event once."""
 
 from __future__ import annotations
 
