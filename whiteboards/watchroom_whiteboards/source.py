@@ -39,7 +39,8 @@ class BoardSource:
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         """Replace the board by ``text``, if its version is ``expected`` and its edits by hand are ``edit``.
 
-        ``message`` says what changed. Returns the new version. Raises `StaleSourceError`, `ReadOnlySourceError`.
+        ``message`` says what changed. Returns the new version. Raises `StaleSourceError`,
+        `ReadOnlySourceError`.
         """
         self._edits.check(edit)
         try:
