@@ -115,13 +115,14 @@ class Simulation:
                 self._loop = None
 
     def _begin_task(self) -> Task | None:
-        """The task of the scenario, which all agents are members of; begun anew unless it is open from
-        before."""
+        """The task of the scenario, which all agents are members of; begun unless they have one."""
         plan = self._scenario.task_in(self._workspace.config.language)
         if plan is None:
             return None
         tasks = self._workspace.tasks
-        found = next((each for each in tasks.list() if each.status == "open" and each.by == _SUBMITTER), None)
+        known = self._workspace.config.agents
+        before = {known[agent.id].task for agent in self._team if agent.id in known} - {""}
+        found = next((tasks.find(task) for task in sorted(before) if tasks.is_open(task)), None)
         if found is None:
             folder = os.path.realpath(self._workspace.root) + "-files"
             try:
@@ -129,7 +130,6 @@ class Simulation:
             except InvalidWorkspace as error:
                 self._statistics.add_error(str(error))
                 return None
-        known = self._workspace.config.agents
         self._team = [agent._replace(task=found.id) for agent in self._team]
         if any(known.get(agent.id) != agent for agent in self._team):
             self._workspace.register(self._team)

@@ -77,9 +77,9 @@ class Step(_Table):
             raise ValueError(f"a step has one of {', '.join(_ACTIONS)}, or a pause; this one has {given}")
         if self.choose and not (self.among and self.result):
             raise ValueError("choose needs a text to choose for (in) and a name for what is chosen (as)")
-        most = self.repeat if isinstance(self.repeat, int) else max(self.repeat)
-        if not 0 <= most <= 1000:
-            raise ValueError("repeat is at most 1000")
+        fewest, most = (self.repeat, self.repeat) if isinstance(self.repeat, int) else self.repeat
+        if not 0 <= fewest <= most <= 1000:
+            raise ValueError("repeat is a number from 0 to 1000, or two, the lower one first")
         return self
 
 

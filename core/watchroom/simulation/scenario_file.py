@@ -197,12 +197,23 @@ class _Checker:
                 yield place, self._unknown("text", name, self._scenario.texts)
             elif root == "file" and name not in self._scenario.file_texts():
                 yield place, self._unknown("file", name, self._scenario.file_texts())
-            elif root == "number" and not (len(fields) == 2 and all(each.isdigit() for each in fields)):
+            elif root == "number" and not _is_range(fields):
                 yield place, "a number is drawn as ${number.LOWEST.HIGHEST}"
             for each in filters:
-                wanted = each.partition(":")[0]
-                if wanted != "pick" and wanted not in FILTERS:
-                    yield place, self._unknown("filter", wanted, ["pick", *FILTERS])
+                yield from ((place, problem) for problem in self._filter_problems(each))
+
+    def _filter_problems(self, given: str) -> Iterator[str]:
+        name, _, argument = given.partition(":")
+        if name != "pick" and name not in FILTERS:
+            yield self._unknown("filter", name, ["pick", *FILTERS])
+        elif name in ("cut", "plus") and not re.fullmatch(r"-?\d{1,9}", argument):
+            yield f"{name} takes a number"
+        elif name == "match":
+            try:
+                if re.compile(argument).groups != 1:
+                    yield "match takes a regular expression with one group"
+            except re.error as error:
+                yield f"match: {error}"
 
     def _routine(self, place: KeyPath, name: str) -> Iterator[tuple[KeyPath, str]]:
         if name not in self._scenario.routines:
@@ -217,3 +228,8 @@ class _Checker:
 
 
 _ALIASES: Final = {"given": "with", "among": "in"}
+
+
+def _is_range(fields: Sequence[str]) -> bool:
+    """Whether ``fields`` are two whole numbers, the lower one first."""
+    return len(fields) == 2 and all(map(str.isdecimal, fields)) and int(fields[0]) <= int(fields[1])
