@@ -14,13 +14,15 @@ from threading import Lock
 from typing import Final
 
 from watchroom.errors import JournalError
-from watchroom.journal.sqlite.queries import INSERT, LAST, LOOK_UP, find_head, find_heads
+from watchroom.journal.sqlite.queries import INSERT, LAST, LOOK_UP, find_head, find_heads, look_up_few
 from watchroom.model import Appended, Draft, Row, Write, Zone
 from watchroom.process_lock import ProcessLock
 from watchroom.rules import append as rules
 
 INLINE_BYTES: Final = 64 * 1024
 """Contents up to this size stand in their row."""
+_FEW: Final = 6
+"""Up to so many paths are asked for by parameters of their own: SQLite keeps a statement for each number."""
 MOST_HEADS: Final = 256
 """How many heads are read at a time."""
 _log = logging.getLogger("watchroom")
@@ -152,8 +154,15 @@ class _Found:
         if not heads and not keys:
             self.last, self.last_time = connection.execute(LAST).fetchone() or (0, 0)
             return
-        asked = [json.dumps(list(each), ensure_ascii=False) for each in (heads, folders, keys)]
-        for kind, *fields in connection.execute(LOOK_UP, asked):
+        values: list[str]
+        if len(heads) <= _FEW and len(folders) <= 1 and not keys:
+            sql = look_up_few(len(heads), len(folders))
+            within = ((zone, path, zone, start, end) for zone, path, start, end in folders)
+            values = [*chain.from_iterable(heads), *chain.from_iterable(within)]
+        else:
+            sql = LOOK_UP
+            values = [json.dumps(list(each), ensure_ascii=False) for each in (heads, folders, keys)]
+        for kind, *fields in connection.execute(sql, values):
             self._keep(kind, Row._make(fields))
 
     def _keep(self, kind: str, row: Row) -> None:
