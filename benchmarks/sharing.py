@@ -68,6 +68,7 @@ def processes(count: int = 8, each: int = 400) -> list[Measure]:
             tools = workspace.tools(_agent(0))
             for n in range(400):
                 _save(tools, n)
+            alone = _throughput([tools], each)
         command = [sys.executable, __file__, "--work", folder]
         workers = [
             subprocess.Popen(
@@ -85,8 +86,39 @@ def processes(count: int = 8, each: int = 400) -> list[Measure]:
     begin = min(report["begin"] for report in reports)
     end = max(report["end"] for report in reports)
     waits = [wait for report in reports for wait in report["waits"]]
-    remark = f"longest wait {max(waits) * 1e3:.0f} ms, p99 {percentile(waits, 99) * 1e3:.1f} ms"
-    return [Measure(f"{count} processes, saves a second", count * each / (end - begin), remark=remark)]
+    together = count * each / (end - begin)
+    remark = f"{together:,.0f} and {alone:,.0f} saves a second; p99 {percentile(waits, 99) * 1e3:.1f} ms"
+    return [
+        Measure(f"{count} processes ÷ 1 thread, saves a second", together / alone, "×", 1, "≥", remark),
+        Measure(f"{count} processes, longest wait", max(waits) * 1e3, "ms", 100),
+    ]
+
+
+def calls(count: int = 400) -> list[Measure]:
+    """What a call costs of the processor with all its rows and files, those that follow behind it too."""
+    with scratch() as folder, Workspace.open(folder, agents=["alice", "bob"]) as workspace:
+        tools = workspace.tools("alice")
+
+        def call_each(n: int) -> None:
+            text = kilobyte(n)
+            for tool, arguments in (
+                ("collab_read", {"filepath": "plan.md"}),
+                ("collab_write", {"filepath": "plan.md", "content": text, "message": "work"}),
+                (_TOOL, {"filename": f"{n % _FILES}.md", "content": text}),
+                ("handoff_file", {"to_agent": "bob", "filename": "a.md", "content": text, "message": "m"}),
+            ):
+                tools.dispatch_tool_call(tool, arguments)
+
+        for n in range(100):
+            call_each(n)
+        workspace.flush()
+        start = time.process_time()
+        for n in range(count // 4):
+            call_each(n)
+        workspace.flush()
+        spent = time.process_time() - start
+    remark = "Reading and writing a shared file, a private file and a handoff"
+    return [Measure("processor time of a tool call", spent / count * 1e3, "ms", 4, remark=remark)]
 
 
 def _line(lines: Iterable[str] | None) -> str:
@@ -109,7 +141,7 @@ def _work(folder: str, agent: str, each: int) -> None:
 
 
 def measure() -> list[Measure]:
-    return [*threads(), *processes()]
+    return [*threads(), *processes(), *calls()]
 
 
 if __name__ == "__main__":

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import Final
 
 from watchroom.errors import WorkspaceLocked
 from watchroom.process_lock import LOCK_SECONDS, ProcessLock, boot_id
+
+_POLL_SECONDS: Final = 0.005
+"""For so long whoever finds the lock taken looks whether its work is done for it; then it waits in turn."""
+_STEP_SECONDS: Final = 0.00005
 
 
 class Cursor:
@@ -21,20 +27,50 @@ class Cursor:
         self._lock = ProcessLock(path)
         self._turn = Lock()
         self._boot = boot_id()
+        self._has_waited = False
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Keep everyone else off. Not re-entrant. Raises `WorkspaceLocked` after ten seconds in vain."""
+    def hold(self, unless_past: int | None = None) -> Iterator[bool]:
+        """Keep everyone else off; yields whether it is held. Not re-entrant. Where another process holds it
+        and moves it past row ``unless_past`` meanwhile, it is not held. Raises `WorkspaceLocked` after ten
+        seconds in vain."""
         if not self._turn.acquire(timeout=LOCK_SECONDS):
             raise WorkspaceLocked(seconds=round(LOCK_SECONDS), holder=self._lock.holder())
         try:
-            self._lock.acquire(LOCK_SECONDS)
+            if not self._take(unless_past):
+                yield False
+                return
             try:
-                yield
+                yield True
             finally:
                 self._lock.release()
         finally:
             self._turn.release()
+
+    def _take(self, unless_past: int | None) -> bool:
+        """Take the lock, or see that it need not be taken."""
+        until = time.monotonic() + _POLL_SECONDS
+        while unless_past is not None and not self._has_waited and not self._lock.try_acquire():
+            if self._is_past(unless_past):
+                return False
+            if time.monotonic() > until:
+                unless_past = None
+            else:
+                time.sleep(_STEP_SECONDS)
+        if unless_past is None or self._has_waited:
+            try:
+                self._lock.acquire(LOCK_SECONDS)
+            except WorkspaceLocked:
+                # The lock still waits for its turn on its own: from now on that has to be asked.
+                self._has_waited = True
+                raise
+        return True
+
+    def _is_past(self, seq: int) -> bool:
+        """Whether the cursor is past the row, as far as can be told while another process may move it: what
+        is read in the middle of that is not the same twice."""
+        first, second = self.seq, self.seq
+        return first is not None and first == second and first >= seq
 
     @property
     def seq(self) -> int | None:

@@ -154,8 +154,11 @@ class Materializer:
         if not waiting:
             return
         try:
-            with self._cursor.hold():
-                self._catch_up(max(waiting))
+            with self._cursor.hold(unless_past=max(waiting)) as is_held:
+                if is_held:
+                    self._catch_up(max(waiting))
+                else:
+                    self._forget(max(waiting))
         except Exception:  # noqa: BLE001  # the cursor has not moved past what is missing
             _log.exception("files could not be laid out")
 
@@ -216,8 +219,12 @@ class Materializer:
                 self._lay_out([row for row in rows if row.version is not None and has_files(row.zone)])
                 done = rows[-1].seq
                 self._cursor.move(done)
+        self._forget(done)
+
+    def _forget(self, done: int) -> None:
+        """Let go of the rows up to ``done``, whose files are in place."""
         for seq in [seq for seq in [*self._pending] if seq <= done]:
-            del self._pending[seq]
+            self._pending.pop(seq, None)
 
     def _lay_out(self, rows: Sequence[Row]) -> None:
         """Put the newest version of each path that ``rows`` changed in its place."""
