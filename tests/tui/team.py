@@ -84,8 +84,8 @@ async def has_opened_merge(user: User) -> MergeDraft:
 
 @contextmanager
 def busy(workspace: Workspace) -> Iterator[None]:
-    """While another process writes, which lets nobody else write: an act has begun, and is not done."""
-    lock = ProcessLock(os.path.join(workspace.root, CONTROL, "lock"))
+    """While another process appends to the journal, which lets nobody else: an act has begun, and is not done."""
+    lock = ProcessLock(os.path.join(workspace.root, CONTROL, "journal.lock"))
     lock.acquire()
     try:
         yield

@@ -278,6 +278,7 @@ async def test_a_checkpoint_that_is_edited_by_hand_is_put_back_while_one_watches
     root: Path, workspace: Workspace, board: None
 ) -> None:
     file = root / "realtime/.crdt_state/doc1.crdt.json"
+    workspace.flush()
     whole = file.read_bytes()
     async with dashboard(workspace) as user:
         await user.goes_to("5", "documents")

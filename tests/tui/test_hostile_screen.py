@@ -278,8 +278,12 @@ def clicks(column: int, row: int) -> str:
     return f"\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m"
 
 
-def test_clicking_on_markup_runs_nothing(terminals: dict[str, Terminal]) -> None:
-    click_around(terminals["80x24"])
+def test_clicking_on_markup_runs_nothing(hostile: Path) -> None:
+    command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(hostile)]
+    with Terminal(command, 80, 24) as terminal:
+        terminal.wait_for_text("alice", timeout=30)
+        terminal.settle()
+        click_around(terminal)
 
 
 def click_around(terminal: Terminal) -> None:

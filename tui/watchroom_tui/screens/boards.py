@@ -56,7 +56,7 @@ class BoardsScreen(BaseScreen):
         self.set_interval(1.0, self._follow_the_clock)
 
     def _follow_the_clock(self) -> None:
-        if self.watchroom.model.leases and self.watchroom.screen is self:
+        if self.watchroom.model.leases and self.is_current:
             self.boards.redraw()
 
     def show_model(self, model: Model) -> None:

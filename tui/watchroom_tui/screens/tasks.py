@@ -102,7 +102,7 @@ class TasksScreen(BaseScreen):
             self.probe_sandbox()
 
     def _follow_the_clock(self) -> None:
-        if self.watchroom.screen is self and self.watchroom.feed.is_live:
+        if self.is_current and self.watchroom.feed.is_live:
             for each in (self.tasks, self.members, self.files, self.commands):
                 each.redraw()
             self.command_pane.follow_the_clock()
