@@ -7,7 +7,7 @@ import json
 from recordings import SCHEMA, load, turns, write
 from watchroom.crdt import Delta, Document
 
-TRANSACTIONS = 100_000
+TRANSACTIONS = 60_000
 """So many of the paper are replayed: ``python -m benchmarks realtime`` replays all of it."""
 READ_ALONG = 10_000
 """So many deltas the reader gets one by one, and the rest as a state."""

@@ -11,9 +11,9 @@ from watchroom.crdt import Delta, Document
 from watchroom.editing import TextEditor, TextEditStatus
 
 _FIRST_CONTEXT = 12
-TRANSACTIONS = 50_000
+TRANSACTIONS = 25_000
 """So many of a trace are replayed: the whole component, and the beginning of the paper."""
-TURNS = 8_000
+TURNS = 4_000
 """So many turns of the two friends: that their whole text merges is shown by ``tests/crdt/test_traces.py``."""
 
 
