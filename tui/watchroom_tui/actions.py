@@ -1,4 +1,4 @@
-"""Every key of the dashboard, once. Bindings, footer, help, palette and the docs page are made from this."""
+"""The registry of all keys. Bindings, footer, help, palette and the docs page are generated from it."""
 
 from __future__ import annotations
 

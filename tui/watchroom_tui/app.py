@@ -1,4 +1,4 @@
-"""The dashboard: screens over one model. Thin: it hands the model on, and goes where a key says."""
+"""The dashboard app: it passes the model to the screens and switches between them."""
 
 from __future__ import annotations
 

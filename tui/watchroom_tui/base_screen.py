@@ -1,4 +1,4 @@
-"""What every screen has: the frame, panes to go through, and a model to show."""
+"""The base of all screens: the frame, the panes, and the model to show."""
 
 from __future__ import annotations
 

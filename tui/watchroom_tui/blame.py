@@ -1,4 +1,4 @@
-"""Which version each line of a text comes from, and whose: worked out step by step, drawn as a gutter."""
+"""Find which version and author each line of a text comes from, and draw it as a gutter."""
 
 from __future__ import annotations
 

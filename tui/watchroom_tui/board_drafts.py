@@ -1,4 +1,4 @@
-"""What a person writes on a board and has not saved: what it started from, and what it is by now. Pure."""
+"""The unsaved text of a board: what it started from and what it is now. Pure."""
 
 from __future__ import annotations
 

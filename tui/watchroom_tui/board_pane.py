@@ -1,4 +1,4 @@
-"""The board under the cursor: its text, and what it says."""
+"""Show the selected board: its text and its summary."""
 
 from __future__ import annotations
 

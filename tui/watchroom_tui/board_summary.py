@@ -1,4 +1,4 @@
-"""What a board says, in lines for the panel beside it. Pure; a worker process does the reading."""
+"""The items of a board as lines for the panel beside it. Pure; parsed in the worker process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The boards of a team as a tree: who answers to whom, whose each board is, and who holds it. Pure."""
+"""The boards of a team as a tree, with the owner and the lease of each. Pure."""
 
 from __future__ import annotations
 

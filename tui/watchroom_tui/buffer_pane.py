@@ -1,4 +1,4 @@
-"""An open buffer on the screen: its text with the choice that is open, and what it changes."""
+"""Show an open buffer: its text with the pending choice, and its unwritten changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: the composition root. Heavy imports wait inside the commands that need them."""
+"""The command line: the composition root. Slow imports are left to the commands that need them."""
 
 from __future__ import annotations
 

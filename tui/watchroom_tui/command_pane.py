@@ -1,4 +1,4 @@
-"""The output of the command under the cursor, as it comes."""
+"""Show the output of the selected command as it is printed."""
 
 from __future__ import annotations
 

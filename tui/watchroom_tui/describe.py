@@ -1,4 +1,4 @@
-"""Rows, agents and needs as text: the same on every screen."""
+"""Rows, agents and needs as text, the same on every screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A realtime document in rows: each field by its type, with who wrote what, and what is new."""
+"""Draw a realtime document: each field by its type, with authors and what is new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The document under the cursor: live, or at the version that a person went to."""
+"""Show the selected document, live or at an earlier version."""
 
 from __future__ import annotations
 

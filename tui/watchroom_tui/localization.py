@@ -1,4 +1,4 @@
-"""The texts of the dashboard and the command line, in a language."""
+"""The texts of the dashboard and the command line, by language."""
 
 from __future__ import annotations
 

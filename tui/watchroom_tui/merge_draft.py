@@ -1,4 +1,4 @@
-"""A merge that a person has in hand: the rows that it is about, and what is decided. Outlives its screen."""
+"""A merge in progress: its rows and decisions. It outlives the screen that shows it."""
 
 from __future__ import annotations
 

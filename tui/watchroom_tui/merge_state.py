@@ -1,4 +1,4 @@
-"""A merge in hand: what is decided so far, where the person is, and the way back. Pure."""
+"""The regions of a merge, the current one, and undo. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A passing message that can always be shown once more."""
+"""A toast that can always be shown once more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door for text that agents wrote: what a terminal would obey is made visible, nothing is dropped.
+"""Make text from agents safe to show: control characters become visible, nothing is dropped.
 
 Stored text stays as written. Here every control, escape, bidirectional and other invisible character
 becomes something that can be seen, so that it can move no cursor, start no link and hide no word.

@@ -1,4 +1,4 @@
-"""The session of the agent under the cursor: what is shown of it, and what a person can do to it."""
+"""Show the session of the selected agent, and act on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of a line: text with the name of its style. The text is safe already (`watchroom_tui.sanitize`)."""
+"""Styled text: a `Line` is a sequence of `Span`s, whose text is sanitized already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agents of a task as a tree: who made whom, and what each has at hand. Pure."""
+"""The agents of a task as a tree of parents and children. Pure."""
 
 from __future__ import annotations
 

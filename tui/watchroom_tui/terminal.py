@@ -1,4 +1,4 @@
-"""The terminal that the dashboard is drawn on: whether there is one, and whether it is still there."""
+"""The terminal that the dashboard runs in: whether there is one, and whether it is still open."""
 
 from __future__ import annotations
 

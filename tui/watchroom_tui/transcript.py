@@ -1,4 +1,4 @@
-"""A session as people read it: what was said, called, given, asked and answered, by the line. Pure."""
+"""A session as a transcript, by the line: texts, calls, results, questions and answers. Pure."""
 
 from __future__ import annotations
 

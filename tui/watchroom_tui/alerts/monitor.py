@@ -1,4 +1,4 @@
-"""Watches what presses while the dashboard is open, and has the terminal say so."""
+"""Check for new needs while the dashboard is open, and send alerts to the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands for agents and for those who set them up: init, call, tools, prompt."""
+"""The commands init, call, tools and prompt: set up agents and call their tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command by which people answer what agents ask: answer."""
+"""The command answer: answer a request of an agent."""
 
 from __future__ import annotations
 

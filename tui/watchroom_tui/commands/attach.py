@@ -1,4 +1,4 @@
-"""Commands that tie a client to a workspace: hook and attach."""
+"""The commands hook and attach: connect a client to a workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that open the dashboard: open, demo; and keys, which prints what it answers to."""
+"""The commands open, demo and keys: the dashboard."""
 
 from __future__ import annotations
 

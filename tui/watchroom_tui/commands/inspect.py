@@ -1,4 +1,4 @@
-"""Commands that look: log, show, export."""
+"""The commands log, show and export: read a workspace."""
 
 from __future__ import annotations
 

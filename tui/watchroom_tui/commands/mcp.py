@@ -1,4 +1,4 @@
-"""Commands by which agents come in from elsewhere: mcp and token."""
+"""The commands mcp and token: serve agents over the Model Context Protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sits at this machine."""
+"""The name of the person at this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The port that a command serves on."""
+"""Open the port that a command serves on."""
 
 from __future__ import annotations
 

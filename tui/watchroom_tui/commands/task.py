@@ -1,4 +1,4 @@
-"""The command that has a team take on a task: task."""
+"""The command task: run a team of agents on a task."""
 
 from __future__ import annotations
 

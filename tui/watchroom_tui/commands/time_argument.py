@@ -1,4 +1,4 @@
-"""Opens a journal to read, and finds the row of a moment."""
+"""Open a journal to read, and find the row that a time or number names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that compares the files with the journal, and mends them: verify."""
+"""The command verify: compare the files with the journal, and repair them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that shows the dashboard in a browser."""
+"""The command web: serve the dashboard to a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies over a screen for a while: esc, q or a click beside it closes it."""
+"""The base of dialogs that only show something; esc, q or a click outside closes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a merge would change: to look at, or to commit with a message."""
+"""The changes that a merge would commit: a preview, and a dialog that asks for the message."""
 
 from __future__ import annotations
 

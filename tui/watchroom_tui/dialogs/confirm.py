@@ -1,4 +1,4 @@
-"""A question to be answered with yes or no, before something is changed."""
+"""A yes/no question before something is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The headings of a board, to go to one."""
+"""The headings of a board, to jump to one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bringing an earlier version back: what that would change, and the question."""
+"""Restore an earlier version: shows what changes, and asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One row of the journal, whole."""
+"""All fields and the content of one row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task, whole: what was asked for, by whom, where, and how it ended."""
+"""All details of one task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text that a person writes: a message, an answer, a reason, other arguments."""
+"""Enter a text: a message, an answer, a reason, or changed arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code in its colours, by the names of styles. Pygments is read in when code is first coloured. Pure."""
+"""Syntax highlighting by style names. Pygments is imported on first use. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the chunks and headings of a board stand. Grows piece by piece, so that no key waits for it. Pure."""
+"""The byte offsets of chunks and headings of a board, built incrementally. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of a paragraph, a heading or a cell: from markdown-it's inline tokens to lines of spans. Pure."""
+"""Inline Markdown tokens as styled lines. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chunk of Markdown as lines for a width: what stands on them, and which line of the text it is. Pure."""
+"""Render a chunk of Markdown as lines of a given width, with their source lines. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables: columns as wide as they need to be where there is space, else narrower, else row by row. Pure."""
+"""Lay out tables: natural widths, narrowed columns, or one row below the other. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds words in a text of any length, whatever their case, a slice at a time. Pure."""
+"""Case-insensitive search in a text of any length, in slices. Pure."""
 
 from __future__ import annotations
 

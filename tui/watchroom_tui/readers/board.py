@@ -1,4 +1,4 @@
-"""Reads boards for the dashboard, as they are and as they were. To be called in threads."""
+"""Read boards, current and past. To be called in threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads realtime documents for the dashboard, as they are and as they were. To be called in threads."""
+"""Read realtime documents, current and past. To be called in threads."""
 
 from __future__ import annotations
 

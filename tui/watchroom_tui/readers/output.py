@@ -1,4 +1,4 @@
-"""Reads what a command prints, piece by piece while it runs, and as its last row has it when it has ended."""
+"""Read the output of a command, incrementally while it runs, or whole when it has ended."""
 
 from __future__ import annotations
 

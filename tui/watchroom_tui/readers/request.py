@@ -1,4 +1,4 @@
-"""What a person must know to answer a request, as lines: what is asked, and what the calls would change."""
+"""Read a request with what its calls would change, and format it as lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a session from the journal, step by step: what was read before is not read again."""
+"""Read a session incrementally from the journal."""
 
 from __future__ import annotations
 

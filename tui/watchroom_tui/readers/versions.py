@@ -1,4 +1,4 @@
-"""The versions of a shared file or board, as the dashboard reads them. To be called off the event loop."""
+"""Read the versions of a shared file or board. To be called in threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All rows of the journal, however many: pages of it are read as they come into view."""
+"""All rows of the journal, loaded page by page as they come into view."""
 
 from __future__ import annotations
 

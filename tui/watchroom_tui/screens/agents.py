@@ -1,4 +1,4 @@
-"""The agents: a list, and for the one under the cursor its session, its files with a preview, its rows."""
+"""The agents screen: the list, and the session, files and rows of the selected agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board is written: its Markdown, and beside it how it will look. A collision opens the merge."""
+"""Edit a board's Markdown beside a preview. A conflict opens the merge screen."""
 
 from __future__ import annotations
 

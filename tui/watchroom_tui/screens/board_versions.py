@@ -1,4 +1,4 @@
-"""The versions of a board: each with what it changed; any two compared, and an earlier one brought back."""
+"""The versions of a board: compare any two, restore an earlier one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The team's whiteboards: the layers as a tree, the board under the cursor, and what it says."""
+"""The boards screen: the tree of boards, the selected board, and its summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The open buffers of all agents: each with its text, and with what it changes that is not written."""
+"""The open buffers of all agents, with their text and their unwritten changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The realtime documents: a list, and the one under the cursor, live or at any moment of its past."""
+"""The documents screen: the list, and the selected document, live or at an earlier version."""
 
 from __future__ import annotations
 

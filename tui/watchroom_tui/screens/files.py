@@ -1,4 +1,4 @@
-"""The shared files: each with its versions as a timeline; any two compared, blamed, and brought back."""
+"""The files screen: the shared files, their versions, comparison, blame and rollback."""
 
 from __future__ import annotations
 

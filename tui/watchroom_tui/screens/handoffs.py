@@ -1,4 +1,4 @@
-"""The handoffs: who handed what to whom, how far it got, and the file with its message."""
+"""The handoffs screen: sender, receiver, status, message and content of each."""
 
 from __future__ import annotations
 

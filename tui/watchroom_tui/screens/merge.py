@@ -1,4 +1,4 @@
-"""The merge of a refused write, or of an edit made by hand, with what stands: region by region."""
+"""The merge screen: merge a refused write, or an edit made by hand, with the current version."""
 
 from __future__ import annotations
 

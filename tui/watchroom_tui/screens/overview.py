@@ -1,4 +1,4 @@
-"""The overview: agents, what needs a person, and what is happening."""
+"""The overview screen: agents, needs and activity."""
 
 from __future__ import annotations
 

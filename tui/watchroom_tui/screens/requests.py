@@ -1,4 +1,4 @@
-"""What agents ask of people: each request with all that is needed to answer it, and the answer in place."""
+"""The requests screen: each request with its details, answered in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks: who works on the one under the cursor, what they write to each other, their files, commands."""
+"""The tasks screen: agents, messages, files and commands of the selected task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What screens share that load something beside what they show."""
+"""The base of screens that load data in workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a conflict ends: by a commit, by a dismissal, by putting the file back. Each asks before it acts."""
+"""Resolve a conflict: commit, dismiss or revert, each after a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A version of a file as its preview shows it: its text, with the lines that this version changed."""
+"""Show a version of a file with the lines that it changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things lead: to the screen that deals with a need, to an agent, a session, a conflict."""
+"""Navigate to a need, an agent, a session, a version or a merge."""
 
 from __future__ import annotations
 

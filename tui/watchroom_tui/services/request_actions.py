@@ -1,4 +1,4 @@
-"""How a person answers what agents ask. Each answer is one call of the person's toolbox."""
+"""Answer requests of agents. Each answer is one tool call of the person."""
 
 from __future__ import annotations
 

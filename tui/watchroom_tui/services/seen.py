@@ -1,4 +1,4 @@
-"""Saying that something needs nobody any more: the one key for what closes by a look."""
+"""Mark a need as seen, after a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heavy work that must not hold up a key: done in one worker process, started when first needed."""
+"""Run diffs and parsing in a worker process, so that the event loop stays free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel beside a board: what it says, with progress bars; enter goes to where it stands."""
+"""The summary of a board with progress bars; enter jumps to an item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a person writes a board's Markdown."""
+"""The text area for a board's Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board's text with a search in it: / begins, what is typed is looked for at once."""
+"""A board's text with incremental search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The open buffers of agents: what each is of, and how it stands."""
+"""The list of open buffers with their state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A realtime document on the screen: what changes under the cursor moves, the cursor stays."""
+"""A realtime document; the cursor stays while the content changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An editor for text that agents wrote: whatever a terminal would obey has a stand-in while it is edited."""
+"""An editor that replaces unsafe characters by placeholders while the text is edited."""
 
 from __future__ import annotations
 

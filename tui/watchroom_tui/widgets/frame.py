@@ -1,4 +1,4 @@
-"""The frame of every screen: one header line, one footer line."""
+"""The header, the pane tabs and the footer of every screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows a drawing of a text: comparisons and blame, drawn by the line, with gutters that stay in place."""
+"""Show a drawing by the line, with fixed gutters: diffs, blame, documents."""
 
 from __future__ import annotations
 

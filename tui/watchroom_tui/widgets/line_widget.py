@@ -1,4 +1,4 @@
-"""The base of all widgets that draw their own lines. Every colour stands in a stylesheet, by name."""
+"""The base of widgets that draw their own lines. Colours come from the stylesheets, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lists of the dashboard: what their items look like."""
+"""Lists of rows, agents, needs, handoffs and files."""
 
 from __future__ import annotations
 

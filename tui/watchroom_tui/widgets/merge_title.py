@@ -1,4 +1,4 @@
-"""The line above a merge: which file, what both sides meant, and how far the person is."""
+"""The title line of a merge: file, both sides, and progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a person writes to an agent. What an agent wrote before stands in it without its powers."""
+"""The input for a message to an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command prints, followed to its end for as long as nobody has scrolled up."""
+"""The output of a command; it follows the end until the person scrolls up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole journal as a list: older rows are asked for page by page, as the eye gets there."""
+"""The list of all rows; older ones are loaded page by page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lists of the requests screen: what is asked, and what there is to choose from."""
+"""The lists of the requests screen: requests and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of what shows a long text by the line: its keys scroll."""
+"""The base of scrollable line-drawn widgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in a document's history one is: a line to drag along, with play and pause."""
+"""The time line of a document: drag, play and pause."""
 
 from __future__ import annotations
 

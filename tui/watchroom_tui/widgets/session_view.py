@@ -1,4 +1,4 @@
-"""A session on the screen: its transcript, with calls to fold and unfold, following what comes."""
+"""The transcript of a session, with foldable calls."""
 
 from __future__ import annotations
 

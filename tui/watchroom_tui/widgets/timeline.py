@@ -1,4 +1,4 @@
-"""The versions of a file as a timeline; a refused write hangs off it as a side branch."""
+"""The versions of a file as a timeline; refused writes branch off it."""
 
 from __future__ import annotations
 
