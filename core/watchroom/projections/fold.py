@@ -58,7 +58,7 @@ class Fold:
         self._conflicts = ConflictTracker()
         self._requests = RequestProjection()
         self._sessions = SessionProjection()
-        self._society = TaskProjection()
+        self._tasks = TaskProjection()
         self._buffers = BufferProjection()
         self._needs = NeedProjection()
         self._model = Model()
@@ -87,7 +87,7 @@ class Fold:
             self._outcomes[row.outcome] = self._outcomes.get(row.outcome, 0) + 1
             self._newest.append(row)
             if is_step(row):
-                self._society.apply_step(row)
+                self._tasks.apply_step(row)
                 if row.zone == "session":
                     self._apply_to_session(row)
                     self._needs.apply_step(row)
@@ -101,7 +101,7 @@ class Fold:
                 self._handlers[row.zone](row)
             self._buffers.apply(row)
             self._needs.apply(row)
-            for agent in self._society.apply(row):
+            for agent in self._tasks.apply(row):
                 self._needs.end_agent(agent)
 
     def model(self) -> Model:
@@ -134,9 +134,9 @@ class Fold:
             if "boards" in self._changed
             else before.boards,
             leases=self._leases,
-            tasks=self._society.tasks(),
-            messages=self._society.messages(),
-            commands=self._society.commands(),
+            tasks=self._tasks.tasks(),
+            messages=self._tasks.messages(),
+            commands=self._tasks.commands(),
             buffers=self._buffers.current(),
             outcomes=dict(self._outcomes),
             activity=dict(self._activity),
@@ -211,7 +211,7 @@ class Fold:
             agent.id: known[agent.id]._replace(agent=agent) if agent.id in known else AgentView(agent)
             for agent in config.agents.values()
         }
-        self._society.register(config.agents.values())
+        self._tasks.register(config.agents.values())
 
     def _apply_to_file(self, row: Row) -> None:
         if row.version is not None:

@@ -108,7 +108,7 @@ class TaskProjection:
         if row.zone == "command":
             self._apply_to_command(row)
         elif row.tool == SEEN and row.detail["need"] == "message":
-            self._people_saw(str(row.detail["actor"]), row)
+            self._mark_read_by_people(str(row.detail["actor"]), row)
         elif row.tool == MESSAGE:
             self._apply_message(row)
         elif row.zone == "agent" and row.version is not None:
@@ -180,14 +180,14 @@ class TaskProjection:
         else:
             receiver = row.path.partition("/")[0]
             task = self._agents[receiver].task if receiver in self._agents else ""
-            self._people_saw(receiver, row)
+            self._mark_read_by_people(receiver, row)
         delivered = row if receiver == USER else None
         self._messages[row.seq] = MessageView(row, receiver, task, delivered)
         if len(self._messages) > _KEPT_MESSAGES:
             del self._messages[next(iter(self._messages))]
         self._message_list = None
 
-    def _people_saw(self, sender: str, row: Row) -> None:
+    def _mark_read_by_people(self, sender: str, row: Row) -> None:
         """Who answers an agent, or says that its message was seen, has read what it wrote."""
         seen = row.detail.get("row") if row.tool == SEEN else row.seq
         for number, message in self._messages.items():

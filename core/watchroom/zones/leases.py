@@ -55,8 +55,8 @@ class Lease(NamedTuple):
             id=str(detail["lease"]),
             board=row.path,
             holder=row.actor,
-            acquired=_whole(detail["taken"]),
-            expires=_whole(detail["until"]),
+            acquired=_int_field(detail["taken"]),
+            expires=_int_field(detail["until"]),
             token=row.version or 0,
             ends_with_write=bool(detail.get("ends_with_write")),
         )
@@ -77,24 +77,23 @@ class Lease(NamedTuple):
         return json.dumps(fields, ensure_ascii=False, indent=2) + "\n"
 
 
-def _whole(value: object) -> int:
+def _int_field(value: object) -> int:
     if not isinstance(value, int):
         raise JournalError(reason=f"a lease without a time: {value!r}")
     return value
 
 
 class Leases:
-    """Takes, extends and releases leases, and lets writers through. ``store`` has the journal, ``clock``
-    gives nanoseconds since the epoch. May be used from any thread."""
+    """Takes, extends and releases leases, and lets writers through. ``store`` has the journal, whose
+    clock counts. May be used from any thread."""
 
-    def __init__(self, store: Store, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._clock = clock
 
     def current(self, board: str) -> Lease | None:
         """The lease on ``board``, None if nobody holds one."""
         lease = self._newest(board)
-        return lease if lease is not None and lease.is_valid_at(self._clock()) else None
+        return lease if lease is not None and lease.is_valid_at(self._store.journal.now()) else None
 
     def acquire(
         self,
@@ -159,7 +158,7 @@ class Leases:
         while True:
             with self._exclusive(board):
                 found = self._newest(board)
-                if found is not None and not found.is_valid_at(self._clock()):
+                if found is not None and not found.is_valid_at(self._store.journal.now()):
                     self._store.commits.commit(
                         Write(SYSTEM, EXPIRED, "lease", board, None, message=found.holder)
                     )
@@ -176,7 +175,7 @@ class Leases:
     def _wait(self, lease: Lease, deadline: float) -> None:
         """Until the lease may have ended. Raises `BoardLeased` at the deadline."""
         left = deadline - time.monotonic()
-        ends_in = max(0.0, (lease.expires * 1_000_000 - self._clock()) / 1e9)
+        ends_in = max(0.0, (lease.expires * 1_000_000 - self._store.journal.now()) / 1e9)
         if left <= 0:
             raise BoardLeased(board=lease.board, holder=lease.holder, seconds=round(ends_in, 1))
         with closing(self._store.journal.changes()) as changes:
@@ -191,7 +190,7 @@ class Leases:
         seconds: float,
         ends_with_write: bool,
     ) -> Lease:
-        now = self._clock() // 1_000_000
+        now = self._store.journal.now() // 1_000_000
         lease = Lease(
             id=own.id if own else uuid.uuid4().hex,
             board=board,

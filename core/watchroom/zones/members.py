@@ -91,8 +91,8 @@ class Members:
         `NotInTask`, `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, `SocietyLimit`."""
         parent = self.find_active(actor)
         validation.encode_text(instructions)
-        role = _plain(role)
-        validation.check_agent_id(name or _slug(role))
+        role = _normalize_role(role)
+        validation.check_agent_id(name or _slugify(role))
         limits = self._tasks.find(parent.task).limits
 
         def check(members: Iterable[Member]) -> Member | None:
@@ -103,7 +103,7 @@ class Members:
             return None
 
         agent = Agent("", role, _BELOW[parent.layer], actor, parent.task)
-        made = self._create(actor, agent, name or _slug(role), instructions, check)
+        made = self._create(actor, agent, name or _slugify(role), instructions, check)
         self.ensure_registered(made)
         return made
 
@@ -126,25 +126,25 @@ class Members:
                 raise UnknownAgent(agent=validation.escape_unstorable(to, 100), known=", ".join(known))
             if receiver.ended is not None:
                 raise AgentEnded(agent=to)
-        return self._tell(actor, to, text, {"task": sender.task})
+        return self._send(actor, to, text, {"task": sender.task})
 
     def notify(self, task: str, to: str, text: str, about: int | None = None) -> None:
         """Send ``text`` from Watchroom itself to the agent ``to`` of ``task``, or to the people (``user``):
         once of each row that it is ``about``."""
         if about is None:
-            self._tell(SYSTEM, to, text, {"task": task})
+            self._send(SYSTEM, to, text, {"task": task})
             return
-        told = self._store.journal.notes(ZONE, to, SYSTEM, MESSAGE, after=about)
+        sent = self._store.journal.notes(ZONE, to, SYSTEM, MESSAGE, after=about)
         about_it: dict[str, Json] = {"task": task, "about": about}
-        if not any(row.detail == about_it for row in told):
-            self._tell(SYSTEM, to, text, about_it)
+        if not any(row.detail == about_it for row in sent):
+            self._send(SYSTEM, to, text, about_it)
 
     def terminate(self, actor: str, agent: str, reason: str = "") -> list[Member]:
         """End ``agent`` and all that it spawned, for ``actor``, with a ``reason``. Returns those that this
         ended. An agent may end what it spawned, a person any: with the first one the task is cancelled.
         Raises `NotInTask`, `AgentEnded`, `UnknownAgent`, `NotYours`."""
         is_person = actor.startswith(HUMAN_PREFIX) or actor == SYSTEM
-        task = self._task_of(agent) if is_person else self.find_active(actor).task
+        task = self._find_task(agent) if is_person else self.find_active(actor).task
         if not task and agent in self._store.registry.current().agents:
             raise NotInTask(agent=agent)
         members = self.of_task(task) if task else []
@@ -163,8 +163,8 @@ class Members:
         head = self._store.journal.head(ZONE, agent)
         detail: dict[str, Json] = {"task": one.task}
         expected = (head.version or 0) if head else 0
-        said = validation.extract_first_line(reason, _LONGEST_LINE)
-        draft = Write(actor, TERMINATE, ZONE, agent, reason, said, expected, detail)
+        line = validation.extract_first_line(reason, _LONGEST_LINE)
+        draft = Write(actor, TERMINATE, ZONE, agent, reason, line, expected, detail)
         row = self._store.write(draft).row
         if row.outcome != "ok":
             raise AgentEnded(agent=agent)
@@ -209,25 +209,25 @@ class Members:
         while True:
             heads = dict(zip(asked, self._store.journal.heads_of([*asked]), strict=True))
             config = self._store.registry.apply_head(heads[CONFIG_HEAD])
-            line, spawned, needed = self._line(agent, task, config, heads)
+            chain, spawned, needed = self._ancestry(agent, task, config, heads)
             if needed <= asked:
                 break
             asked = needed
-        if not line:
+        if not chain:
             return None
         self._asked[agent] = needed
-        own = line[0].task
-        ended = {each.id: head for each in line if (head := heads[ZONE, each.id]) and is_termination(head)}
+        own = chain[0].task
+        ended = {each.id: head for each in chain if (head := heads[ZONE, each.id]) and is_termination(head)}
         end = heads["task", own]
-        members = list_members(own, line, spawned, ended, end if end and end.version != 1 else None)
+        members = list_members(own, chain, spawned, ended, end if end and end.version != 1 else None)
         return next((each for each in members if each.id == agent), None)
 
-    def _line(
+    def _ancestry(
         self, agent: str, task: str, config: Config, heads: _Heads
     ) -> tuple[list[Agent], dict[str, Row], set[tuple[Zone, str]]]:
         """The agent and all above it in its task, as far as ``heads`` tell; the rows that spawned them; and
         the paths whose heads tell all."""
-        line: list[Agent] = []
+        chain: list[Agent] = []
         spawned: dict[str, Row] = {}
         needed = {CONFIG_HEAD, (ZONE, agent)}
         while (ZONE, agent) in heads:
@@ -241,12 +241,12 @@ class Members:
                 break
             if row:
                 spawned[agent] = row
-            line.append(of_task[-1])
-            agent = line[-1].supervisor
+            chain.append(of_task[-1])
+            agent = chain[-1].supervisor
             needed |= {("task", task), (ZONE, agent)} if agent else {("task", task)}
             if not agent:
                 break
-        return line, spawned, needed
+        return chain, spawned, needed
 
     def of_task(self, task: str) -> list[Member]:
         """All agents that work on ``task`` or did, those that spawned others before these."""
@@ -280,7 +280,7 @@ class Members:
             if known is not None:
                 return known
             self._store.registry.check_role(agent)
-            path = self._free(wanted, agent)
+            path = self._find_free_id(wanted, agent)
             detail: dict[str, Json] = {
                 "task": agent.task,
                 "parent": agent.supervisor,
@@ -292,14 +292,14 @@ class Members:
             rows.spawned[path] = self._spawned[path] = self._store.write(draft).row
         return next(each for each in rows.members() if each.id == path)
 
-    def _free(self, wanted: str, agent: Agent) -> str:
+    def _find_free_id(self, wanted: str, agent: Agent) -> str:
         """An id that nobody has or had, and that is no other agent's role, as near to ``wanted`` as there
         is."""
         known = self._store.registry.current().agents.values()
         registered = self._store.registry.ever_known()
 
         def is_taken(number: int) -> bool:
-            found = _numbered(wanted, number)
+            found = _numbered_id(wanted, number)
             if found in registered or self._store.journal.head(ZONE, found) is not None:
                 return True
             return find_role_collision(agent._replace(id=found), known) is not None
@@ -311,11 +311,11 @@ class Members:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if is_taken(middle) else (low, middle)
-        return _numbered(wanted, high)
+        return _numbered_id(wanted, high)
 
-    def _tell(self, actor: str, to: str, text: str, detail: dict[str, Json]) -> Row:
-        said = validation.extract_first_line(text, _LONGEST_LINE)
-        note = Note(actor, MESSAGE, ZONE, to, message=said, content=text, detail=detail)
+    def _send(self, actor: str, to: str, text: str, detail: dict[str, Json]) -> Row:
+        line = validation.extract_first_line(text, _LONGEST_LINE)
+        note = Note(actor, MESSAGE, ZONE, to, message=line, content=text, detail=detail)
         return self._store.commits.commit(note).row
 
     def _spawn_row(self, agent: str, head: Row | None) -> Row | None:
@@ -329,7 +329,7 @@ class Members:
             self._spawned[agent] = row
         return row
 
-    def _task_of(self, agent: str) -> str:
+    def _find_task(self, agent: str) -> str:
         """The task that an agent was made for; of one that nobody made, that of its registration."""
         spawned = self._spawn_row(agent, self._store.journal.head(ZONE, agent))
         if spawned is not None:
@@ -338,18 +338,18 @@ class Members:
         return found.task if found else ""
 
 
-def _numbered(wanted: str, number: int) -> str:
+def _numbered_id(wanted: str, number: int) -> str:
     """The id for the ``number``-th agent that is to be called so."""
     tail = f"-{number}" if number > 1 else ""
     return wanted[: validation.MAX_AGENT_ID - len(tail)] + tail
 
 
-def _plain(role: str) -> str:
+def _normalize_role(role: str) -> str:
     """A role in one line, of characters that can be seen."""
     return "".join(each for each in " ".join(role.split()) if each.isprintable()) or _NAMELESS
 
 
-def _slug(role: str) -> str:
+def _slugify(role: str) -> str:
     """An agent id for a role, as near as there is."""
     slug = re.sub("[^a-z0-9_-]+", "-", role.lower()).strip("-_")[:_LONGEST_NAME]
     try:

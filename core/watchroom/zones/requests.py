@@ -85,21 +85,21 @@ class RequestZone:
         Returns the row that closes it. Raises `RequestNotFound`, `InvalidAnswer`, `NotText`; `RequestExpired`
         where it comes too late, `RequestClosed` where another was first, `RequestCancelled` where a person
         has cancelled the session: then this one is kept as a refused row."""
-        asked = self._row(number)
+        asked = self._find_row(number)
         request = self.read(asked)
         check_answer(request, answer)
         validation.encode_text(dump_answer(answer))
-        cancelled = self._cancelled(asked)
+        cancelled = self._find_cancellation(asked)
         if cancelled is not None and self.ended(asked.path) is None:
             # Its session may run nowhere just now, or not have heeded that yet.
-            raise self._refused(
+            raise self._record_refusal(
                 actor, asked, answer, message, RequestCancelled(request=number, by=cancelled.actor)
             )
         if has_expired(request.expires, self._store.journal.now()):
-            raise self._refused(actor, asked, answer, message, RequestExpired(request=number))
+            raise self._record_refusal(actor, asked, answer, message, RequestExpired(request=number))
         return self._close(actor, ANSWER, asked, answer, message, answer_outcome(request, answer))
 
-    def _cancelled(self, asked: Row) -> Row | None:
+    def _find_cancellation(self, asked: Row) -> Row | None:
         """The row by which the session that asked was cancelled since, None if it was not."""
         session = asked.path.rpartition("/")[0]
         journal = self._store.journal
@@ -114,7 +114,7 @@ class RequestZone:
         ]
         return min(found, key=lambda row: row.seq, default=None)
 
-    def _refused(
+    def _record_refusal(
         self, actor: str, asked: Row, answer: Answer, message: str, error: WatchroomError
     ) -> WatchroomError:
         """The error, of which a row keeps what the person wrote, although it does not count."""
@@ -152,13 +152,13 @@ class RequestZone:
 
     def find(self, number: int) -> Request:
         """The request whose row is ``number``. Raises `RequestNotFound`."""
-        return self.read(self._row(number))
+        return self.read(self._find_row(number))
 
     def read(self, asked: Row) -> Request:
         """What was asked by the row ``asked``."""
         return parse_request(self._store.content(asked))
 
-    def _row(self, number: int) -> Row:
+    def _find_row(self, number: int) -> Row:
         row = self._store.journal.row(number)
         if row is None or row.zone != ZONE or row.version != 1:
             raise RequestNotFound(request=number)
@@ -193,7 +193,7 @@ class RequestZone:
         draft = Write(actor, tool, ZONE, asked.path, text, message, 1, detail)
         row, head = self._store.write(draft)
         if row.outcome != "ok":
-            raise _closed(asked.seq, head)
+            raise _closing_error(asked.seq, head)
         return row
 
 
@@ -202,7 +202,7 @@ def _has_terminal() -> bool:
     return os.isatty(0)
 
 
-def _closed(number: int, ended: Row | None) -> WatchroomError:
+def _closing_error(number: int, ended: Row | None) -> WatchroomError:
     """What to tell who answers the request of that number, which ``ended`` has closed."""
     state = request_state(ended)
     if state == "expired":

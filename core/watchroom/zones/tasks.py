@@ -74,8 +74,8 @@ class Tasks:
         task = uuid.uuid4().hex[:12]
         with self._store.journal.exclusive("tasks"):
             if folder:
-                self._check_shared_by_none(folder)
-                _make(folder)
+                self._check_folder_free(folder)
+                _make_folder(folder)
             content: dict[str, Json] = {
                 "taskId": task,
                 "workspacePath": folder,
@@ -85,7 +85,7 @@ class Tasks:
             }
             detail = {"folder": folder} if folder else None
             title = validation.extract_first_line(text, _LONGEST_TITLE)
-            draft = Write(actor, SUBMIT, ZONE, task, _rendered(content), title, 0, detail)
+            draft = Write(actor, SUBMIT, ZONE, task, _render(content), title, 0, detail)
             row = self._store.commits.commit(draft).row
         return Task(task, text, folder, actor, row.time, "open", limits, model)
 
@@ -142,13 +142,13 @@ class Tasks:
         """The task whose newest row is ``head``. What it was begun with never changes, nor how it ended."""
         known = self._known.get(head.path)
         if known is None:
-            known = self._begun(head)
+            known = self._read_first(head)
         if head.version != 1 and known.status == "open":
             known = known._replace(status=cast("TaskStatus", self._store.content(head)))
         self._known[head.path] = known
         return known
 
-    def _begun(self, head: Row) -> Task:
+    def _read_first(self, head: Row) -> Task:
         first = head if head.version == 1 else self._store.journal.version(ZONE, head.path, 1)
         if first is None:
             raise TaskNotFound(task=head.path)
@@ -164,7 +164,7 @@ class Tasks:
             content.get("model", ""),
         )
 
-    def _check_shared_by_none(self, folder: str) -> None:
+    def _check_folder_free(self, folder: str) -> None:
         for head in self._store.journal.open_items(ZONE):
             if _overlap(folder, self._read(head).folder):
                 raise InvalidWorkspace(path=folder, rule="of_another_task")
@@ -180,7 +180,7 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
     nothing is made. Raises `InvalidWorkspace` for a path that is not absolute, stands for something else than
     a folder, is the system's, holds the home folder, is a bare git repository, or shares files with this
     workspace or lies in another one."""
-    folder = _real(os.fspath(given))
+    folder = _resolve(os.fspath(given))
     home = os.path.realpath(os.path.expanduser("~"))
     if os.path.commonpath((folder, home)) == folder:
         raise InvalidWorkspace(path=folder, rule="too_wide")
@@ -203,14 +203,14 @@ def checked_folder(given: str | os.PathLike[str], root: str) -> str:
     return folder
 
 
-def _real(given: str) -> str:
+def _resolve(given: str) -> str:
     """The path of a folder without symlinks, whether it is there or not."""
     if not os.path.isabs(given) or "\0" in given or not validation.is_unicode(given):
         raise InvalidWorkspace(path=validation.escape_unstorable(given, 200), rule="not_absolute")
     return os.path.realpath(given)
 
 
-def _make(folder: str) -> None:
+def _make_folder(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
@@ -224,5 +224,5 @@ def _overlap(one: str, other: str) -> bool:
     return bool(one and other) and os.path.commonpath((one, other)) in (one, other)
 
 
-def _rendered(content: Mapping[str, Json]) -> str:
+def _render(content: Mapping[str, Json]) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
