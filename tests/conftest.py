@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tasking import machine_sandbox
 from watchroom import Json, Toolbox, Workspace
 
 Call = Callable[..., dict[str, Json]]
@@ -36,7 +37,8 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def workspace(root: Path) -> Iterator[Workspace]:
-    with Workspace.open(root, agents=["alice", "bob", "charlie"]) as opened:
+    agents = ["alice", "bob", "charlie"]
+    with Workspace.open(root, agents=agents, sandbox=machine_sandbox()) as opened:
         yield opened
 
 
