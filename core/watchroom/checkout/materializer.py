@@ -193,7 +193,7 @@ class Materializer:
         try:
             with self.settled():
                 pass
-        except WatchroomError:
+        except (WatchroomError, OSError):
             _log.exception("the cursor could not be moved")
         self.derived.close()
         self.folder.close()
@@ -206,6 +206,7 @@ class Materializer:
         """
         done = self._cursor.seq or 0
         if done >= until:
+            self._forget(done)
             return
         known = self._known
         if known.first <= done + 1 and known.last >= until:
