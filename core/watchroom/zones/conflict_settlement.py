@@ -38,7 +38,7 @@ _MOST_SETTLED: Final = 10_000
 
 class ConflictSettlement:
     """What people do about conflicts: ``store`` has the journal, ``collab`` and ``boards`` take the resolving
-    version, ``outside`` takes edits by hand back."""
+    version, ``reconciler`` takes edits by hand back."""
 
     def __init__(self, store: Store, collab: CollabZone, boards: BoardZone, reconciler: Reconciler) -> None:
         self._store = store
