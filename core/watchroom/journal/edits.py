@@ -12,7 +12,7 @@ _PAGE = 20
 
 
 def edits(journal: Journal, zone: Zone, path: str) -> Iterator[Row]:
-    """The rows of edits of the path that made no version, newest first."""
+    """The rows of edits of ``path`` in ``zone`` that made no version, newest first, by ``journal``."""
     until = None
     while rows := journal.topic(outside_edits_of(zone, path), until=until, limit=_PAGE):
         yield from rows
@@ -20,7 +20,8 @@ def edits(journal: Journal, zone: Zone, path: str) -> Iterator[Row]:
 
 
 def last_revert(journal: Journal, zone: Zone, path: str) -> int:
-    """The number of the row by which a person last took an edit of the path back, 0 if nobody did.
+    """The number of the row in ``journal`` by which a person last took an edit of ``path`` in ``zone``
+    back, 0 if nobody did.
 
     The same edit made again after that is a new one.
     """

@@ -117,12 +117,19 @@ class Journal(Protocol):
     """
 
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
-        """Make all drafts rows in one atomic commit, synced to disk if any of them is durable.
+        """Make all ``drafts`` rows in one atomic commit, synced to disk if any of them is durable; what
+        became of each, in their order (`watchroom.rules.append` is the whole rule).
 
-        A `Write` whose expected version is not the current one becomes a row of outcome ``conflict``
-        that carries the refused content; one whose path is blocked by another file, of outcome
-        ``failed``, but in a zone that is on disk first (`ZoneSpec`). Raises `JournalError`: then no
-        draft became a row.
+        A `Write` whose expected version is not the current one becomes a row of outcome ``conflict`` that
+        carries the refused content. One with a condition that does not hold becomes one of outcome
+        ``failed`` with the condition's error, and so does one whose path is blocked by another file, but
+        in a zone that is on disk first (`ZoneSpec`). A draft with a key that its actor used before makes
+        no row, and gives the earlier one. Raises `JournalError`, `WorkspaceLocked`: then no draft became a
+        row.
+
+            ((row, head),) = journal.append([Write("alice", "collab_write", "collab", "plan.md", "x")])
+
+
         """
         ...
 
@@ -179,19 +186,20 @@ class Journal(Protocol):
         ...
 
     def row(self, seq: int) -> Row | None:
-        """The row with this number, None if there is none."""
+        """The row with the number ``seq``, None if there is none."""
         ...
 
     def rows(self, after: int = 0, *, until: int | None = None, limit: int = 1000) -> list[Row]:
-        """Rows with after < seq ≤ until, oldest first."""
+        """At most ``limit`` rows with ``after`` < seq ≤ ``until``, oldest first. Numbers may have gaps."""
         ...
 
     def rows_before(self, before: int, *, limit: int = 1000, only: RowFilter | None = None) -> list[Row]:
-        """Rows with seq < before that pass ``only``, newest first."""
+        """At most ``limit`` rows with seq < ``before`` that pass ``only``, newest first."""
         ...
 
     def head(self, zone: Zone, path: str, *, as_of: int | None = None) -> Row | None:
-        """The row of the path's current version, or of the one that was current at row ``as_of``."""
+        """The row of the current version of ``path`` in ``zone``, or of the one that was current at row
+        ``as_of``; None where there is none."""
         ...
 
     def heads_of(self, paths: Sequence[tuple[Zone, str]]) -> list[Row | None]:
@@ -200,7 +208,8 @@ class Journal(Protocol):
         ...
 
     def heads_with_content(self, paths: Sequence[tuple[Zone, str]]) -> list[tuple[Row, str | None] | None]:
-        """As `heads_of`, each with its content, None of which was deleted. Raises `JournalDamaged`."""
+        """As `heads_of` of ``paths``, each with its content, None of which was deleted. Raises
+        `JournalDamaged`."""
         ...
 
     def version(self, zone: Zone, path: str, version: int) -> Row | None:
@@ -208,29 +217,33 @@ class Journal(Protocol):
         ...
 
     def heads(self, zone: Zone, prefix: str = "", *, as_of: int | None = None) -> Iterator[Row]:
-        """The head of every path that starts with ``prefix`` (deleted ones too), in order of path."""
+        """The head of every path of ``zone`` that starts with ``prefix`` (deleted ones too), in order of
+        path; as they were at row ``as_of``, if it is given."""
         ...
 
     def history(
         self, zone: Zone, path: str, *, after_version: int = 0, limit: int | None = None
     ) -> list[Row]:
-        """The rows of the path's versions after ``after_version``, in order."""
+        """At most ``limit`` rows of the versions of ``path`` in ``zone`` after ``after_version``, in
+        order."""
         ...
 
     def versions(
         self, zone: Zone, path: str, *, after: int = 0, until: int | None = None, limit: int = 1000
     ) -> list[tuple[Row, str | None]]:
-        """The versions of a path with after < version ≤ until, in order, each with its content."""
+        """At most ``limit`` versions of ``path`` in ``zone`` with ``after`` < version ≤ ``until``, in
+        order, each with its content. Raises `JournalDamaged`."""
         ...
 
     def refused(
         self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000
     ) -> list[Row]:
-        """The rows of what was refused or failed on the path, newest first, with after < seq < before."""
+        """At most ``limit`` rows of what was refused or failed on ``path`` in ``zone``, newest first, with
+        ``after`` < seq < ``before``."""
         ...
 
     def last_note(self, zone: Zone, path: str, actor: str, tool: str) -> Row | None:
-        """The newest successful row of ``tool`` by ``actor`` on the path that made no version."""
+        """The newest successful row of ``tool`` by ``actor`` on ``path`` in ``zone`` that made no version."""
         ...
 
     def last_notes(self, keys: Sequence[NoteKey]) -> list[Row | None]:
@@ -248,30 +261,31 @@ class Journal(Protocol):
         until: int | None = None,
         limit: int | None = None,
     ) -> list[Row]:
-        """The successful rows of ``tool`` by ``actor`` on the path that made no version, newest first, with
-        after < seq ≤ until."""
+        """At most ``limit`` successful rows of ``tool`` by ``actor`` on ``path`` in ``zone`` that made no
+        version, newest first, with ``after`` < seq ≤ ``until``."""
         ...
 
     def topic(
         self, name: str, *, after: int = 0, until: int | None = None, limit: int | None = None
     ) -> list[Row]:
-        """The rows of a topic (see `watchroom.journal.topics`), newest first, with after < seq ≤ until."""
+        """At most ``limit`` rows of the topic ``name`` (see `watchroom.journal.topics`), newest first, with
+        ``after`` < seq ≤ ``until``."""
         ...
 
     def rows_of_call(self, actor: str, call: str) -> list[Row]:
-        """The rows that ``actor`` made on behalf of the tool call with this key, newest first."""
+        """The rows that ``actor`` made on behalf of the tool call with the key ``call``, newest first."""
         ...
 
     def open_items(self, zone: Zone, holder: str = "") -> list[Row]:
-        """The current versions that are open for ``holder``, in order of path: deliveries (``handoff``) that
-        this receiver has not acknowledged, open buffers (``buffer``) of this agent, agents (``agent``) of
-        this task, ended ones too, commands (``command``) of this task that have no end, open tasks (``task``,
-        no holder). Nothing that was closed is read."""
+        """The current versions in ``zone`` that are open for ``holder``, in order of path: deliveries
+        (``handoff``) that this receiver has not acknowledged, open buffers (``buffer``) of this agent,
+        agents (``agent``) of this task, ended ones too, commands (``command``) of this task that have no
+        end, open tasks (``task``, no holder). Nothing that was closed is read."""
         ...
 
     def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:
-        """The rows by which people settled conflicts of the path (resolved, dismissed, reverted), newest
-        first, with seq > after. Quick where there are none."""
+        """At most ``limit`` rows by which people settled conflicts of ``path`` in ``zone`` (resolved,
+        dismissed, reverted), newest first, with seq > ``after``. Quick where there are none."""
         ...
 
     def content(self, seq: int) -> str | None:
@@ -283,4 +297,6 @@ class Journal(Protocol):
         match their checksum. Reads everything."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of everything, the lease of this process too."""
+        ...

@@ -11,28 +11,28 @@ SETTLED: Final = "settled"
 
 
 def messages_to(zone: Zone, path: str) -> str:
-    """What was said to an agent (by its id) or to a session (``AGENT/SESSION``): messages, and what pauses,
+    """What was said to ``path``, an agent's id or a session (``AGENT/SESSION``): messages, and what pauses,
     resumes or cancels. ``zone`` is ``session`` for what people say, ``agent`` for what agents do."""
     return f"{zone}:{path}"
 
 
 def steps_of(agent: str) -> str:
-    """The steps of all sessions of an agent."""
+    """The steps of all sessions of ``agent``."""
     return f"steps:{agent}"
 
 
 def deliveries_to(agent: str) -> str:
-    """The handoffs that an agent got, each version a row."""
+    """The handoffs that ``agent`` got, each version a row."""
     return f"handoff:{agent}"
 
 
 def outside_edits_of(zone: Zone, path: str) -> str:
-    """The edits of a path that were made by hand and made no version."""
+    """The edits of ``path`` in ``zone`` that were made by hand and made no version."""
     return f"outside:{zone}:{path}"
 
 
 def section_written_by(actor: str, board: str, section: str) -> str:
-    """The versions of a board in which the actor rewrote that section."""
+    """The versions of ``board`` in which ``actor`` rewrote ``section``."""
     return f"section:{actor}\n{board}\n{section}"
 
 
