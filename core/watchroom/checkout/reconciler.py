@@ -39,6 +39,10 @@ class EditRule(NamedTuple):
     may_remove: bool = True
 
 
+_PATH_RULE: Final = EditRule(validation.check_path)
+"""Of a zone that names no rule: any path, any text."""
+
+
 class Reconciler:
     """Compares the files of ``checkout`` with ``journal``, and records what differs by the zones' ``rules``.
 
@@ -245,7 +249,7 @@ class Reconciler:
 
     def _draft(self, zone: Zone, path: str, head: Row | None) -> Draft | None:
         """What becomes of the file as it is; None if that is no edit."""
-        rule, data, refusal = self._rules[zone], None, ""
+        rule, data, refusal = self._rules.get(zone, _PATH_RULE), None, ""
         content: str | None = None
         try:
             rule.check_path(path)

@@ -21,7 +21,6 @@ def edit_rules(registry: Registry) -> dict[Zone, EditRule]:
     return {
         "private": EditRule(check_private),
         "handoff": EditRule(_check_handoff),
-        "collab": EditRule(validation.check_path),
         "board": EditRule(validation.check_board_name),
         "config": EditRule(bool, parse_config, may_remove=False),
     }
