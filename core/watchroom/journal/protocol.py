@@ -128,8 +128,6 @@ class Journal(Protocol):
         row.
 
             ((row, head),) = journal.append([Write("alice", "collab_write", "collab", "plan.md", "x")])
-
-
         """
         ...
 
