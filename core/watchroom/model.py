@@ -120,7 +120,7 @@ ActorKind: TypeAlias = Literal["agent", "human", "outside", "system"]
 SessionStatus: TypeAlias = Literal[
     "idle", "running", "waiting_for_human_input", "paused", "done", "error", "cancelled"
 ]
-"""How far an agent's session is (spec 5)."""
+"""How far an agent's session is (RUN)."""
 ENDED: Final[frozenset[SessionStatus]] = frozenset({"done", "error", "cancelled"})
 """A session that stands so takes no further step of itself."""
 

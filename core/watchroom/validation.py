@@ -86,7 +86,7 @@ def check_map_key(given: str) -> str:
 
 
 def check_board_name(given: str) -> str:
-    """``given``, if it can be a whiteboard's name (spec 3 §2.1): ``global``, ``top-layer``,
+    """``given``, if it can be a whiteboard's name (BOARDS-2.1): ``global``, ``top-layer``,
     ``mid-layer-{role}`` or ``bottom-layer-{agent}``. Raises `InvalidPath`, `InvalidAgentId`."""
     if given in (GLOBAL_BOARD, TOP_BOARD):
         return given

@@ -20,7 +20,7 @@ def test_demo_headless_ends_with_a_summary_whose_verdict_is_clean(tmp_path: Path
     assert set(summary) >= {"rows", "outcomes", "conflicts", "recoveries", "handoffs_sent", "edits"}
     ended = summary["recoveries"] + summary["abandoned"]
     quick = summary["quick_recoveries"] / ended if ended else 1.0
-    assert summary["recovery_rate"] == round(quick, 4), "within two tries (spec 1 §9)"
+    assert summary["recovery_rate"] == round(quick, 4), "within two tries (FILES-goals)"
     with Workspace.open(root, create=False) as workspace:
         assert workspace.journal.last_seq() == sum(summary["rows"].values())
         assert len(workspace.config.agents) == 4

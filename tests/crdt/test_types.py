@@ -1,4 +1,4 @@
-"""Each data type on replicas of its own: the cases of spec 1 that need two replicas and no workspace."""
+"""Each data type on replicas of its own: the cases of FILES that need two replicas and no workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ties a buffer to its source: nothing is written over, and nothing is lost (spec 4 §5.3, §9)."""
+"""What ties a buffer to its source: nothing is written over, and nothing is lost (EDIT-5.3, EDIT-9)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def stands(binding: DataSourceBinding) -> WorkflowState:
 
 
 class TestTogether:
-    """Spec 4 §5.3: editing and synchronising, each its own business."""
+    """EDIT-5.3: editing and synchronising, each its own business."""
 
     def test_what_was_edited_is_noticed_flushed_and_in_step_again(self) -> None:
         editor, source, binding = bound()

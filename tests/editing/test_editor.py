@@ -1,5 +1,5 @@
 """The editor as a model has it: it replaces what stands once, offers a choice of what stands more often, and
-never guesses (spec 4 §5, §8)."""
+never guesses (EDIT-5, EDIT-8)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def facts(response: TextEditResponse) -> tuple[str, str, str]:
 
 
 class TestSingleMatch:
-    """Spec 4 §5.1."""
+    """EDIT-5.1."""
 
     def test_what_stands_once_is_replaced_at_once(self) -> None:
         editor = TextEditor("one foo two\n")
@@ -58,7 +58,7 @@ class TestSingleMatch:
 
 
 class TestSeveralMatches:
-    """Spec 4 §5.2."""
+    """EDIT-5.2."""
 
     def test_a_choice_is_offered_and_made(self) -> None:
         editor = TextEditor(THREE)

@@ -1,5 +1,5 @@
 """Laws of the editor: all tools in any order, with changes from outside in between, against a simple model
-(spec 4 §9, state machine)."""
+(EDIT-9, state machine)."""
 
 from __future__ import annotations
 

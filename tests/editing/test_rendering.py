@@ -1,4 +1,4 @@
-"""Answers as Markdown: the specification's own examples word for word, and every kind of answer (spec 4 §6)."""
+"""Answers as Markdown: the specification's own examples word for word, and every kind of answer (EDIT-6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each version is as its checksum says, in the journal and as a file (spec 1 FR-3.9); what is not, is named."""
+"""Each version is as its checksum says, in the journal and as a file (FILES-3.9); what is not, is named."""
 
 from __future__ import annotations
 

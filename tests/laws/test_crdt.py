@@ -1,4 +1,4 @@
-"""Spec 1, module L: what is written apart comes together, whatever way it takes; each type against what it
+"""FILES-L1 to FILES-L4: what is written apart comes together, whatever way it takes; each type against what it
 should hold."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The conversation of spec 5: a question about the weather, a tool that a person approves, an answer."""
+"""The conversation of RUN: a question about the weather, a tool that a person approves, an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that are refused before anything runs (spec 2, property 5)."""
+"""The words that are refused before anything runs (TASKS-P5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command's result: what it prints, how it ends, and that nothing of it stays (spec 2, properties 6 and 7)."""
+"""A command's result: what it prints, how it ends, and that nothing of it stays (TASKS-P6, TASKS-P7)."""
 
 from __future__ import annotations
 

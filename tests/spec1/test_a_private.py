@@ -1,4 +1,4 @@
-"""Module A: the private workspace (spec 1)."""
+"""Module A: the private workspace (FILES)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_A_8_list_an_empty_workspace(alice: Toolbox) -> None:
 
 
 def test_delete_own_file(root: Path, alice: Toolbox) -> None:
-    """FR-1.2."""
+    """FILES-1.2."""
     ok(alice, "save_to_my_workspace", filename="deep/notes.md", content="x")
     ok(alice, "delete_from_my_workspace", filename="deep/notes.md")
     assert not (root / "agents/alice/deep").exists()

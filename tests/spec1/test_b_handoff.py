@@ -1,4 +1,4 @@
-"""Module B: the handoff zone (spec 1)."""
+"""Module B: the handoff zone (FILES)."""
 
 from __future__ import annotations
 

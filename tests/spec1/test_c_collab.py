@@ -1,4 +1,4 @@
-"""Module C: the collaborative zone under version control (spec 1)."""
+"""Module C: the collaborative zone under version control (FILES)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Module D: registers, where the last write wins (spec 1). D-3 also stands in tests/crdt."""
+"""Module D: registers, where the last write wins (FILES). D-3 also stands in tests/crdt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Module E: texts that several write at once (spec 1)."""
+"""Module E: texts that several write at once (FILES)."""
 
 from __future__ import annotations
 

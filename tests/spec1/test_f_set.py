@@ -1,4 +1,4 @@
-"""Module F: sets, where an addition wins over a removal that did not know of it (spec 1)."""
+"""Module F: sets, where an addition wins over a removal that did not know of it (FILES)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Module G: maps, where the last write of each key wins (spec 1)."""
+"""Module G: maps, where the last write of each key wins (FILES)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Module H: counters (spec 1). H-5, on replicas without a workspace, stands in tests/crdt."""
+"""Module H: counters (FILES). H-5, on replicas without a workspace, stands in tests/crdt."""
 
 from __future__ import annotations
 

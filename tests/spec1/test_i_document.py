@@ -1,4 +1,4 @@
-"""Module I: documents as a whole (spec 1)."""
+"""Module I: documents as a whole (FILES)."""
 
 from __future__ import annotations
 

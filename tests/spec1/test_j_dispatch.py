@@ -1,4 +1,4 @@
-"""Module J: the dispatcher and the tools' definitions (spec 1)."""
+"""Module J: the dispatcher and the tools' definitions (FILES)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_definitions_are_json_and_always_the_same(workspace: Workspace, style: F
 def test_system_prompt_names_the_agent_its_team_and_its_tools(
     workspace: Workspace, language: Language
 ) -> None:
-    """FR-5.5."""
+    """FILES-5.5."""
     prompt = workspace.tools("alice", language=language).system_prompt()
     for word in ("'alice'", "bob", "charlie", "collab_write", "check_my_handoffs", "is_conflict"):
         assert word in prompt

@@ -1,4 +1,4 @@
-"""Module K: scenes that cross the zones (spec 1)."""
+"""Module K: scenes that cross the zones (FILES)."""
 
 from __future__ import annotations
 

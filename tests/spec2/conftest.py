@@ -1,4 +1,4 @@
-"""What the tests of spec 2 share: two tasks, each in a folder of its own."""
+"""What the tests of TASKS share: two tasks, each in a folder of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""run_command as an agent has it: results and errors of spec 2, and a row of everything."""
+"""run_command as an agent has it: results and errors of TASKS, and a row of everything."""
 
 from __future__ import annotations
 

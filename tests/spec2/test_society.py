@@ -1,4 +1,4 @@
-"""Agents of a task: made, told, ended (spec 2, AgentSociety), each by a row of its own."""
+"""Agents of a task: made, told, ended (TASKS-society), each by a row of its own."""
 
 from __future__ import annotations
 

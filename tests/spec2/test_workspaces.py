@@ -1,4 +1,4 @@
-"""Task workspaces: the properties of spec 2 that concern files, and each of their errors."""
+"""Task workspaces: the properties of TASKS that concern files, and each of their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a board says (spec 3 §3.1, §7.1): found in either language, reported where it is malformed."""
+"""What a board says (BOARDS-3.1, BOARDS-7.1): found in either language, reported where it is malformed."""
 
 from __future__ import annotations
 

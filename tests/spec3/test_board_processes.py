@@ -1,4 +1,4 @@
-"""Boards that several processes write (spec 3 §5, and the tests of §10)."""
+"""Boards that several processes write (BOARDS-5, BOARDS-10)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_entries_of_eight_processes_all_land_whole_and_in_the_order_of_the_journ
 
 
 def test_a_bottom_agent_cannot_read_anothers_board(root: Path) -> None:
-    """§10: should enforce read permissions."""
+    """BOARDS-4.1."""
     with Workspace.open(root, agents=[Agent("agent-1"), Agent("agent-2")]):
         command = [sys.executable, "-m", "watchroom_tui.cli", "call", str(root), "agent-1", "whiteboard_read"]
         done = subprocess.run(
@@ -83,7 +83,7 @@ def test_a_bottom_agent_cannot_read_anothers_board(root: Path) -> None:
 
 
 def test_writes_of_several_processes_happen_one_after_the_other(root: Path) -> None:
-    """§10: should handle concurrent writes with locks."""
+    """BOARDS-10."""
     with Workspace.open(root, agents=team(4)) as workspace, ExitStack() as stack:
         processes = [stack.enter_context(writer(root, each.id, "write", 10)) for each in team(4)]
         for process in processes:

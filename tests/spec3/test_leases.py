@@ -1,4 +1,4 @@
-"""Leases: who may write for a while, and how that ends (spec 3 §5.1)."""
+"""Leases: who may write for a while, and how that ends (BOARDS-5.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what with which board: every cell of the matrix, every rule (spec 3 §4)."""
+"""Who may do what with which board: every cell of the matrix, every rule (BOARDS-4)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ADA, TIM, ZOE = "bottom-layer-ada", "bottom-layer-tim", "bottom-layer-zoe"
 BOARDS = (GLOBAL, TOP, ARCHITECT, PM, ADA, TIM, ZOE)
 
 MATRIX = {
-    # Spec 3 §4.1, a row for each layer: read, write, append, by board.
+    # BOARDS-4.1, a row for each layer: read, write, append, by board.
     "ceo": {GLOBAL: "rwa", TOP: "rwa", ARCHITECT: "r", PM: "r", ADA: "r", TIM: "r", ZOE: "r"},
     "cfo": {GLOBAL: "rwa", TOP: "rwa", ARCHITECT: "r", PM: "r", ADA: "r", TIM: "r", ZOE: "r"},
-    # §4.2: the middle layer may append to the global board. Of the bottom boards it reads its own people's.
+    # BOARDS-4.2: the middle layer may append to the global board. Of the bottom boards it reads its own people's.
     "anna": {GLOBAL: "ra", TOP: "r", ARCHITECT: "rwa", PM: "r", ADA: "r", TIM: "", ZOE: ""},
     "paul": {GLOBAL: "ra", TOP: "r", ARCHITECT: "r", PM: "rwa", ADA: "", TIM: "r", ZOE: ""},
-    # §4.2: a bottom agent reads its supervisor's board, and of the bottom only its own.
+    # BOARDS-4.2: a bottom agent reads its supervisor's board, and of the bottom only its own.
     "ada": {GLOBAL: "r", TOP: "r", ARCHITECT: "r", PM: "", ADA: "rwa", TIM: "", ZOE: ""},
     "tim": {GLOBAL: "r", TOP: "r", ARCHITECT: "", PM: "r", ADA: "", TIM: "rwa", ZOE: ""},
     "zoe": {GLOBAL: "r", TOP: "r", ARCHITECT: "", PM: "", ADA: "", TIM: "", ZOE: "rwa"},

@@ -1,4 +1,4 @@
-"""Sections: found by their headings, changed without touching what is around (spec 3 §9.2)."""
+"""Sections: found by their headings, changed without touching what is around (BOARDS-9.2)."""
 
 from __future__ import annotations
 

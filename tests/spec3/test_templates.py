@@ -1,4 +1,4 @@
-"""The templates of the boards (spec 3 §3.1): what a reading returns where nobody wrote yet."""
+"""The templates of the boards (BOARDS-3.1): what a reading returns where nobody wrote yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing and adding to boards, and the versions that come of it (spec 3 §5.2, §6, §8)."""
+"""Writing and adding to boards, and the versions that come of it (BOARDS-5.2, BOARDS-6, BOARDS-8)."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_text_that_would_swallow_what_follows_is_refused(
         assert workspace.journal.content(row.seq) == content
 
 
-# History (§8)
+# History (BOARDS-8)
 
 
 def test_the_ten_newest_versions_lie_in_the_history_and_all_in_the_journal(

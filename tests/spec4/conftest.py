@@ -1,4 +1,4 @@
-"""What the tests of spec 4 share: a team with a task, and one agent's sources of every kind."""
+"""What the tests of EDIT share: a team with a task, and one agent's sources of every kind."""
 
 from __future__ import annotations
 

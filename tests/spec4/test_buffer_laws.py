@@ -1,4 +1,4 @@
-"""Laws of buffers (spec 4 §9): with tools in any order, changes from outside in between, and a new process
+"""Laws of buffers (EDIT-9): with tools in any order, changes from outside in between, and a new process
 after each call, a buffer answers as one that was never put down; and no word is ever lost."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The three flows of spec 4 §5, as an agent goes through them with its tools."""
+"""The three flows of EDIT-5, as an agent goes through them with its tools."""
 
 from __future__ import annotations
 

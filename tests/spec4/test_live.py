@@ -1,4 +1,4 @@
-"""What a model has of its agent's buffers before each of its turns (spec 4 §7.2): seen as of one moment, with
+"""What a model has of its agent's buffers before each of its turns (EDIT-7.2): seen as of one moment, with
 the tools that their states allow."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """What every source of a buffer keeps to, whatever it is: a private file, a shared file, a file of a task, a
-whiteboard (spec 4 §5.3, §9: the smoke test with real sources)."""
+whiteboard (EDIT-5.3, EDIT-9: the smoke test with real sources)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios of spec 5, each by its name, in the order in which the specification has them."""
+"""The scenarios of RUN, each by its name, in the order in which the specification has them."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ async def test_the_same_conversation_when_the_answer_is_given_as_an_answer() -> 
 
 
 class TestRules:
-    """Spec 5, business rules."""
+    """RUN-errors."""
 
     async def test_priority_of_executors(self) -> None:
         async def of_the_agent(instruction: Instruction, state: AgentState) -> StepResult:

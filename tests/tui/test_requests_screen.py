@@ -34,7 +34,7 @@ def told(session: Session, call_id: str = "call_1") -> object:
 
 
 async def test_the_weather_is_asked_and_the_call_approved_in_the_dashboard(workspace: Workspace) -> None:
-    """Spec 5, the whole conversation."""
+    """RUN-flow."""
     tool = Calls({"temperature": 25, "condition": "sunny"})
     agent = weather_agent(weather_model(), tool)
     messages = [{"role": "user", "content": QUESTION}]

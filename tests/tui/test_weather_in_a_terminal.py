@@ -1,4 +1,4 @@
-"""Spec 5's conversation over two processes: the agent in one, the person's dashboard in a real terminal."""
+"""The conversation of RUN-flow over two processes: the agent in one, the person's dashboard in a real terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layered whiteboards: the boards of a team, who may do what with them, and what they mean (spec 3)."""
+"""Layered whiteboards: the boards of a team, who may do what with them, and what they mean (BOARDS)."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Parse a board into decisions, milestones, tasks, negotiations, risks and log (spec 3 §3.1, §7.1). Pure.
+"""Parse a board: decisions, milestones, tasks, negotiations, risks, log (BOARDS-3.1, BOARDS-7.1). Pure.
 
 What has not the form of the templates is reported with its line, never guessed. Placeholders of the template
 are left out.

@@ -1,4 +1,4 @@
-"""The boards of a team: which there are, whose each is, and its file (spec 3 §2.1, §2.2)."""
+"""The boards of a team: which there are, whose each is, and its file (BOARDS-2.1, BOARDS-2.2)."""
 
 from __future__ import annotations
 

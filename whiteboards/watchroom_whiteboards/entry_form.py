@@ -1,4 +1,4 @@
-"""Build decisions, tasks and negotiations from the fields of their entries (spec 3 §3.1). Pure."""
+"""Build decisions, tasks and negotiations from the fields of their entries (BOARDS-3.1). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The items that a board can hold (spec 3 §3.1). Lines are counted from 1."""
+"""The items that a board can hold (BOARDS-3.1). Lines are counted from 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Markdown that boards are written in: CommonMark with tables and struck-out text (spec 3 §3.2)."""
+"""The Markdown that boards are written in: CommonMark with tables and struck-out text (BOARDS-3.2)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Who may do what with which board (spec 3 §4). Pure.
+"""Who may do what with which board (BOARDS-4). Pure.
 
-The spec says it twice, as a matrix (§4.1) and as code (§4.2). Where they differ the stricter holds:
+BOARDS-4.1 (the matrix) and BOARDS-4.2 overlap. Where they differ the stricter holds:
 
 - A mid-layer agent reads the bottom-layer boards of those whom it supervises (matrix), not all (code).
 - To the global board a mid-layer agent may only append: the matrix lets it read, the code's special rule adds

@@ -1,4 +1,4 @@
-"""A whiteboard as the source of a buffer (spec 4 §5.3). The core finds it by an entry point."""
+"""A whiteboard as the source of a buffer (EDIT-5.3). The core finds it by an entry point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The headings, field names and statuses that boards are written with, in each language (spec 3 §3.1).
+"""The headings, field names and statuses that boards are written with, in each language (BOARDS-3.1).
 
 A board may mix the languages; upper and lower case do not matter.
 """

@@ -1,4 +1,4 @@
-"""The whiteboards of a team: read, write, append, rewrite a section, restore (spec 3 §6).
+"""The whiteboards of a team: read, write, append, rewrite a section, restore (BOARDS-6).
 
 Every change is one version in the journal, made while nobody else holds the board's lease and nobody else
 writes. A text that started from an older version is refused with everything needed to recover.
@@ -174,7 +174,7 @@ class Whiteboards:
     ) -> Row:
         """Add ``content`` to the board ``name`` as ``actor``; returns the row of the new version.
 
-        Without ``section`` it becomes a signed entry at the end (spec 3 §6.1), else text at the end of that
+        Without ``section`` it becomes a signed entry at the end (BOARDS-6.1), else text at the end of that
         section, which needs the right to write. Never a conflict: it is added to the board as it is then.
         ``tool`` and ``wait`` as for the class. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`
         and, but for `VersionConflict`, what `write` raises.

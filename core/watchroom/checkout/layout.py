@@ -1,4 +1,4 @@
-"""Where each zone's paths lie beneath the workspace's root (spec 1 §8). Pure."""
+"""Where each zone's paths lie beneath the workspace's root (FILES-layout). Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOTS: Final[Mapping[Zone, Parts]] = {zone: spec.folder for zone, spec in ZONES.
 
 _GLOBAL_FILE: Final = "global-whiteboard"
 VERSIONS_OF_A_BOARD: Final = 10
-"""So many of a board's newest versions lie in ``whiteboard-history`` (spec 3 §8)."""
+"""So many of a board's newest versions lie in ``whiteboard-history`` (BOARDS-8)."""
 
 VERSIONS: Final[Parts] = ZONES["collab"].versions
 VERSIONED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.versions)
@@ -46,7 +46,7 @@ def place(zone: Zone, path: str) -> Parts:
 
 
 def _board_file(board: str) -> str:
-    """The name of a board's files, without what follows the dot (spec 3 §2.1)."""
+    """The name of a board's files, without what follows the dot (BOARDS-2.1)."""
     return _GLOBAL_FILE if board == GLOBAL_BOARD else board
 
 
@@ -115,7 +115,7 @@ def meta_place(path: str) -> Parts:
 
 
 def meta_text(row: Row) -> bytes:
-    """The metadata file beside the handoff that ``row`` made, as UTF-8 (spec 1 FR-2.3)."""
+    """The metadata file beside the handoff that ``row`` made, as UTF-8 (FILES-2.3)."""
     sender, receiver, filename = split_handoff(row.path)
     fields = {
         "from": sender,
@@ -131,7 +131,7 @@ def meta_text(row: Row) -> bytes:
 
 
 def history_line(row: Row) -> str:
-    """The version that ``row`` made, as a line of ``history.json`` (spec 1 FR-3.6, FR-3.9)."""
+    """The version that ``row`` made, as a line of ``history.json`` (FILES-3.6, FILES-3.9)."""
     fields = {
         "version": row.version,
         "author": row.actor,

@@ -43,7 +43,7 @@ class Stamp(NamedTuple):
     """When and by whom: ``time`` in milliseconds since the epoch, ``tick`` counts within that millisecond,
     ``replica`` is the writer's name.
 
-    Stamps are in order of cause; where there is none, the larger replica name wins (spec 1 D-3)."""
+    Stamps are in order of cause; where there is none, the larger replica name wins (FILES-D3)."""
 
     time: int
     tick: int

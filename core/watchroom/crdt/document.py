@@ -1,4 +1,4 @@
-"""A document of named fields, each a type that merges by itself (spec 1 FR-4)."""
+"""A document of named fields, each a type that merges by itself (FILES-4)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Document:
         return found
 
     def values(self) -> dict[str, Json]:
-        """The value of every field (spec 1 FR-4.7)."""
+        """The value of every field (FILES-4.7)."""
         return {name: field.value for name, field in self._fields.items()}
 
     def merge(self, delta: Json) -> None:

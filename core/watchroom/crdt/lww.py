@@ -107,7 +107,7 @@ class LWWRegister:
 
 
 class LWWMap:
-    """A `LWWRegister` for each key (spec 1 G-2, its ideal): writes to different keys both stay.
+    """A `LWWRegister` for each key (FILES-G2, its ideal): writes to different keys both stay.
 
     A removed key leaves its stamp behind, so that an older write does not bring it back. State: ``{key:
     {"value": …, "stamp": […]} or {"removed": true, "stamp": […]}}``.

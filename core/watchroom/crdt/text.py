@@ -52,7 +52,7 @@ class Run(NamedTuple):
 
 class Text:
     """A text; concurrent edits of it all stay, each where its writer put it. Positions are code points, and
-    are clamped to the text (spec 1 E-7).
+    are clamped to the text (FILES-E7).
 
     A delta is ``{"ops": base64, "by": replica}``, a state ``{"history": base64 of zlib, "by": [replica, …]}``
     with ``"waiting"`` where updates have come before what they build on. The history is unpacked when it is

@@ -1,4 +1,4 @@
-"""Text editing for models (spec 4): a buffer of one's own, replacements that never guess, and a binding to a
+"""Text editing for models (EDIT): a buffer of one's own, replacements that never guess, and a binding to a
 source. Pure: no files, no journal.
 
     editor = TextEditor("one two one", name="plan")

@@ -1,4 +1,4 @@
-"""A buffer that one agent edits exclusively (spec 4 §7.1)."""
+"""A buffer that one agent edits exclusively (EDIT-7.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of editors and bindings: a table of summaries and one of guidance, by code (spec 4 §4.1.4)."""
+"""The texts of editors and bindings: a table of summaries and one of guidance, by code (EDIT-4.1)."""
 
 from __future__ import annotations
 

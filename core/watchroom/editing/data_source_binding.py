@@ -1,4 +1,4 @@
-"""The binding of a buffer to a source: flush, refresh, diff, accept (spec 4 §1.4, §5.3).
+"""The binding of a buffer to a source: flush, refresh, diff, accept (EDIT-1.4, EDIT-5.3).
 
 Nothing is lost, in whichever order these are called: a flush writes only over the version that the buffer is
 based on; a refresh merges; and what `accept_source` discards is returned to the caller."""
@@ -97,7 +97,7 @@ class DataSourceBinding:
         return flags
 
     def update(self) -> None:
-        """The first pass (spec 4 §7.2): look for a newer version of the source. Raises `WatchroomError`."""
+        """The first pass (EDIT-7.2): look for a newer version of the source. Raises `WatchroomError`."""
         self._newest, self._edit = self._source.version(), self._source.edit()
 
     def flush(self, message: str = "") -> TextEditResponse:
@@ -188,7 +188,7 @@ class DataSourceBinding:
         return self._respond(TextEditStatus.SUCCESS, "accepted", delta=delta, version=source.version)
 
     def notice(self, problem: WatchroomError | None = None) -> str:
-        """One line for a model about how the buffer relates to its source (spec 4 §5.3); ``problem`` is why
+        """One line for a model about how the buffer relates to its source (EDIT-5.3); ``problem`` is why
         the source could not be read, if it could not."""
         if problem is not None:
             return self._messages.summary(

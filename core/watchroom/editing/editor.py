@@ -1,4 +1,4 @@
-"""The editor: replaces, appends, and lets the model choose where a text occurs several times (spec 4).
+"""The editor: replaces, appends, and lets the model choose where a text occurs several times (EDIT).
 
 It edits its own buffer only. The file behind it is the business of a `DataSourceBinding`."""
 
@@ -175,7 +175,7 @@ class TextEditor:
         return OperationResult(value=True)
 
     def update(self) -> None:
-        """The first pass (spec 4 §7.2): selections that are no longer valid expire."""
+        """The first pass (EDIT-7.2): selections that are no longer valid expire."""
         if self._selections is not None and not is_valid_for(self._text, self._version, self._selections):
             self._selections, self._selections_expired = None, True
 

@@ -1,4 +1,4 @@
-"""The two passes before each question to a model (spec 4 §7.2): everything is updated first and rendered
+"""The two passes before each question to a model (EDIT-7.2): everything is updated first and rendered
 then, so that buffers and sources are shown as of one moment. Pure."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def build_frames(
 
 
 def refresh_buffers(buffers: Sequence[BoundEditor]) -> list[WatchroomError | None]:
-    """Bring ``buffers`` up to date (spec 4 §7.2). Returns for each why its source could not be read, None if
+    """Bring ``buffers`` up to date (EDIT-7.2). Returns for each why its source could not be read, None if
     it could."""
     problems: list[WatchroomError | None] = []
     for editor, binding in buffers:

@@ -1,4 +1,4 @@
-"""Responses and buffers as Markdown (spec 4 §6), each at two levels: Basic for earlier ones, and Detail.
+"""Responses and buffers as Markdown (EDIT-6), each at two levels: Basic for earlier ones, and Detail.
 Pure."""
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ _BACKTICKS: Final = re.compile("`+")
 
 
 class LevelOfDetail(NamedTuple):
-    """The same content in short and in full (spec 4 §2.2)."""
+    """The same content in short and in full (EDIT-2.2)."""
 
     basic: str
     detail: str
 
 
 def render(response: TextEditResponse, language: Language = "en") -> LevelOfDetail:
-    """``response`` as Markdown in ``language``: header, overview, metrics, candidates, in this order (spec 4
-    §6.1)."""
+    """``response`` as Markdown in ``language``: header, overview, metrics, candidates (EDIT-6.1)."""
     texts = catalogue(language)
     empty = texts("editing.label.empty")
     guidance = response.guidance or empty
@@ -76,7 +75,7 @@ def render(response: TextEditResponse, language: Language = "en") -> LevelOfDeta
 
 
 def render_buffer(editor: TextEditor, language: Language = "en", most: int = MOST_SHOWN) -> LevelOfDetail:
-    """The buffer of ``editor`` as Markdown in ``language``, as a model sees it before its turn (spec 4 §7.2):
+    """The buffer of ``editor`` as Markdown in ``language``, as a model sees it before its turn (EDIT-7.2):
     at most about ``most`` characters of its text, with the selections marked in it, and a legend of the
     marks."""
     texts = catalogue(language)

@@ -1,4 +1,4 @@
-"""The response of an editing tool (spec 4 §4.1): what happened, the buffer's state, what to do next."""
+"""The response of an editing tool (EDIT-4.1): what happened, the buffer's state, what to do next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class TextEditStatus(StrEnum):
-    """The outcome of one call (spec 4 §4.1.1). An editor returns the first four; the others are a
+    """The outcome of one call (EDIT-4.1). An editor returns the first four; the others are a
     binding's."""
 
     SUCCESS = "Success"
@@ -24,7 +24,7 @@ class TextEditStatus(StrEnum):
 
 
 class WorkflowState(StrEnum):
-    """The state of a buffer. The first two are an editor's, the others a binding's (spec 4 §4.1, §5.3)."""
+    """The state of a buffer. The first two are an editor's, the others a binding's (EDIT-4.1, EDIT-5.3)."""
 
     IDLE = "Idle"
     SELECTION_PENDING = "SelectionPending"
@@ -35,7 +35,7 @@ class WorkflowState(StrEnum):
 
 
 class TextEditFlag(Flag):
-    """Further conditions; none is ``TextEditFlag(0)`` (spec 4 §4.1)."""
+    """Further conditions; none is ``TextEditFlag(0)`` (EDIT-4.1)."""
 
     SELECTION_PENDING = auto()
     PERSIST_PENDING = auto()
@@ -47,7 +47,7 @@ class TextEditFlag(Flag):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the flags that are set, as spec 4 writes them."""
+        """The names of the flags that are set, as EDIT writes them."""
         return tuple("".join(word.title() for word in str(each.name).split("_")) for each in self)
 
 
@@ -83,7 +83,7 @@ class TextEditCandidate(_Frozen):
 
 
 class TextEditResponse(_Frozen):
-    """The response of a tool; its Markdown is a rendering of it (spec 4 §4.1.3). ``code`` identifies the
+    """The response of a tool; its Markdown is a rendering of it (EDIT-4.1). ``code`` identifies the
     guidance; ``diff`` is a binding's, in unified form."""
 
     status: TextEditStatus
@@ -103,7 +103,7 @@ class TextEditResponse(_Frozen):
 
 
 class OperationResult(_Frozen, Generic[T]):
-    """The result of an operation between a buffer and its source (spec 4 §4.1.4). If it failed,
+    """The result of an operation between a buffer and its source (EDIT-4.1). If it failed,
     ``error_code`` is stable and nothing has changed."""
 
     value: T | None = None

@@ -1,4 +1,4 @@
-"""Several occurrences of a text, and how they are marked in what a model is shown (spec 4 §8). Pure."""
+"""Several occurrences of a text, and how they are marked in what a model is shown (EDIT-8). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a buffer can be bound to: anything with a text and a version (spec 4 §5.3)."""
+"""What a buffer can be bound to: anything with a text and a version (EDIT-5.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tools a buffer has in which state, as data (spec 4 §5.4). Pure."""
+"""Which tools a buffer has in which state, as data (EDIT-5.4). Pure."""
 
 from __future__ import annotations
 

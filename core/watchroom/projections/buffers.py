@@ -1,4 +1,4 @@
-"""The buffers that agents have open, as the dashboard shows them (spec 4)."""
+"""The buffers that agents have open, as the dashboard shows them (EDIT)."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class RoleCollision(NamedTuple):
 
 def board_owner(agent: Agent) -> str:
     """What the board of a mid-layer ``agent`` is called after: its role as a file's name can say it, else its
-    id (spec 3 §2.1)."""
+    id (BOARDS-2.1)."""
     return _role_slug(agent) or agent.id
 
 

@@ -1,7 +1,7 @@
 """What agents ask of people, and what people answer. Pure; the shapes are plain: looking costs little.
 
-An agent asks to approve tool calls, for a text (``prompt``), or for a choice (``select``): spec 5, human
-interaction. Each answer is checked against what was asked, once, by `check_answer`.
+An agent asks to approve tool calls, for a text (``prompt``), or for a choice (``select``): RUN-people. Each
+answer is checked against what was asked, once, by `check_answer`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Agents that run step by step, each step an event that can be replayed, with people in the loop (spec 5)."""
+"""Agents that run step by step, each step an event that can be replayed, with people in the loop (RUN)."""
 
 from watchroom.runtime.agent import (
     Agent,

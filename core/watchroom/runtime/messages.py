@@ -1,6 +1,6 @@
 """Messages of a session in the shape that chat models take: system, user, assistant and tool messages.
 
-Everything here is frozen, and its JSON is that of the chat completions API (spec 5)."""
+Everything here is frozen, and its JSON is that of the chat completions API (RUN)."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class AgentRuntime:
                 if not isinstance(result, StepResult):
                     raise InvalidInstruction(problem=f"{kind}: {type(result).__name__}")
                 return kind, result
-        except (Exception, asyncio.CancelledError) as error:  # spec 5, business rules: errors become events
+        except (Exception, asyncio.CancelledError) as error:  # RUN-errors: errors become events
             if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
             seconds = self.config.limits.seconds

@@ -1,4 +1,4 @@
-"""The state of a session. It is never changed in place: each step gives a new one (spec 5, rules)."""
+"""The state of a session. It is never changed in place: each step gives a new one (RUN-frozen)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The folders of tasks, and the sandboxes that commands run in there (spec 2)."""
+"""The folders of tasks, and the sandboxes that commands run in there (TASKS)."""

@@ -1,4 +1,4 @@
-"""Why a task's files or a command are refused (spec 2, error handling)."""
+"""Why a task's files or a command are refused (TASKS-errors)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files in a task's folder: no path and no symlink leads out of it (spec 2, WorkspaceManager)."""
+"""The files in a task's folder: no path and no symlink leads out of it (TASKS)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class FolderScan(NamedTuple):
 
 def normalize_task_path(path: str) -> str:
     """``path`` without a leading ``./``, if it is a safe path beneath a task's folder. Raises
-    `PathTraversalBlocked` for whatever holds ``..`` or begins like an absolute path (spec 2, property 1),
+    `PathTraversalBlocked` for whatever holds ``..`` or begins like an absolute path (TASKS-P1),
     `InvalidPath` for other rules of names."""
     if ".." in path:
         raise PathTraversalBlocked(given=validation.escape_unstorable(path, 120), rule="dot_part")

@@ -1,4 +1,4 @@
-"""The tools by which agents of a task make others, speak to each other, and end (spec 2, AgentSociety)."""
+"""The tools by which agents of a task make others, speak to each other, and end (TASKS-society)."""
 
 from __future__ import annotations
 

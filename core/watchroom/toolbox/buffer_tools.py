@@ -1,4 +1,4 @@
-"""An agent's open buffers as what its model has beside its messages (spec 4 §7.2): shown as they are before
+"""An agent's open buffers as what its model has beside its messages (EDIT-7.2): shown as they are before
 each question, with the tools that their states allow."""
 
 from __future__ import annotations

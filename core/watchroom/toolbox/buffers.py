@@ -1,5 +1,5 @@
-"""The tools of buffers (spec 4): two to open and close them, and of each open buffer the ones that its state
-allows, under its name (spec 4 §5.4)."""
+"""The tools of buffers (EDIT): two to open and close them, and of each open buffer the ones that its state
+allows, under its name (EDIT-5.4)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class FlushParams(ParamsModel):
 
 
 class BufferEditResult(ResultModel):
-    """What an editing tool answers (spec 4 §4.1.3), and the same as Markdown (spec 4 §6). Where it did not do
+    """What an editing tool answers (EDIT-4.1), and the same as Markdown (EDIT-6). Where it did not do
     what was wanted, ``error``, ``message`` and ``suggestion`` are those of a failure."""
 
     error: str | None = None

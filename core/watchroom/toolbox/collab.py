@@ -1,4 +1,4 @@
-"""The collaborative zone's tools (spec 1 FR-3)."""
+"""The collaborative zone's tools (FILES-3)."""
 
 from __future__ import annotations
 

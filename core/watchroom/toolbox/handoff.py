@@ -1,4 +1,4 @@
-"""The handoff zone's tools (spec 1 FR-2)."""
+"""The handoff zone's tools (FILES-2)."""
 
 from __future__ import annotations
 

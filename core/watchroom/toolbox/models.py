@@ -70,7 +70,7 @@ class Failure(FrozenModel):
 
 
 class ConflictFailure(Failure):
-    """A write that came too late, with everything needed to recover (spec 1 FR-3.5)."""
+    """A write that came too late, with everything needed to recover (FILES-3.5)."""
 
     is_conflict: Literal[True] = True
     conflict_id: int

@@ -1,4 +1,4 @@
-"""The private zone's tools (spec 1 FR-1)."""
+"""The private zone's tools (FILES-1)."""
 
 from __future__ import annotations
 

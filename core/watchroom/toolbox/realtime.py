@@ -1,4 +1,4 @@
-"""The tools of realtime documents (spec 1 FR-4)."""
+"""The tools of realtime documents (FILES-4)."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _set_field_result(context: ToolContext, params: SetFieldParams, row: Row) ->
 
 
 class TextRange(ParamsModel):
-    """Where and what, in code points, clamped to the text (spec 1 E-7): an insertion has a position, the
+    """Where and what, in code points, clamped to the text (FILES-E7): an insertion has a position, the
     others a range."""
 
     position: Integer | None = None

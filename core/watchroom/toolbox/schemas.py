@@ -25,7 +25,7 @@ _LIMITS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems
 
 def build_definition(tool: AnyTool, style: Format, language: Language) -> Definition:
     """Return the definition of ``tool`` in ``language``, in the dialect ``style``: ``plain`` (name,
-    description, parameters: spec 1 J-4), ``openai`` (strict function), ``anthropic`` (input_schema), ``mcp``
+    description, parameters: FILES-J4), ``openai`` (strict function), ``anthropic`` (input_schema), ``mcp``
     (with annotations and outputSchema)."""
     texts = catalogue(language, tool.texts)
     description = texts(f"{tool.text_key}.description", **tool.text_values)

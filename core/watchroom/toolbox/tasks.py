@@ -1,4 +1,4 @@
-"""The tools of a task's workspace (spec 2, Runtime). Their results have the spec's names of fields."""
+"""The tools of a task's workspace (TASKS). Their results have the names of fields that TASKS fixes."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class RunCommandParams(ParamsModel):
 
 
 class RunCommandResult(ResultModel):
-    """A command that ended with exit code 0 (spec 2, property 7)."""
+    """A command that ended with exit code 0 (TASKS-P7)."""
 
     stdout: str
     stderr: str
@@ -149,7 +149,7 @@ def _replayed_command(context: ToolContext, params: RunCommandParams, row: Row) 
 
 
 class GetWorkspaceInfoResult(ResultModel):
-    """All that is in a task's folder, in the spec's names (spec 2, getWorkspaceInfo)."""
+    """All that is in a task's folder, by the names that TASKS fixes."""
 
     file_count: Annotated[int, Field(serialization_alias="fileCount")]
     dir_count: Annotated[int, Field(serialization_alias="dirCount")]

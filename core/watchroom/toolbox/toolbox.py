@@ -78,12 +78,12 @@ class Toolbox:
         toolsets: Iterable[str] | None = None,
     ) -> list[Definition]:
         """Return the definitions of the tools that this actor has now, or those of ``toolsets``, in a fixed
-        order, in the dialect ``format`` (spec 1 FR-5.1). Raises `JournalError`."""
+        order, in the dialect ``format`` (FILES-5.1). Raises `JournalError`."""
         return [build_definition(tool, format, self.language) for tool in self.registry.available(toolsets)]
 
     def system_prompt(self, *, toolsets: Iterable[str] | None = None) -> str:
         """Return what to tell a model about the workspace and how to choose among its tools, or those of
-        ``toolsets`` (spec 1 FR-5.5), in the actor's language. Raises `JournalError`."""
+        ``toolsets`` (FILES-5.5), in the actor's language. Raises `JournalError`."""
         texts, tools = self.texts, self.registry.available(toolsets)
         agents = self._context.zones.registry.current().agents.values()
         team = "\n".join(
@@ -102,7 +102,7 @@ class Toolbox:
 
     def show_buffers(self) -> str:
         """Return what to show a model of this agent's open buffers before its turn, as Markdown; empty if
-        none is open. Both passes of spec 4 §7.2 are run. Raises `JournalError`."""
+        none is open. Both passes of EDIT-7.2 are run. Raises `JournalError`."""
         frames = self._context.zones.buffers.frames(self.actor, language=self.language)
         if not frames:
             return ""
@@ -133,7 +133,7 @@ class Toolbox:
         again: bool = False,
         approved: str = "",
     ) -> ToolResult:
-        """Run one call of ``tool_name`` (spec 1 FR-5.2); ``arguments`` is an object or its JSON text.
+        """Run one call of ``tool_name`` (FILES-5.2); ``arguments`` is an object or its JSON text.
 
         Returns a dictionary that can be sent as JSON. It has ``success``; a failure also ``error``,
         ``message`` and ``suggestion``; a conflict what is needed to recover. Nothing that a caller sends

@@ -1,4 +1,4 @@
-"""The rules of the zones (spec 1 §4.1): who may write, and against what a write is checked."""
+"""The rules of the zones (FILES-zones): who may write, and against what a write is checked."""
 
 from watchroom.zones.acknowledgements import Acknowledgements
 from watchroom.zones.boards import BoardZone

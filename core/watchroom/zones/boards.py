@@ -1,4 +1,4 @@
-"""The boards' zone: versions of whiteboards, written by whoever nobody's lease holds off (spec 3 §5).
+"""The boards' zone: versions of whiteboards, written by whoever nobody's lease holds off (BOARDS-5).
 
 Who may read and write which board, and what its text means, is for the whiteboards' own package.
 """

@@ -1,4 +1,4 @@
-"""The collaborative zone: versioned files, where a write from a stale version is refused (spec 1 FR-3)."""
+"""The collaborative zone: versioned files, where a write from a stale version is refused (FILES-3)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Commands of agents as rows: one when a command begins, what it prints while it runs, one with how it ended;
-and each file that it changed is a version by its agent (spec 2, CommandExecutor)."""
+and each file that it changed is a version by its agent (TASKS)."""
 
 from __future__ import annotations
 

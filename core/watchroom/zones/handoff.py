@@ -1,4 +1,4 @@
-"""The handoff zone: formal deliveries from one agent to another (spec 1 FR-2).
+"""The handoff zone: formal deliveries from one agent to another (FILES-2).
 
 A later delivery of the same file replaces the earlier one on disk; the journal keeps them all.
 """

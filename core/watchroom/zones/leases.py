@@ -1,4 +1,4 @@
-"""Leases on boards: for a few seconds only their holder may write (spec 3 §5.1).
+"""Leases on boards: for a few seconds only their holder may write (BOARDS-5.1).
 
 A lease is a version of its board's path in the journal's ``lease`` zone, and a file in ``.locks`` for people
 to see. It ends when it is released or when its time is over, so nobody has to mend anything for a holder that
@@ -66,7 +66,7 @@ class Lease(NamedTuple):
         return self.expires * 1_000_000 > time_ns
 
     def to_json(self) -> str:
-        """The file that shows it (spec 3 §5.1 FileLock)."""
+        """The file that shows it (BOARDS-5.1 FileLock)."""
         fields = {
             "lockId": self.id,
             "whiteboardPath": "/".join(place("board", self.board)),

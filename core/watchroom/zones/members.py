@@ -1,4 +1,4 @@
-"""The agents of a task: who made whom, what they say to each other, and how they end (spec 2, AgentSociety).
+"""The agents of a task: who made whom, what they say to each other, and how they end (TASKS-society).
 
 An agent's life is its path in the zone: version 1 when it is made, version 2 when it is ended. With an agent
 end all that it made, and with a task all of its agents. That takes one row, so it happens whole or not at

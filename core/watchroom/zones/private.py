@@ -1,4 +1,4 @@
-"""The private zone: an agent's own files. Only its owner writes there, everyone may read (spec 1 FR-1)."""
+"""The private zone: an agent's own files. Only its owner writes there, everyone may read (FILES-1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks as rows: what was asked for, by whom, and the folder that it is bound to (spec 2, AgentSociety)."""
+"""Tasks as rows: what was asked for, by whom, and the folder that it is bound to (TASKS-society)."""
 
 from __future__ import annotations
 

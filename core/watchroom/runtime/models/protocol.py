@@ -1,4 +1,4 @@
-"""What the runtime asks of a model, and what a model gives: an async generator of chunks (spec 5)."""
+"""What the runtime asks of a model, and what a model gives: an async generator of chunks (RUN)."""
 
 from __future__ import annotations
 

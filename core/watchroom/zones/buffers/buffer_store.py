@@ -1,4 +1,4 @@
-"""Open buffers in memory, each equal to its rows, and the row for each operation on one (spec 4)."""
+"""Open buffers in memory, each equal to its rows, and the row for each operation on one (EDIT)."""
 
 from __future__ import annotations
 

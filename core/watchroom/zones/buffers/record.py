@@ -1,4 +1,4 @@
-"""The rows of a buffer, and the text that they make (spec 4). Pure except for the journal it reads.
+"""The rows of a buffer, and the text that they make (EDIT). Pure except for the journal it reads.
 
 Each version of a buffer's path is one operation that changed something: its text, an open choice, or its
 base. Most contain only what was inserted, and say where; now and then one contains the whole text."""

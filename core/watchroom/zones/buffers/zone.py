@@ -1,4 +1,4 @@
-"""The zone of buffers: each change that an agent makes to one of its buffers is a version (spec 4).
+"""The zone of buffers: each change that an agent makes to one of its buffers is a version (EDIT).
 
 A buffer's path is ``AGENT/NAME``. Its first version creates it, one without content closes it. Memory
 contains only what the rows say: another process continues from them."""
@@ -47,7 +47,7 @@ Operation: TypeAlias = Callable[[TextEditor, DataSourceBinding], TextEditRespons
 
 class OperationOutcome(NamedTuple):
     """The ``response`` to an operation, a ``notice`` of how the buffer relates to its source (empty if they
-    are equal, spec 4 §5.3), and the id of the ``operation``, which its rows contain."""
+    are equal, EDIT-5.3), and the id of the ``operation``, which its rows contain."""
 
     response: TextEditResponse
     notice: str
@@ -133,7 +133,7 @@ class BufferZone:
         return record.zone if record else None
 
     def tools(self, actor: str, language: Language = "en") -> list[tuple[str, BufferTool]]:
-        """The tools of the open buffers of ``actor``, as their states allow them (spec 4 §5.4), each with the
+        """The tools of the open buffers of ``actor``, as their states allow them (EDIT-5.4), each with the
         buffer's name, in order of name. ``language`` is that of later responses."""
         found: list[tuple[str, BufferTool]] = []
         with self._load_all(actor, sorted(self.open_names(actor)), language) as loaded:
@@ -150,7 +150,7 @@ class BufferZone:
         return [buffer_name(row) for row in self._open_rows(actor)]
 
     def frames(self, actor: str, *, only: str = "", language: Language = "en") -> tuple[Frame, ...]:
-        """Both passes over the buffers of ``actor``, or over the one named ``only`` (spec 4 §7.2): what its
+        """Both passes over the buffers of ``actor``, or over the one named ``only`` (EDIT-7.2): what its
         model is shown of each in ``language``, and the tools that it has for it, the one with the newest row
         first. Raises `BufferNotFound` if ``only`` is not open."""
         found = [only] if only else self.open_names(actor)

@@ -1,4 +1,4 @@
-"""Realtime documents: a document is the sequence of its deltas in the journal (spec 1 FR-4).
+"""Realtime documents: a document is the sequence of its deltas in the journal (FILES-4).
 
 Version 1 of a document's path holds its schema, each later version a delta. Deltas merge in any order, so a
 write is never refused for being late.
@@ -106,7 +106,7 @@ class RealtimeZone:
 
     def merge_state(self, actor: str, name: str, state: Json) -> Row:
         """Merge ``state``, that of a replica outside the workspace, into the document ``name`` for ``actor``
-        (spec 1 FR-4.9), completely or not at all; returns the row. Raises `DocumentNotFound`, `InvalidState`,
+        (FILES-4.9), completely or not at all; returns the row. Raises `DocumentNotFound`, `InvalidState`,
         `JournalError`."""
         live = self._get(name)
         with live.lock:
