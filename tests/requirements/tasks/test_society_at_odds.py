@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from runtime.scripted import say, until
-from spec2.test_society_at_work import (
+from requirements.tasks.test_society_at_work import (
     END,
     Answer,
     Minds,
@@ -24,6 +23,7 @@ from spec2.test_society_at_work import (
     state_of,
     workspace,
 )
+from runtime.scripted import say, until
 from watchroom import Agent, Row, Workspace
 from watchroom.rules.members import Member
 from watchroom.runtime.models import Reply, SimulatedModel

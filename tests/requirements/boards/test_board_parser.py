@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spec3.written import Written, boards
+from requirements.boards.written import Written, boards
 from watchroom_whiteboards.board_parser import parse_board
 from watchroom_whiteboards.items import (
     BoardDecision,

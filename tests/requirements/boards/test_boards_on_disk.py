@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from spec3.conftest import ToolsOf
+from requirements.boards.conftest import ToolsOf
 from watchroom import Row, Workspace
 from watchroom.rules.config import Agent
 

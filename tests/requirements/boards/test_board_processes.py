@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from calls import ok, refused
-from spec3 import board_writer
+from requirements.boards import board_writer
 from watchroom import Workspace
 from watchroom.rules.config import Agent
 

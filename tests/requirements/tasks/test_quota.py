@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from hostile.leftovers import small_files, sparse_files
-from spec2.test_rows import heads, unaccounted
+from requirements.tasks.test_rows import heads, unaccounted
 from tasking import Team
 from watchroom import Workspace
 from watchroom.errors import ConfigInvalid

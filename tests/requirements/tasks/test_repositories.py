@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 from calls import ok, refused
-from spec2.test_commands import rows_of, wait_for
+from requirements.tasks.test_commands import rows_of, wait_for
 from tasking import Team, machine_sandbox
 from watchroom import Agent, Workspace
 from watchroom.sandbox.probe import SandboxProbe

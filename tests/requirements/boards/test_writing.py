@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from calls import ok, refused
-from spec3.conftest import ToolsOf
-from spec3.global_board import GLOBAL, text_of, write
+from requirements.boards.conftest import ToolsOf
+from requirements.boards.global_board import GLOBAL, text_of, write
 from watchroom import Toolbox, Workspace
 
 ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from spec3.conftest import TEAM, ToolsOf
+from requirements.boards.conftest import TEAM, ToolsOf
 from watchroom import Workspace
 
 LAYER_OF = {agent.id: agent.layer for agent in TEAM}

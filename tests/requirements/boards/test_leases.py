@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from spec3.global_board import GLOBAL, lock_file
+from requirements.boards.global_board import GLOBAL, lock_file
 from watchroom import Toolbox, Workspace
 from watchroom_whiteboards import Whiteboards
 

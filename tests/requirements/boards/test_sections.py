@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
-from spec3.conftest import ToolsOf
-from spec3.global_board import GLOBAL, text_of, write
+from requirements.boards.conftest import ToolsOf
+from requirements.boards.global_board import GLOBAL, text_of, write
 from watchroom import Toolbox, Workspace
 
 BOARD = """# Plan
