@@ -6,7 +6,8 @@ import pytest
 from replicating import restarted
 from watchroom import Json
 from watchroom.crdt import Document, FieldType, HybridClock, Text
-from watchroom.errors import CounterOverflow, InvalidState, TooLarge
+from watchroom.crdt.errors import CounterOverflow, InvalidState
+from watchroom.errors import TooLarge
 from watchroom.model import MAX_TEXT_BYTES
 
 ALICE, MALLORY = "alice#a1", "mallory#66"

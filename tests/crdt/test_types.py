@@ -6,7 +6,8 @@ from itertools import permutations
 
 import pytest
 from watchroom.crdt import Document, HybridClock, LWWMap, LWWRegister, ORSet, PNCounter, Stamp, Text
-from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState, NotText, TooLarge, WrongFieldType
+from watchroom.crdt.errors import FieldNotFound, InvalidSchema, InvalidState, WrongFieldType
+from watchroom.errors import NotText, TooLarge
 
 ALICE, BOB = "alice#a1", "bob#b0"
 

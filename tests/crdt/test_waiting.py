@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from watchroom import Json
 from watchroom.crdt import Document, Text
-from watchroom.errors import InvalidState
+from watchroom.crdt.errors import InvalidState
 
 ALICE = "alice#a1"
 

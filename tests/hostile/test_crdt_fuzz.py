@@ -16,7 +16,7 @@ from replicating import ALL, SCHEMAS, Edit, evidence, fields, new_document, perf
 from watchroom import Json
 from watchroom.crdt import Document, FieldType, Text
 from watchroom.crdt.checkpoint import Checkpoint, is_checkpoint_of, parse_checkpoint, render_checkpoint
-from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState
+from watchroom.crdt.errors import FieldNotFound, InvalidSchema, InvalidState
 
 Schema = Mapping[str, FieldType]
 ALICE, BOB, CAROL, DAVE = "alice#a1", "bob#b2", "carol#c3", "dave#d4"

@@ -8,7 +8,7 @@ import zlib
 import pytest
 from loro import ExportMode, LoroDoc
 from watchroom.crdt import Text
-from watchroom.errors import InvalidState
+from watchroom.crdt.errors import InvalidState
 
 ALICE = "alice#a1"
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from replicating import ALL, Edit, fields, new_document, perform, restarted, some_edits
 from watchroom import Json, Toolbox, Workspace
 from watchroom.crdt import Delta, Document, LWWMap, LWWRegister, ORSet, PNCounter, Text
+from watchroom.crdt.errors import InvalidState
 from watchroom.crdt.remote_state import Writers, check_remote, collect_claims, count_known_operations
-from watchroom.errors import InvalidState
 
 ZOE, NEW_BOB = "zoe#e15e", "bob#b0b"
 Fields: TypeAlias = dict[str, Any]

@@ -24,7 +24,7 @@ from replicating import (
 )
 from watchroom import Json
 from watchroom.crdt import Delta, Document, FieldType, Stamp
-from watchroom.errors import InvalidState
+from watchroom.crdt.errors import InvalidState
 
 ALICE, BOB, CAROL, DAVE = "alice#a1", "bob#b2", "carol#c3", "dave#d4"
 Schema = Mapping[str, FieldType]

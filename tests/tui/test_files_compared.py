@@ -196,6 +196,7 @@ async def test_a_file_of_more_versions_than_blame_looks_at_says_which_lines_may_
 async def test_versions_that_are_broken_stand_red_in_the_timeline_with_what_is_wrong(
     root: Path, workspace: Workspace, poem: None
 ) -> None:
+    workspace.flush()
     version_file(root, POEM, 1).unlink()
     break_content(root, POEM, 2, b"other\n")
     version_file(root, POEM, 2).write_text("x")

@@ -9,7 +9,8 @@ from typing import Final
 
 from watchroom.crdt import Document, check_schema
 from watchroom.crdt.checkpoint import Checkpoint, capture_state, encode_checkpoint
-from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState, JournalError
+from watchroom.crdt.errors import FieldNotFound, InvalidSchema, InvalidState
+from watchroom.errors import JournalError
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from watchroom.crdt.document import Document
+from watchroom.crdt.errors import InvalidSchema, InvalidState
 from watchroom.crdt.state_checks import (
     check_fields,
     check_natural,
@@ -16,7 +17,6 @@ from watchroom.crdt.state_checks import (
     check_sequence,
     invalid_state,
 )
-from watchroom.errors import InvalidSchema, InvalidState
 from watchroom.model import Json
 
 HEADER_BYTES: Final = 1024

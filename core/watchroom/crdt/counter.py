@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final, Self
 
 from watchroom.crdt.clock import agent_of
+from watchroom.crdt.errors import CounterOverflow
 from watchroom.crdt.state_checks import (
     MAX_COUNT,
     check_fields,
@@ -14,7 +15,6 @@ from watchroom.crdt.state_checks import (
     check_natural,
     check_replica_name,
 )
-from watchroom.errors import CounterOverflow
 from watchroom.model import Json
 
 _SIDES: Final = frozenset({"plus", "minus"})

@@ -7,11 +7,11 @@ from typing import Final, Literal, Self, TypeAlias, TypeVar, get_args
 
 from watchroom.crdt.clock import HybridClock, Stamp
 from watchroom.crdt.counter import PNCounter
+from watchroom.crdt.errors import FieldNotFound, InvalidSchema, InvalidState, WrongFieldType
 from watchroom.crdt.lww import LWWMap, LWWRegister
 from watchroom.crdt.orset import ORSet
 from watchroom.crdt.state_checks import check_fields, check_mapping, invalid_state
 from watchroom.crdt.text import Text, is_delta
-from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState, WrongFieldType
 from watchroom.model import Json
 
 FieldType: TypeAlias = Literal["lww_register", "rga", "or_set", "lww_map", "pn_counter"]

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from loro import ID, CounterSpan, ExportMode, Frontiers, IdSpan, LoroDoc, LoroText, Side, VersionVector
 
+from watchroom.crdt.errors import InvalidState
 from watchroom.crdt.state_checks import invalid_state
-from watchroom.errors import InvalidState
 
 _NAME: Final = "text"
 _PIECE: Final = 2048

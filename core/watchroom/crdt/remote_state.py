@@ -8,11 +8,11 @@ from typing import Final, NamedTuple, TypeAlias
 from watchroom.crdt.clock import MOST_DRIFT, agent_of, peer_of
 from watchroom.crdt.counter import PNCounter
 from watchroom.crdt.document import Document, Field, check_schema
+from watchroom.crdt.errors import FieldNotFound, InvalidSchema, InvalidState
 from watchroom.crdt.lww import LWWMap, LWWRegister, StampedValue
 from watchroom.crdt.orset import ORSet
 from watchroom.crdt.state_checks import canonical_json, check_mapping, invalid_state
 from watchroom.crdt.text import Text
-from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState
 from watchroom.model import HUMAN_PREFIX, Json
 
 Known: TypeAlias = Mapping[str, Mapping[str, tuple[int, ...]]]

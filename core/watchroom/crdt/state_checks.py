@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from watchroom.errors import InvalidState, NotText, TooLarge
+from watchroom.crdt.errors import InvalidState
+from watchroom.errors import NotText, TooLarge
 from watchroom.model import MAX_TEXT_BYTES, Json
 
 MAX_COUNT: Final = 2**53 - 1

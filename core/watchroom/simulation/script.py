@@ -14,6 +14,7 @@ from watchroom.editing import parse_tool_name
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Json
 from watchroom.rules.config import Agent
 from watchroom.simulation.scenario import Routine, Scenario, Step, WaitFor
+from watchroom.simulation.statistics import SHARED_WRITES
 from watchroom.simulation.template import Template, as_text
 from watchroom.texts import Language
 
@@ -219,7 +220,7 @@ class _Session:
         if isinstance(step.on_error, Mapping) and code in step.on_error:
             yield from self._steps(self._scenario.routines[step.on_error[code]], depth + 1)
             return
-        if result.get("is_conflict") is True:
+        if result.get("is_conflict") is True and as_text(self._template.fill(step.call)) in SHARED_WRITES:
             self._abandoned = True
         if step.on_error != "continue":
             kind = "gave_up" if result.get("is_conflict") is True else code if code in _ANSWERS else "refused"

@@ -17,7 +17,8 @@ _EDITS: Final = frozenset(
 )
 _LOOKS: Final = frozenset({"list", "contains", "value"})
 _BOARD_WRITES: Final = frozenset({"whiteboard_write", "whiteboard_append", "whiteboard_update_section"})
-_WRITES: Final = frozenset({"collab_write", "collab_rollback"})
+SHARED_WRITES: Final = frozenset({"collab_write", "collab_rollback"})
+"""The tools whose conflicts are counted."""
 _HANDOFFS: Final = frozenset({"handoff_file", "acknowledge_handoff"})
 
 
@@ -94,7 +95,7 @@ class Statistics:
         """Count a ``call`` that has come back."""
         with self._lock:
             self._outcomes[call.error or "ok"] += 1
-            if call.tool in _WRITES:
+            if call.tool in SHARED_WRITES:
                 self._count_write(call)
             if call.error:
                 self._counts["refused"] += not call.is_conflict

@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+from watchroom.crdt.errors import InvalidState
 from watchroom.crdt.remote_state import Known, Writers, check_remote
-from watchroom.errors import InvalidState
 from watchroom.model import Json
 
 _SECONDS: Final = 60

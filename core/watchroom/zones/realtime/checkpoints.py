@@ -18,8 +18,9 @@ from watchroom.crdt.checkpoint import (
     parse_checkpoint,
     parse_version,
 )
+from watchroom.crdt.errors import InvalidState
 from watchroom.disk import Folder
-from watchroom.errors import InvalidState, WatchroomError
+from watchroom.errors import WatchroomError
 from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.zones.realtime.live_replica import LiveReplica

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.checkout.document_replica import BY, ZONE
 from watchroom.crdt import Document, Field, LWWMap, LWWRegister, Stamp, Text, TextEdit
-from watchroom.errors import WrongFieldType
+from watchroom.crdt.errors import WrongFieldType
 from watchroom.model import UNCHECKED, Json, Note, Row, Write
 from watchroom.zones.realtime.field_history import restore_seen_field
 from watchroom.zones.realtime.live_replica import LiveReplica

@@ -10,8 +10,8 @@ from typing import Final
 
 from watchroom.checkout.document_replica import ZONE, parse_object, unreadable_version
 from watchroom.crdt import Document, LWWMap, ORSet, Text
+from watchroom.crdt.errors import InvalidState
 from watchroom.crdt.remote_state import Claim, Writers, collect_claims
-from watchroom.errors import InvalidState
 from watchroom.journal import Journal
 from watchroom.model import Row
 from watchroom.zones.realtime.live_replica import LiveReplica, changed_fields

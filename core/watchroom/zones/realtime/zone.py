@@ -17,8 +17,9 @@ from watchroom import validation
 from watchroom.checkout.document_replica import ZONE, DocumentReplica
 from watchroom.checkout.edits import EDIT_TOOL
 from watchroom.crdt import Document, Text, agent_of, check_schema
+from watchroom.crdt.errors import DocumentExists, DocumentNotFound, InvalidState
 from watchroom.crdt.remote_state import Writers, collect_claims, count_known_operations, extract_fields
-from watchroom.errors import DocumentExists, DocumentNotFound, InvalidState, JournalError, WatchroomError
+from watchroom.errors import JournalError, WatchroomError
 from watchroom.model import UNCHECKED, Json, Row, Write
 from watchroom.zones.realtime.checking import check_apart
 from watchroom.zones.realtime.checkpoints import Checkpoints

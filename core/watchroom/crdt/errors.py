@@ -1,0 +1,70 @@
+"""What can be refused about a realtime document."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from watchroom.errors import WatchroomError
+from watchroom.model import Outcome
+
+
+class DocumentNotFound(WatchroomError):
+    """No realtime document of that id. Values: document, known."""
+
+    code = "document_not_found"
+
+
+class DocumentExists(WatchroomError):
+    """A document of that id exists already. Values: document, by, fields."""
+
+    code = "document_exists"
+
+
+class FieldNotFound(WatchroomError):
+    """A document has no such field. Values: field, known."""
+
+    code = "field_not_found"
+
+
+_FIELD_TOOLS: Final = {
+    "rga": "realtime_edit_text",
+    "or_set": "realtime_edit_set",
+    "pn_counter": "realtime_edit_counter",
+}
+"""The tools of the fields that realtime_set_field does not write."""
+
+
+class WrongFieldType(WatchroomError):
+    """An operation that the field's type does not have, or a value that it cannot take. Values: ``field``,
+    its ``type``, the types ``wanted``, and the tool for this type."""
+
+    code = "wrong_field_type"
+
+    def __init__(self, *, field: str, type: str, wanted: str) -> None:  # noqa: A002  # as the texts name it
+        tool = _FIELD_TOOLS.get(type, "realtime_set_field")
+        super().__init__(field=field, type=type, wanted=wanted, tool=tool)
+
+
+class InvalidSchema(WatchroomError):
+    """A document cannot have these fields; ``rule`` names why. Values: rule, field."""
+
+    code = "invalid_schema"
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class InvalidState(WatchroomError):
+    """A replica's state or delta that is malformed, or may not be merged. Nothing of it was merged. Values:
+    ``rule``, ``field``."""
+
+    code = "invalid_state"
+    outcome: ClassVar[Outcome] = "denied"
+
+    def __init__(self, *, rule: object, field: str = "-") -> None:
+        super().__init__(rule=rule, field=field)
+
+
+class CounterOverflow(WatchroomError):
+    """A counter cannot take that much more from one replica. Values: limit."""
+
+    code = "counter_overflow"
+    outcome: ClassVar[Outcome] = "denied"
