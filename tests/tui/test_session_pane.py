@@ -110,7 +110,13 @@ async def test_a_message_is_read_with_the_next_turn(workspace: Workspace) -> Non
         assert bob.model.asked[1].messages[-1].model_dump()["author"] == "human:dana"
 
 
-async def test_an_agent_is_held_and_goes_on(workspace: Workspace) -> None:
+def shown_status(user: User) -> str:
+    """How far the session of bob is, as the dashboard knows by now."""
+    bob = next(each for each in user.model.agents if each.agent.id == "bob")
+    return bob.session.status if bob.session else "none"
+
+
+async def test_an_agent_is_paused_and_goes_on(workspace: Workspace) -> None:
     speaker = Speaker("one ", "two")
     agent = ChatAgent(model_runtime=speaker)
     messages = [{"role": "user", "content": "Speak."}]
@@ -127,7 +133,7 @@ async def test_an_agent_is_held_and_goes_on(workspace: Workspace) -> None:
         await user.sees("paused")
         await asyncio.wait_for(speaker.closed.wait(), PATIENCE)
         assert not work.done()
-        await user.until(lambda: session.state.status == "paused", "the pause")
+        await user.until(lambda: shown_status(user) == "paused", "the pause")
         await user.press("p")
         speaker.go_on(2)
         state: AgentState = await asyncio.wait_for(work, PATIENCE)
