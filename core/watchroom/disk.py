@@ -106,7 +106,8 @@ class Folder:
         self._root_fd = self._scratch_fd = None
 
     def read(self, parts: Parts, limit: int | None = None) -> bytes | None:
-        """The file's bytes (at most ``limit`` + 1), None where there is none. Raises `NotAFile`."""
+        """The bytes of the file at ``parts`` (at most ``limit`` + 1), None where there is none. Raises
+        `NotAFile`, OSError."""
         try:
             with self._place(parts) as (fd, name):
                 return read_file(fd, name, limit)
@@ -114,8 +115,8 @@ class Folder:
             return None
 
     def inspect(self, parts: Parts, most: int) -> Inspected | None:
-        """A regular file with its bytes, but of one that has more than ``most``, or holes, which may be as
-        large as anyone likes; None where there is no regular file."""
+        """The regular file at ``parts``, with its bytes where they are no more than ``most`` and it has no
+        holes; None where there is no regular file."""
         try:
             with self._place(parts) as (fd, name), opened(fd, name) as file:
                 known = os.fstat(file)
@@ -128,7 +129,7 @@ class Folder:
             return None
 
     def stamp(self, parts: Parts) -> FileStamp | None:
-        """That of a regular file, which is not opened; None where there is none."""
+        """The stamp of the regular file at ``parts``, which is not opened; None where there is none."""
         try:
             with self._place(parts) as (fd, name):
                 known = os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -148,7 +149,7 @@ class Folder:
             return True
 
     def is_folder(self, parts: Parts) -> bool:
-        """Whether a folder, and no symlink to one, stands there."""
+        """Whether a folder, and no symlink to one, is at ``parts``."""
         try:
             with self._place(parts) as (fd, name):
                 return stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
@@ -156,8 +157,8 @@ class Folder:
             return False
 
     def other_spelling(self, parts: Parts) -> Parts | None:
-        """What stands on disk under the same name but for upper and lower case, where the disk takes both for
-        one, as that of macOS does; None elsewhere, and where nothing does."""
+        """What is on disk at ``parts`` under the same name but for upper and lower case, where the disk takes
+        both for one, as that of macOS does; None elsewhere, and where nothing is."""
         if not self._takes_cases_for_one():
             return None
         for depth, part in enumerate(parts):
@@ -248,7 +249,8 @@ class Folder:
             os.unlink(name, dir_fd=self._scratch_fd)
 
     def remove(self, parts: Parts) -> None:
-        """Remove the file, if it is there, and the folders below the second level that it leaves empty."""
+        """Remove the file at ``parts``, if it is there, and the folders below the second level that it leaves
+        empty. Raises OSError."""
         try:
             with self._place(parts) as (fd, name):
                 os.unlink(name, dir_fd=fd)

@@ -29,13 +29,15 @@ class NotAFile(OSError):
 
 
 def write_all(file: int, data: bytes) -> None:
+    """Write all of ``data`` to the descriptor ``file``. Raises OSError."""
     remaining = memoryview(data)
     while remaining:
         remaining = remaining[os.write(file, remaining) :]
 
 
 def replace(source_fd: int, source: str, target_fd: int, target: str) -> bytes | None:
-    """Move ``source`` over ``target`` atomically and return what was there, which ``source`` may now name.
+    """Move ``source``, in the folder ``source_fd``, over ``target``, in the folder ``target_fd``, atomically,
+    and return what was there, which ``source`` may now name. Raises OSError.
 
     Renaming over an existing file makes ext4 flush the new file's data at once (auto_da_alloc), which
     costs over a millisecond. Exchanging the two does not, is as atomic, and leaves in our hands exactly
@@ -59,7 +61,8 @@ def replace(source_fd: int, source: str, target_fd: int, target: str) -> bytes |
 
 
 def rewrite_spare(scratch_fd: int | None, name: str, data: bytes, mode: int) -> bool:
-    """Put ``data`` into a file that was replaced earlier, instead of making a new one; False if it cannot be.
+    """Put ``data`` into ``name``, a file in the folder ``scratch_fd`` that was replaced earlier, with the
+    rights ``mode``, instead of making a new one; False if it cannot be.
 
     A file system without a journal gets slower with every file that was removed lately, and any is quicker
     without that. But a reader may still have the old file open, and must not see it change: the kernel
@@ -87,19 +90,22 @@ def rewrite_spare(scratch_fd: int | None, name: str, data: bytes, mode: int) -> 
 
 
 def replace_by_name(source: str, target: str) -> bytes | None:
+    """Move ``source`` over ``target`` where files have no descriptors of folders; what was there. Raises
+    OSError."""
     previous = read_file(None, target) if os.path.lexists(target) else None
     os.replace(source, target)
     return previous
 
 
 def read_file(fd: int | None, name: str, limit: int | None = None) -> bytes:
-    """The bytes of a regular file, at most ``limit`` + 1. Raises `NotAFile` for anything else."""
+    """The bytes of the regular file ``name`` in the folder ``fd``, at most ``limit`` + 1. Raises `NotAFile`
+    for anything else."""
     with opened(fd, name) as file:
         return read_opened(file, limit)
 
 
 def read_opened(file: int, limit: int | None = None) -> bytes:
-    """The bytes of an open file, at most ``limit`` + 1."""
+    """The bytes of the open ``file``, at most ``limit`` + 1."""
     most = sys.maxsize if limit is None else limit + 1
     wanted = min(os.fstat(file).st_size + 1, most)
     data = os.read(file, wanted)
@@ -112,7 +118,8 @@ def read_opened(file: int, limit: int | None = None) -> bytes:
 
 
 def has_holes(file: int, size: int) -> bool:
-    """Whether a part of an open file of that size was never written, where the file system says so."""
+    """Whether a part of the open ``file`` of ``size`` bytes was never written, where the file system says
+    so."""
     if not size or not hasattr(os, "SEEK_HOLE"):
         return False
     try:
@@ -128,7 +135,7 @@ def has_holes(file: int, size: int) -> bool:
 
 @contextlib.contextmanager
 def opened(fd: int | None, name: str) -> Iterator[int]:
-    """A descriptor of a regular file. Raises `NotAFile` for anything else."""
+    """A descriptor of the regular file ``name`` in the folder ``fd``. Raises `NotAFile` for anything else."""
     try:
         file = os.open(name, os.O_RDONLY | _NONBLOCK | FILE_FLAGS, dir_fd=fd)
     except OSError as error:

@@ -68,7 +68,9 @@ class Problem:
 def verify(
     store: Store, reconciler: Reconciler, tasks: TaskFiles, documents: RealtimeZone | None = None
 ) -> list[Problem]:
-    """Every disagreement between journal and files. Reads everything; changes nothing."""
+    """Every disagreement between the journal and the files of ``store``, the edits that ``reconciler`` finds,
+    what lies in the folders of ``tasks``, and the checkpoints of ``documents``. Reads everything; changes
+    nothing. Raises `JournalError`."""
     store.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
     found.extend(_role_problems(store.registry.current()))
@@ -85,8 +87,9 @@ def verify(
 def repair(
     store: Store, reconciler: Reconciler, tasks: TaskFiles, documents: RealtimeZone | None = None
 ) -> list[Problem]:
-    """Record what differs, so that nothing is lost, then lay it out again: what lies in tasks' folders is as
-    it is, and only recorded. Returns what remains wrong.
+    """Record what differs in ``store``, through ``reconciler``, so that nothing is lost, then lay it out
+    again, and the checkpoints of ``documents``. What lies in the folders of ``tasks`` is only recorded.
+    Returns what remains wrong.
 
     A file that cannot be kept in the journal, because it is no text or too large, is left where it is.
     """
@@ -113,7 +116,7 @@ def repair(
 
 
 def contents_broken(journal: Journal, rows: Iterable[Row]) -> list[BrokenVersion]:
-    """The rows whose content in the journal is lost, or is not what its checksum says."""
+    """Those of ``rows`` whose content in ``journal`` is lost, or is not what its checksum says."""
     return [
         BrokenVersion(row, "content")
         for row in rows
@@ -122,7 +125,8 @@ def contents_broken(journal: Journal, rows: Iterable[Row]) -> list[BrokenVersion
 
 
 def versions_broken(store: Store, rows: Iterable[Row]) -> list[BrokenVersion]:
-    """What is wrong with these versions of collaborative files: with content and file of each."""
+    """What is wrong with the versions of shared files that ``rows`` made, in the journal of ``store`` and as
+    files."""
     given = list(rows)
     suspects = [row for row in given if _file_breakage(store, row)]
     files: list[BrokenVersion] = []

@@ -57,7 +57,13 @@ if TYPE_CHECKING:
 class Workspace:
     """A shared file system on disk. Everything public may be called from any thread.
 
-    Use `open` to make one, and close it (it is a context manager).
+    Use `open` to make one, and close it (it is a context manager):
+
+        with Workspace.open("team/", agents=["alice", "bob"]) as workspace:
+            workspace.tools("alice").dispatch_tool_call("collab_list", {})
+
+    ``root`` is its folder, ``sandbox`` finds what commands run in, ``journal`` has the rows; for what stands
+    in where they are left out see `open`.
     """
 
     def __init__(
@@ -114,11 +120,14 @@ class Workspace:
     ) -> Self:
         """Open the workspace at ``root``, making it on first use, and register ``agents``.
 
-        A crash of an earlier writer is repaired first. ``scan`` compares every file with the journal and
-        records edits made behind its back; without it only what is touched is compared. With
-        ``create=False`` a folder that is no workspace raises `WorkspaceNotFound`. ``sandbox`` are those in
-        which commands run (default: those that this machine offers), ``journal`` the one that has the rows
-        (default: the SQLite file in the workspace's control folder); it is closed with the workspace.
+        What a crash of an earlier writer left undone is done first. ``language`` is that of a new workspace
+        (default: English). With ``create=False`` a folder that is no workspace is refused. ``scan`` compares
+        every file with the journal and records edits made by hand; without it only what is touched is
+        compared. ``sandbox`` finds what commands run in (default: what this machine offers), ``journal`` has
+        the rows (default: the SQLite file in the control folder); it is closed with the workspace.
+
+        Raises `WorkspaceNotFound`, `InvalidAgentId`, `InvalidRole`, `ConfigInvalid`, `WorkspaceLocked`, and
+        `JournalError` where the journal cannot be read.
         """
         path = os.fspath(root)
         given = [Agent(each) if isinstance(each, str) else each for each in agents]
@@ -150,7 +159,8 @@ class Workspace:
         self.register(agents)
 
     def register(self, agents: Iterable[Agent]) -> None:
-        """Add agents, or change what is known of them. Raises `InvalidAgentId`, `ConfigInvalid`."""
+        """Add these ``agents``, or change what is known of them. An id alone leaves a known agent as it is.
+        Raises `InvalidAgentId`, `InvalidRole`, `ConfigInvalid`."""
         given = list(agents)
         for agent in given:
             validation.check_agent_id(agent.id)
@@ -178,11 +188,13 @@ class Workspace:
         return self._registry.current()
 
     def tools(self, agent: str, *, language: Language | None = None) -> Toolbox:
-        """The toolbox of a registered agent. Raises `UnknownAgent`."""
+        """The toolbox of the registered ``agent``, which answers in ``language`` (default: the workspace's).
+        Raises `UnknownAgent`."""
         return self._toolbox(self._registry.agent(agent).id, language)
 
     def tools_for_human(self, name: str, *, language: Language | None = None) -> Toolbox:
-        """The toolbox of a person, who acts as ``human:NAME``."""
+        """The toolbox of the person called ``name``, who acts as ``human:NAME``, in ``language``
+        (default: the workspace's). Raises `InvalidAgentId`."""
         return self._toolbox(HUMAN_PREFIX + validation.check_human_name(name), language)
 
     @property
@@ -284,7 +296,8 @@ class Workspace:
         return Toolbox(actor, self._store, zones, language or self.config.language)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have ``listener`` called, on the committing thread, after each commit made by this process."""
+        """Have ``listener`` called, on the committing thread, after each commit made by this process. Returns
+        the call that ends it."""
         return self._commits.subscribe(listener)
 
     @property
@@ -305,11 +318,13 @@ class Workspace:
         self._store.flush()
 
     def scan(self) -> list[Row]:
-        """Compare all files with the journal; returns the rows of outside edits that were new."""
+        """Compare all files with the journal; returns the rows of edits by hand that were not known. Raises
+        `JournalError`, `WorkspaceLocked`."""
         return [*self._reconciler.scan(), *self._check_documents()]
 
     def check(self, files: Iterable[str | os.PathLike[str]]) -> list[Row]:
-        """Compare only these files with the journal; returns the rows of outside edits that were new."""
+        """Compare only these ``files`` (paths beneath the root) with the journal; returns the rows of edits
+        by hand that were not known. Raises `JournalError`, `WorkspaceLocked`."""
         relative = [tuple(os.path.relpath(file, self.root).split(os.sep)) for file in files]
         documents = {name for parts in relative if (name := document_at(parts))}
         edits = self._check_documents(documents) if documents else []
@@ -325,19 +340,23 @@ class Workspace:
         return self.realtime if next(self.journal.heads("realtime"), None) else None
 
     def verify(self) -> list[Problem]:
-        """Compare journal and files, whole; empty if both agree."""
+        """Compare journal and files, whole; returns what disagrees, empty if nothing does. It reads
+        everything and changes nothing. Raises `JournalError`."""
         return verify(self._store, self._reconciler, self.task_files, self._documents())
 
     def broken_versions(self, rows: Iterable[Row]) -> list[BrokenVersion]:
-        """What is wrong with these versions of collaborative files; empty if each is as its checksum says."""
+        """What is wrong with the versions of shared files that ``rows`` made; empty if each is as its
+        checksum says."""
         return versions_broken(self._store, rows)
 
     def repair(self) -> list[Problem]:
-        """Lay out again what differs, after recording it; returns what remains wrong."""
+        """Record what differs, then lay it out again; returns what remains wrong. Raises `JournalError`,
+        `WorkspaceLocked`."""
         return repair(self._store, self._reconciler, self.task_files, self._documents())
 
     def export(self, as_of: int, target: str | os.PathLike[str]) -> int:
-        """Lay the tree out under ``target`` as it stood at row ``as_of``; returns the number of files."""
+        """Lay the files out under the folder ``target`` as they stood at row ``as_of``; returns their number.
+        Raises `JournalError`, and OSError where ``target`` cannot be written."""
         return export(self.journal, as_of, os.fspath(target))
 
     def close(self) -> None:

@@ -84,16 +84,19 @@ class Store:
         self.checkout.derived.catch_up()
 
     def live_head(self, zone: Zone, path: str) -> Row:
-        """The current version of a path. Raises `NotFound` where there is none or it was deleted."""
+        """The row of the current version of ``path`` in ``zone``. Raises `NotFound` where there is none or it
+        was deleted."""
         head = self.journal.head(zone, path)
         if head is None or head.deleted:
             raise NotFound(path=path, zone=zone)
         return head
 
     def content(self, row: Row) -> str:
+        """The text that ``row`` carries, empty where it carries none. Raises `JournalError`."""
         return self.journal.content(row.seq) or ""
 
     def note_reading(self, actor: str, tool: str, zone: Zone, path: str, version: int | None) -> None:
+        """Make a row soon that ``actor`` read the ``version`` of ``path`` in ``zone`` with ``tool``."""
         self.commits.note(Note(actor, tool, zone, path, base=version, durable=False))
 
     def written_over(self, row: Row) -> Row | None:
@@ -103,8 +106,8 @@ class Store:
         return self.journal.version(row.zone, row.path, row.version - 1)
 
     def last_seen(self, actor: str, zone: Zone, path: str, read_tool: str) -> int:
-        """The version of a path that the actor last read with ``read_tool`` or wrote, 0 if it never did.
-        Readings that wait to be rows do not count: see `GroupCommit.flush`."""
+        """The version of ``path`` in ``zone`` that ``actor`` last read with ``read_tool`` or wrote, 0 if it
+        never did. Readings that wait to be rows do not count: see `GroupCommit.flush`."""
         note = self.journal.last_note(zone, path, actor, read_tool)
         read = (note.base or 0) if note else 0
         head = self.journal.head(zone, path)
