@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Final, NamedTuple, Protocol
 
 from watchroom.call_context import with_call_context
-from watchroom.errors import JournalError, WorkspaceLocked
+from watchroom.errors import JournalBusy, JournalError, WorkspaceLocked
 from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.model import Appended, Draft, Note
@@ -151,7 +151,7 @@ class GroupCommit:
                 notes = self._taken(self._notes)
                 self._append_tickets(notes)
                 for note in notes:
-                    if isinstance(note.error, WorkspaceLocked):
+                    if isinstance(note.error, (JournalBusy, WorkspaceLocked)):
                         raise note.error
 
     def close(self) -> None:
@@ -203,7 +203,7 @@ class GroupCommit:
             return
         try:
             appended = self.append([ticket.draft for ticket in batch])
-        except WorkspaceLocked as error:
+        except (JournalBusy, WorkspaceLocked) as error:
             # All have waited; none need wait as long again, one after the other.
             for ticket in batch:
                 ticket.error = error

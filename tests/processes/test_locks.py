@@ -7,13 +7,18 @@ import fcntl
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from calls import ok, refused
 from watchroom import Toolbox, Workspace
+from watchroom.commit import GroupCommit
+from watchroom.errors import JournalBusy, WorkspaceLocked
+from watchroom.journal.memory import MemoryJournal
+from watchroom.model import Appended, Draft, Note
+from watchroom.process_lock import ProcessLock
 
 
 def open_to_others(control: Path) -> dict[str, str]:
@@ -81,6 +86,61 @@ def test_a_lock_that_is_not_let_go_is_told_of_with_its_holder(
     ok(workspace.tools("alice"), "save_to_my_workspace", filename="notes.md", content="x")
     ok(workspace.tools("bob"), "save_to_my_workspace", filename="notes.md", content="x")
     assert workspace.verify() == []
+
+
+def test_whoever_waited_in_vain_waits_once(
+    root: Path, workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row of the refused call follows when the journal is free; the caller does not wait for it."""
+    monkeypatch.setattr("watchroom.process_lock.ProcessLock.acquire.__defaults__", (0.3,))
+    waits: list[str] = []
+    acquire = ProcessLock.acquire
+
+    def counted(lock: ProcessLock, *seconds: float) -> None:
+        waits.append(threading.current_thread().name)
+        acquire(lock, *seconds)
+
+    monkeypatch.setattr(ProcessLock, "acquire", counted)
+    with locked(root / ".watchroom" / "journal.lock"):
+        result = refused(alice, "collab_write", filepath="plan.md", content="x", message="m")
+        assert waits.count(threading.current_thread().name) == 1
+    assert result["error"] == "workspace_locked"
+    workspace.flush()
+    (row,) = workspace.journal.refused("collab", "plan.md", limit=20)
+    assert (row.actor, row.error) == ("alice", "workspace_locked")
+
+
+def test_an_opening_in_vain_tells_who_holds_the_files_up(
+    root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It ends at once, without waiting again to leave things tidy."""
+    workspace.close()
+    monkeypatch.setattr("watchroom.checkout.cursor.LOCK_SECONDS", 0.3)
+    with (
+        locked(root / ".watchroom" / "lock"),
+        pytest.raises(WorkspaceLocked, match=str(os.getpid())),
+    ):
+        Workspace.open(root)
+    assert caplog.text == ""
+    with Workspace.open(root) as again:
+        assert again.verify() == []
+
+
+def test_rows_that_the_journal_has_no_time_for_wait_together() -> None:
+    batches: list[int] = []
+
+    class BusyJournal(MemoryJournal):
+        def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+            batches.append(len(drafts))
+            raise JournalBusy(seconds=10)
+
+    commits = GroupCommit(BusyJournal())
+    for agent in ("alice", "bob"):
+        commits.note(Note(agent, "collab_read", "collab", "plan.md"))
+    with pytest.raises(JournalBusy):
+        commits.flush()
+    assert batches == [2]
+    commits.close()
 
 
 def test_an_error_when_the_lock_is_let_go_takes_nothing_back(

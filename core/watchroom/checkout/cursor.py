@@ -47,6 +47,22 @@ class Cursor:
         finally:
             self._turn.release()
 
+    @contextmanager
+    def hold_if_free(self) -> Iterator[bool]:
+        """Keep everyone else off, without waiting for anyone; yields whether it is held. Not re-entrant."""
+        if not self._turn.acquire(blocking=False):
+            yield False
+            return
+        try:
+            is_held = not self._has_waited and self._lock.try_acquire()
+            try:
+                yield is_held
+            finally:
+                if is_held:
+                    self._lock.release()
+        finally:
+            self._turn.release()
+
     def _take(self, unless_past: int | None) -> bool:
         """Take the lock, or see that it need not be taken."""
         until = time.monotonic() + _POLL_SECONDS

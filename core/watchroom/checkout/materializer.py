@@ -189,10 +189,12 @@ class Materializer:
             self.derived.rewrite(zone, path, head)
 
     def close(self) -> None:
-        """Move the cursor past rows without files, and let go of the files: the follower has ended."""
+        """Move the cursor past rows without files, unless another process holds it, and let go of the files:
+        the follower has ended."""
         try:
-            with self.settled():
-                pass
+            with self._cursor.hold_if_free() as is_held:
+                if is_held:
+                    self._catch_up(self._journal.last_seq())
         except (WatchroomError, OSError):
             _log.exception("the cursor could not be moved")
         self.derived.close()

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from watchroom import validation
-from watchroom.errors import DiskFailed, JournalError, NotText, TooLarge, VersionConflict, WatchroomError
+from watchroom.errors import (
+    DiskFailed,
+    JournalBusy,
+    JournalError,
+    NotText,
+    TooLarge,
+    VersionConflict,
+    WatchroomError,
+    WorkspaceLocked,
+)
 from watchroom.model import MAX_TEXT_BYTES, Json, Note
 from watchroom.toolbox.conflict_diff import conflict_diff
 from watchroom.toolbox.context import ToolContext
@@ -30,9 +39,12 @@ class Refusals:
 
     def refuse(self, tool_name: str, arguments: Mapping[str, Json], error: WatchroomError) -> ToolResult:
         """Return the result of a call of ``tool_name`` with ``arguments`` that ``error`` ended. It is a row
-        as well: the one that the error came with (`WatchroomError.has_row`), or one that is made here. If
-        none can be made, the result says why."""
-        if not error.has_row:
+        as well: the one that the error came with (`WatchroomError.has_row`), or one that is made here; where
+        the journal was locked for too long, soon. If none can be made, the result says why."""
+        if isinstance(error, (JournalBusy, WorkspaceLocked)):
+            # The caller has waited long enough: the row is made soon, if the journal is free by then.
+            self._store.commits.note(self._row(tool_name, arguments, error))
+        elif not error.has_row:
             try:
                 self._store.commits.commit(self._row(tool_name, arguments, error))
             except JournalError as cause:
