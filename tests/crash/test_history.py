@@ -1,12 +1,14 @@
-"""A long history that a process of an earlier release left behind when it died is written by the next one."""
+"""Files that follow behind commits are written, whatever kept them from it: an earlier process that died, a full disk."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 from pathlib import Path
 
+import pytest
 from calls import ok
 from watchroom import Workspace
 
@@ -37,3 +39,30 @@ def test_a_history_left_behind_by_an_earlier_process_with_our_number_is_written(
     Workspace.open(root, scan=False).close()
     assert json.loads(history.read_text(encoding="utf-8")) == whole
     assert not marker.exists()
+
+
+def test_files_that_follow_behind_are_written_when_the_disk_has_space_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_file, is_full = os.open, False
+
+    def open_unless_full(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if is_full and flags & os.O_CREAT:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        return open_file(path, flags, mode, dir_fd=dir_fd)
+
+    # Nothing follows by itself.
+    monkeypatch.setattr("watchroom.follower.DELAY_SECONDS", 3600.0)
+    monkeypatch.setattr(os, "open", open_unless_full)
+    with Workspace.open(root, agents=["alice", "bob"]) as workspace:
+        alice = workspace.tools("alice")
+        for n in range(3):
+            ok(alice, "collab_write", filepath="plan.md", content=f"{n}", message="m", expected_version=n)
+        ok(alice, "handoff_file", to_agent="bob", filename="data.csv", content="1,2", message="m")
+        is_full = True
+        workspace.flush()
+        assert not (root / "collaborative/.versions/plan.md/v1.txt").exists()
+        is_full = False
+    with Workspace.open(root) as workspace:
+        assert (root / "collaborative/.versions/plan.md/v1.txt").read_text() == "0"
+        assert workspace.verify() == []

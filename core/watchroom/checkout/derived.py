@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -31,6 +32,8 @@ from watchroom.model import Row, Zone
 
 _CHUNK: Final = 1000
 """Rows that are read at a time."""
+_PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of a disk that is full, or of a machine that is short of something: they end without our doing."""
 _BEHIND: Final = "behind"
 """The folder in which earlier releases noted which histories were still to be written."""
 _log = logging.getLogger("watchroom")
@@ -78,10 +81,13 @@ class DerivedFiles:
         number of the last of these rows. Raises `WorkspaceLocked`, `JournalError`."""
         with self._cursor.hold():
             done = self._cursor.seq or 0
+            is_whole = True
             while rows := self._journal.rows(done, limit=_CHUNK):
-                self._write(rows)
+                # What fails for now is done again from here on, the next time.
+                is_whole = self._write(rows) and is_whole
                 done = rows[-1].seq
-                self._cursor.move(done)
+                if is_whole:
+                    self._cursor.move(done)
             yield done
 
     def rewrite(self, zone: Zone, path: str, head: Row) -> None:
@@ -99,8 +105,9 @@ class DerivedFiles:
         self._folder.close()
         self._cursor.close()
 
-    def _write(self, rows: list[Row]) -> None:
-        """Write the files of rows that follow on each other; of several of one path, the history once."""
+    def _write(self, rows: list[Row]) -> bool:
+        """Write the files of rows that follow on each other; of several of one path, the history once.
+        Returns whether none failed by what may pass."""
         newest: dict[tuple[Zone, str], Row] = {}
         failed: dict[tuple[Zone, str], tuple[Row, OSError]] = {}
         for row in filter(has_derived, rows):
@@ -116,6 +123,7 @@ class DerivedFiles:
                     self._extend_history(row.path)
         if failed:
             self._refused([*failed.values()])
+        return not any(error.errno in _PASSING for _, error in failed.values())
 
     @contextmanager
     def _noting(self, row: Row, failed: dict[tuple[Zone, str], tuple[Row, OSError]]) -> Iterator[None]:
