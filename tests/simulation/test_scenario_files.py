@@ -68,6 +68,7 @@ def test_the_command_line_names_file_and_line(tmp_path: Path, capsys: pytest.Cap
     told = capsys.readouterr().err
     assert str(path) in told
     assert "line 9:" in told
+    assert "\nCorrect these lines" in told
     path.write_bytes(b"name = '\xff'")
     assert main(["demo", str(tmp_path / "team"), "--headless", "--scenario", str(path)]) == REFUSED
     assert "line 1: not UTF-8" in capsys.readouterr().err

@@ -61,7 +61,10 @@ def _run(typed: list[str]) -> int:
         with _debug_records(texts):
             return command.run(args, texts)
     except WatchroomError as error:
-        print(f"watchroom: {error.message(language)} {error.suggestion(language)}", file=sys.stderr)
+        message = error.message(language)
+        # What to do next does not stand in the last line of a list.
+        separator = "\n" if "\n" in message else " "
+        print(f"watchroom: {message}{separator}{error.suggestion(language)}", file=sys.stderr)
         return REFUSED
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain once more when it flushes at exit.
