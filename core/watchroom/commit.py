@@ -31,6 +31,10 @@ class AppendStatistics(NamedTuple):
 class RowConsumer(Protocol):
     """What commits wait for, once their rows are durable."""
 
+    def check(self, drafts: Sequence[Draft]) -> None:
+        """Raises `WorkspaceLocked` where `lay_out` would wait for ``drafts`` in vain, as before. Quick."""
+        ...
+
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
         """Take note of what became of ``drafts``: ``appended``, in their order. Quick."""
         ...
@@ -103,6 +107,8 @@ class GroupCommit:
 
         Raises `JournalError`, `WorkspaceLocked`: then there is no row.
         """
+        if self._consumer is not None:
+            self._consumer.check([draft])
         ticket = _Ticket(with_call_context(draft))
         wake: Lock | None = None
         with self._queue:
@@ -122,6 +128,8 @@ class GroupCommit:
         `JournalError`, `WorkspaceLocked`: then there is no row."""
         if not drafts:
             return []
+        if self._consumer is not None:
+            self._consumer.check(drafts)
         appended = self.append([with_call_context(draft) for draft in drafts])
         self._lay_out(appended)
         return appended

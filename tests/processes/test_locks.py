@@ -126,6 +126,25 @@ def test_an_opening_in_vain_tells_who_holds_the_files_up(
         assert again.verify() == []
 
 
+def test_a_writer_is_told_who_holds_the_files_up_and_waits_for_it_once(
+    root: Path, workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first write stands, since its row is durable. The next is refused at once, until the files are free."""
+    monkeypatch.setattr("watchroom.checkout.cursor.LOCK_SECONDS", 0.3)
+    with locked(root / ".watchroom" / "lock"):
+        ok(alice, "collab_write", filepath="plan.md", content="one", message="m", expected_version=0)
+        for _ in range(2):
+            result = refused(
+                alice, "collab_write", filepath="plan.md", content="two", message="m", expected_version=1
+            )
+            assert result["error"] == "workspace_locked"
+            assert str(os.getpid()) in str(result["message"])
+        ok(alice, "check_my_handoffs")
+    ok(alice, "collab_write", filepath="plan.md", content="three", message="m", expected_version=1)
+    assert (root / "collaborative/current/plan.md").read_text() == "three"
+    assert workspace.verify() == []
+
+
 def test_rows_that_the_journal_has_no_time_for_wait_together() -> None:
     batches: list[int] = []
 

@@ -14,6 +14,8 @@ from watchroom.process_lock import LOCK_SECONDS, ProcessLock, boot_id
 _POLL_SECONDS: Final = 0.005
 """For so long whoever finds the lock taken looks whether its work is done for it; then it waits in turn."""
 _STEP_SECONDS: Final = 0.00005
+_LOOK_SECONDS: Final = 0.05
+"""For so long whoever was held up before looks whether it still is."""
 
 
 class Cursor:
@@ -30,14 +32,15 @@ class Cursor:
         self._has_waited = False
 
     @contextmanager
-    def hold(self, unless_past: int | None = None) -> Iterator[bool]:
+    def hold(self, unless_past: int | None = None, *, seconds: float | None = None) -> Iterator[bool]:
         """Keep everyone else off; yields whether it is held. Not re-entrant. Where another process holds it
-        and moves it past row ``unless_past`` meanwhile, it is not held. Raises `WorkspaceLocked` after ten
-        seconds in vain."""
-        if not self._turn.acquire(timeout=LOCK_SECONDS):
+        and moves it past row ``unless_past`` meanwhile, it is not held. Raises `WorkspaceLocked` after so
+        many ``seconds`` (default: ten) in vain."""
+        seconds = LOCK_SECONDS if seconds is None else seconds
+        if not self._turn.acquire(timeout=seconds):
             raise WorkspaceLocked(seconds=round(LOCK_SECONDS), holder=self._lock.holder())
         try:
-            if not self._take(unless_past):
+            if not self._take(unless_past, seconds):
                 yield False
                 return
             try:
@@ -63,7 +66,17 @@ class Cursor:
         finally:
             self._turn.release()
 
-    def _take(self, unless_past: int | None) -> bool:
+    @contextmanager
+    def hold_again(self) -> Iterator[None]:
+        """Keep everyone else off, after `hold` waited in vain. Not re-entrant. Raises `WorkspaceLocked` at
+        once where another process still holds it."""
+        try:
+            with self.hold(seconds=_LOOK_SECONDS):
+                yield
+        except WorkspaceLocked as error:
+            raise WorkspaceLocked(seconds=round(LOCK_SECONDS), holder=error.values["holder"]) from error
+
+    def _take(self, unless_past: int | None, seconds: float) -> bool:
         """Take the lock, or see that it need not be taken."""
         until = time.monotonic() + _POLL_SECONDS
         while unless_past is not None and not self._has_waited and not self._lock.try_acquire():
@@ -75,7 +88,7 @@ class Cursor:
                 time.sleep(_STEP_SECONDS)
         if unless_past is None or self._has_waited:
             try:
-                self._lock.acquire(LOCK_SECONDS)
+                self._lock.acquire(seconds)
             except WorkspaceLocked:
                 # The lock still waits for its turn on its own: from now on that has to be asked.
                 self._has_waited = True

@@ -31,11 +31,11 @@ from watchroom.checkout.layout import (
 )
 from watchroom.checkout.rendering import verified_content
 from watchroom.disk import Folder, Parts
-from watchroom.errors import WatchroomError
+from watchroom.errors import WatchroomError, WorkspaceLocked
 from watchroom.follower import Follower
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
-from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Zone
+from watchroom.model import OUTSIDE, SYSTEM, Appended, Draft, Json, Note, Row, Write, Zone
 
 LAY_OUT_TOOL: Final = "lay_out"
 _CHUNK: Final = 1000
@@ -89,6 +89,7 @@ class Materializer:
         self._follower = follower
         self._cursor = Cursor(os.path.join(control, "lock"))
         self._noting = Lock()
+        self._is_held_up = False
         self._known = _Known(0, -1)
         self._pending: dict[int, _Committed] = {}
 
@@ -147,6 +148,14 @@ class Materializer:
         if is_derived:
             self._follower.schedule("derived files", self.derived.catch_up)
 
+    def check(self, drafts: Sequence[Draft]) -> None:
+        """Raises `WorkspaceLocked` where ``drafts`` have files, and earlier ones were not laid out because
+        another process held the cursor, and still does."""
+        if self._is_held_up and any(isinstance(each, Write) and has_files(each.zone) for each in drafts):
+            with self._cursor.hold_again():
+                self._catch_up(self._journal.last_seq())
+                self._is_held_up = False
+
     def lay_out(self, appended: Sequence[Appended]) -> None:
         """Have the files of the rows in ``appended`` in place. Raises nothing: the rows stand, and who comes
         next goes on."""
@@ -159,6 +168,9 @@ class Materializer:
                     self._catch_up(max(waiting))
                 else:
                     self._forget(max(waiting))
+        except WorkspaceLocked as error:
+            self._is_held_up = True
+            _log.warning("files are not laid out: %s", error.message())
         except Exception:  # noqa: BLE001  # the cursor has not moved past what is missing
             _log.exception("files could not be laid out")
 
