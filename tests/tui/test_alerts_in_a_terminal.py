@@ -75,6 +75,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
         for user in terminals.values():
             user.wait_for_text("2 need you")
         terminals["both"].wait_for_bytes(b"]777;notify;Watchroom", timeout=20)
+        terminals["unasked"].wait_for(
+            lambda _: heard(terminals["unasked"])[0] > 0, what="the bell", timeout=20
+        )
         # Once more the same, after it was told.
         collides(bob)
         for user in terminals.values():
