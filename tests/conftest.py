@@ -12,6 +12,9 @@ from hypothesis import settings
 from tasking import machine_sandbox
 from watchroom import Json, Toolbox, Workspace
 
+# Others than the tests of the commands import it, too, and sometimes before them.
+pytest.register_assert_rewrite("cli.running")
+
 Call = Callable[..., dict[str, Json]]
 
 # The same examples each time, so that what fails was changed by the change; WATCHROOM_HUNT tries others.

@@ -9,8 +9,6 @@ from calls import ok, refused
 from watchroom import Toolbox, Workspace
 from watchroom_tui.cli import LANGUAGE_VARIABLE
 
-pytest.register_assert_rewrite("cli.running")
-
 
 @pytest.fixture(autouse=True)
 def _english(monkeypatch: pytest.MonkeyPatch) -> None:
