@@ -17,7 +17,7 @@ _CONTEXTS: Final = (2000, 400, 80)
 """What stood at a place is looked for by so many bytes of it, where several things changed at once."""
 
 
-class TextChange(NamedTuple):
+class SourceChange(NamedTuple):
     """What differs between two texts: the bytes from ``start`` to ``old_end`` became those to ``new_end``."""
 
     start: int
@@ -25,14 +25,14 @@ class TextChange(NamedTuple):
     new_end: int
 
 
-def changed(old: bytes, new: bytes) -> TextChange:
+def changed(old: bytes, new: bytes) -> SourceChange:
     """The one stretch outside of which both texts are the same."""
     head = _same_head(old, new)
     tail = _same_tail(old, new, min(len(old), len(new)) - head)
-    return TextChange(head, len(old) - tail, len(new) - tail)
+    return SourceChange(head, len(old) - tail, len(new) - tail)
 
 
-def moved(old: bytes, new: bytes, change: TextChange, offset: int) -> int:
+def moved(old: bytes, new: bytes, change: SourceChange, offset: int) -> int:
     """Where in the new text that stands which stood at ``offset`` of the old one: where it can be told."""
     if offset < change.start:
         return offset
@@ -100,7 +100,7 @@ class Index:
         self._begin = self._end = 0
         self._defined = 0
         self._source: Iterator[Chunk] | None = chunks(data)
-        self._before: tuple[Index, TextChange] | None = None
+        self._before: tuple[Index, SourceChange] | None = None
 
     def __len__(self) -> int:
         """How many chunks are known."""
@@ -160,7 +160,7 @@ class Index:
             self._bodies.append(mark.body)
             self._levels.append(mark.level)
 
-    def edited(self, data: bytes) -> tuple[Index, TextChange, int]:
+    def edited(self, data: bytes) -> tuple[Index, SourceChange, int]:
         """The index of a text that this one became, what changed, and how many chunks at the beginning are
         the same. It still has to grow; behind the change it does so all at once."""
         change = changed(self.data, data)
@@ -182,7 +182,7 @@ class Index:
             number -= 1
         return number
 
-    def _take_rest(self, old: Index, change: TextChange, chunk: Chunk) -> bool:
+    def _take_rest(self, old: Index, change: SourceChange, chunk: Chunk) -> bool:
         """Take over what stands behind the change, if ``chunk`` is the first of it."""
         shift = change.new_end - change.old_end
         if chunk.start < change.new_end or chunk.kind != "text":

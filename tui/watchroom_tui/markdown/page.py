@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from watchroom_whiteboards.chunks import Chunk
 
-from watchroom_tui.markdown.index import Index, TextChange
+from watchroom_tui.markdown.index import Index, SourceChange
 from watchroom_tui.markdown.renderer import MarkdownLine, RenderedChunk, draw
 
 _KEPT: Final = 64
@@ -110,7 +110,7 @@ class Page:
         self._drawn.clear()
         del self._heights[:], self._before[:]
 
-    def edit(self, data: bytes) -> TextChange:
+    def edit(self, data: bytes) -> SourceChange:
         """The text became another one."""
         index, change, kept = self.index.edited(data)
         shift = change.new_end - change.old_end
