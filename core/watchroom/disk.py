@@ -1,8 +1,8 @@
 """Files beneath a root that no symlink can lead out of, replaced whole.
 
-With `watchroom.files` and `watchroom.process_lock` this is the seam to the operating system. On POSIX every
-step from the root down is opened by directory descriptor with O_NOFOLLOW, so that a symlink swapped in at the
-wrong moment gets nowhere. On Windows, which has no directory descriptors, each step is checked by name.
+With `watchroom.files` and `watchroom.process_lock` this is the seam to the operating system. Every step from
+the root down is opened by directory descriptor with O_NOFOLLOW, so that a symlink swapped in at the wrong
+moment gets nowhere.
 """
 
 from __future__ import annotations
@@ -20,18 +20,15 @@ from watchroom.files import (
     FILE_FLAGS,
     NotAFile,
     has_holes,
-    opened,
+    open_regular,
     read_file,
     read_opened,
     replace,
-    replace_by_name,
     rewrite_spare,
     write_all,
 )
 
-_NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
-_FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
-_HAS_DIR_FDS: Final = os.open in os.supports_dir_fd
+_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_SPARES: Final = 8
 _BLOCK: Final = 512
 """Bytes, by which a file's place on disk is counted."""
@@ -91,8 +88,9 @@ class Folder:
         self._numbers = itertools.count(time.time_ns())
         os.makedirs(root, exist_ok=True)
         os.makedirs(scratch, exist_ok=True)
-        self._root_fd = os.open(root, _FOLDER_FLAGS & ~_NOFOLLOW) if _HAS_DIR_FDS else None
-        self._scratch_fd = os.open(scratch, _FOLDER_FLAGS) if _HAS_DIR_FDS else None
+        self._root_fd = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
+        self._scratch_fd = os.open(scratch, _FOLDER_FLAGS)
+        self._is_closed = False
         self._spares: list[str] = []
         self._spare_mode = 0
         self._folds_case: bool | None = None
@@ -100,10 +98,10 @@ class Folder:
     def close(self) -> None:
         while self._spares:
             self._drop(self._spares.pop())
-        for fd in (self._root_fd, self._scratch_fd):
-            if fd is not None:
-                os.close(fd)
-        self._root_fd = self._scratch_fd = None
+        if not self._is_closed:
+            self._is_closed = True
+            os.close(self._root_fd)
+            os.close(self._scratch_fd)
 
     def read(self, parts: Parts, limit: int | None = None) -> bytes | None:
         """The bytes of the file at ``parts`` (at most ``limit`` + 1), None where there is none. Raises
@@ -118,15 +116,18 @@ class Folder:
         """The regular file at ``parts``, with its bytes where they are no more than ``most`` and it has no
         holes; None where there is no regular file."""
         try:
-            with self._place(parts) as (fd, name), opened(fd, name) as file:
-                known = os.fstat(file)
-                data = None
-                if known.st_size <= most and not has_holes(file, known.st_size):
-                    data = read_opened(file, most)
-                    data = data if len(data) <= most else None
-                return Inspected(_stamp(known), known.st_mtime_ns, data)
+            with self._place(parts) as (fd, name):
+                file, known = open_regular(fd, name)
         except (FileNotFoundError, NotADirectoryError, NotAFile):
             return None
+        try:
+            data = None
+            if known.st_size <= most and not has_holes(file, known.st_size):
+                data = read_opened(file, known.st_size, most)
+                data = data if len(data) <= most else None
+            return Inspected(_stamp(known), known.st_mtime_ns, data)
+        finally:
+            os.close(file)
 
     def stamp(self, parts: Parts) -> FileStamp | None:
         """The stamp of the regular file at ``parts``, which is not opened; None where there is none."""
@@ -141,7 +142,8 @@ class Folder:
         """Whether something other than a folder stands where a folder above ``parts`` should be. Raises
         `NotAFile` where something other than a file stands at ``parts``, OSError where it cannot be read."""
         try:
-            with self._place(parts) as (fd, name), opened(fd, name):
+            with self._place(parts) as (fd, name):
+                os.close(open_regular(fd, name)[0])
                 return False
         except FileNotFoundError:
             return False
@@ -201,8 +203,6 @@ class Folder:
                 return None
             source = self._staged(data, is_private=parts[0] == self._private)
             try:
-                if folder is None or self._scratch_fd is None:
-                    return replace_by_name(source, name)
                 if new:
                     os.replace(source, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
                     return None
@@ -229,8 +229,6 @@ class Folder:
                 return name
             self._drop(name)
         name = f"w{os.getpid():x}-{next(self._numbers):x}"
-        if self._scratch_fd is None:
-            name = os.path.join(self.scratch, name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS
         file = os.open(name, flags, 0o600 if is_private else 0o666, dir_fd=self._scratch_fd)
         try:
@@ -291,7 +289,7 @@ class Folder:
 
     def _listed(self, parts: Parts) -> list[tuple[str, EntryKind]]:
         try:
-            with self._place((*parts, ".")) as (fd, name), os.scandir(name if fd is None else fd) as found:
+            with self._place((*parts, ".")) as (fd, _), os.scandir(fd) as found:
                 return [(entry.name, _kind(entry)) for entry in found]
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -300,7 +298,7 @@ class Folder:
         """What stands in the folder ``parts``, or ``limit`` of it, in order of name; None where there is no
         folder, or only a symlink to one."""
         try:
-            with self._place((*parts, ".")) as (fd, name), os.scandir(name if fd is None else fd) as found:
+            with self._place((*parts, ".")) as (fd, _), os.scandir(fd) as found:
                 known = (each for entry in found if (each := _found(entry)))
                 return sorted(itertools.islice(known, limit))
         except (FileNotFoundError, NotADirectoryError):
@@ -316,11 +314,8 @@ class Folder:
                         os.unlink(entry.path)
 
     @contextlib.contextmanager
-    def _place(self, parts: Parts, *, make: bool = False) -> Iterator[tuple[int | None, str]]:
-        """Where ``parts`` is: a descriptor of its folder and its name there, or None and its full path."""
-        if self._root_fd is None:
-            yield None, self._checked_by_name(parts, make=make)
-            return
+    def _place(self, parts: Parts, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """Where ``parts`` is: a descriptor of its folder, and its name there."""
         fd = self._root_fd
         try:
             for part in parts[:-1]:
@@ -332,17 +327,6 @@ class Folder:
         finally:
             if fd != self._root_fd:
                 os.close(fd)
-
-    def _checked_by_name(self, parts: Parts, *, make: bool) -> str:
-        path = self.root
-        for part in parts[:-1]:
-            path = os.path.join(path, part)
-            if make and not os.path.lexists(path):
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(path)
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
-                raise NotADirectoryError(errno.ENOTDIR, "not a folder", path)
-        return os.path.join(path, parts[-1])
 
 
 def _step(fd: int, part: str, *, make: bool) -> int:
@@ -360,7 +344,7 @@ def _step(fd: int, part: str, *, make: bool) -> int:
     return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
 
 
-def _read_if_there(fd: int | None, name: str) -> bytes | None:
+def _read_if_there(fd: int, name: str) -> bytes | None:
     try:
         return read_file(fd, name)
     except FileNotFoundError:
@@ -374,9 +358,7 @@ def _found(entry: os.DirEntry[str]) -> Found | None:
         return None
     kind = _kind(entry)
     size = known.st_size if kind == "file" else 0
-    # Windows does not say how much a file takes on disk.
-    allocated = getattr(known, "st_blocks", -(-size // _BLOCK)) * _BLOCK
-    return Found(entry.name, kind, size, known.st_mtime_ns, _stamp(known), allocated)
+    return Found(entry.name, kind, size, known.st_mtime_ns, _stamp(known), known.st_blocks * _BLOCK)
 
 
 def _stamp(known: os.stat_result) -> FileStamp:

@@ -55,11 +55,16 @@ class WatchroomError(Exception):
         return f"{self.message()} {self.suggestion()}"
 
 
-class InvalidName(WatchroomError):
+class DeniedError(WatchroomError):
+    """Base of the errors of calls that their caller may not make, or not so."""
+
+    outcome: ClassVar[Outcome] = "denied"
+
+
+class InvalidName(DeniedError):
     """An agent id or a path breaks a rule; ``rule`` identifies it. Values: given, rule."""
 
     code = "invalid_name"
-    outcome: ClassVar[Outcome] = "denied"
 
 
 class InvalidPath(InvalidName):
@@ -86,11 +91,10 @@ class InvalidKey(InvalidName):
     code = "invalid_key"
 
 
-class PermissionDenied(WatchroomError):
+class PermissionDenied(DeniedError):
     """A write to a place that belongs to somebody else. Values: owner."""
 
     code = "permission_denied"
-    outcome: ClassVar[Outcome] = "denied"
 
 
 class PeopleOnly(PermissionDenied):
@@ -99,25 +103,28 @@ class PeopleOnly(PermissionDenied):
     texts = "people_only"
 
 
-class UnknownAgent(WatchroomError):
+class UnknownAgent(DeniedError):
     """No agent of that id is registered. Values: agent, known."""
 
     code = "unknown_agent"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class TooLarge(WatchroomError):
+class TooLarge(DeniedError):
     """A text or file beyond the size limit. Values: size, limit (bytes)."""
 
     code = "too_large"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class NotText(WatchroomError):
+class ValueTooLarge(TooLarge):
+    """A value that is too large to be in one result. Values: size, limit (bytes)."""
+
+    texts = "value_too_large"
+
+
+class NotText(DeniedError):
     """Content that is no text. Values: rule (not_utf8, binary, not_a_file)."""
 
     code = "not_text"
-    outcome: ClassVar[Outcome] = "denied"
 
 
 class NotFound(WatchroomError):
@@ -139,18 +146,16 @@ class PathBlocked(WatchroomError):
     has_row = True
 
 
-class InvalidArguments(WatchroomError):
+class InvalidArguments(DeniedError):
     """Arguments that a tool does not accept. Values: tool, problems."""
 
     code = "invalid_arguments"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class UnknownTool(WatchroomError):
+class UnknownTool(DeniedError):
     """No tool of that name. Values: tool, known."""
 
     code = "unknown_tool"
-    outcome: ClassVar[Outcome] = "denied"
 
 
 _WRITE_TOOLS: Final = {"board": "whiteboard_write"}

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
+import fcntl
 import logging
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-if sys.platform != "win32":
-    import fcntl
-
-FILE_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
+FILE_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 _RENAME_EXCHANGE: Final = 2
 _LARGEST_SPARE: Final = 64 * 1024
 _ONE_READ: Final = 1 << 30
@@ -60,7 +56,7 @@ def replace(source_fd: int, source: str, target_fd: int, target: str) -> bytes |
     return previous
 
 
-def rewrite_spare(scratch_fd: int | None, name: str, data: bytes, mode: int) -> bool:
+def rewrite_spare(scratch_fd: int, name: str, data: bytes, mode: int) -> bool:
     """Put ``data`` into ``name``, a file in the folder ``scratch_fd`` that was replaced earlier, with the
     rights ``mode``, instead of making a new one; False if it cannot be.
 
@@ -71,7 +67,7 @@ def rewrite_spare(scratch_fd: int | None, name: str, data: bytes, mode: int) -> 
     if sys.platform != "linux" or len(data) > _LARGEST_SPARE:
         return False
     try:
-        file = os.open(name, os.O_RDWR | _NONBLOCK | FILE_FLAGS, dir_fd=scratch_fd)
+        file = os.open(name, os.O_RDWR | os.O_NONBLOCK | FILE_FLAGS, dir_fd=scratch_fd)
     except OSError:
         return False
     try:
@@ -89,25 +85,21 @@ def rewrite_spare(scratch_fd: int | None, name: str, data: bytes, mode: int) -> 
     return True
 
 
-def replace_by_name(source: str, target: str) -> bytes | None:
-    """Move ``source`` over ``target`` where files have no descriptors of folders; what was there. Raises
-    OSError."""
-    previous = read_file(None, target) if os.path.lexists(target) else None
-    os.replace(source, target)
-    return previous
-
-
-def read_file(fd: int | None, name: str, limit: int | None = None) -> bytes:
+def read_file(fd: int, name: str, limit: int | None = None) -> bytes:
     """The bytes of the regular file ``name`` in the folder ``fd``, at most ``limit`` + 1. Raises `NotAFile`
     for anything else."""
-    with opened(fd, name) as file:
-        return read_opened(file, limit)
+    file, known = open_regular(fd, name)
+    try:
+        return read_opened(file, known.st_size, limit)
+    finally:
+        os.close(file)
 
 
-def read_opened(file: int, limit: int | None = None) -> bytes:
-    """The bytes of the open ``file``, at most ``limit`` + 1."""
+def read_opened(file: int, size: int, limit: int | None = None) -> bytes:
+    """The bytes of the open ``file`` from its start, at most ``limit`` + 1. It had ``size`` bytes a moment
+    ago."""
     most = sys.maxsize if limit is None else limit + 1
-    wanted = min(os.fstat(file).st_size + 1, most)
+    wanted = min(size + 1, most)
     data = os.read(file, wanted)
     if len(data) < wanted <= _ONE_READ:
         return data
@@ -133,21 +125,20 @@ def has_holes(file: int, size: int) -> bool:
     return hole < size
 
 
-@contextlib.contextmanager
-def opened(fd: int | None, name: str) -> Iterator[int]:
-    """A descriptor of the regular file ``name`` in the folder ``fd``. Raises `NotAFile` for anything else."""
+def open_regular(fd: int, name: str) -> tuple[int, os.stat_result]:
+    """A descriptor of the regular file ``name`` in the folder ``fd``, which is the caller's to close, and
+    what the file is like. Raises `NotAFile` for anything else."""
     try:
-        file = os.open(name, os.O_RDONLY | _NONBLOCK | FILE_FLAGS, dir_fd=fd)
+        file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | FILE_FLAGS, dir_fd=fd)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise NotAFile(error.errno, "not a regular file", name) from error
         raise
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise NotAFile(errno.EINVAL, "not a regular file", name)
-        yield file
-    finally:
+    known = os.fstat(file)
+    if not stat.S_ISREG(known.st_mode):
         os.close(file)
+        raise NotAFile(errno.EINVAL, "not a regular file", name)
+    return file, known
 
 
 def make_private(folder: str) -> None:

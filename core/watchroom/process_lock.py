@@ -5,16 +5,13 @@ With `watchroom.disk` this is the seam to the operating system: what is POSIX-on
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
-import sys
 from threading import Event, Lock, Thread
 from typing import Final, Literal
 
 from watchroom.errors import WorkspaceLocked
-
-if sys.platform != "win32":
-    import fcntl
 
 LOCK_SECONDS: Final = 10.0
 """How long a writer waits for a lock before it says who holds it."""
@@ -34,7 +31,7 @@ class ProcessLock:
     """Held by one process of a machine at a time, and let go by the kernel when its holder dies.
 
     The lock's file carries a short text that only the holder reads and writes. Not re-entrant, not for
-    threads. Where there are no file locks (Windows) it always is free, and SQLite's own lock remains.
+    threads.
     """
 
     def __init__(self, path: str) -> None:
@@ -43,7 +40,7 @@ class ProcessLock:
         self._waiter: _LockWaiter | None = None
 
     def _open(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def acquire(self, seconds: float = LOCK_SECONDS) -> None:
         """Wait for the lock, at most ``seconds``. Raises `WorkspaceLocked`, which names its holder."""
@@ -59,17 +56,14 @@ class ProcessLock:
 
     def try_acquire(self) -> bool:
         """Take the lock if nobody has it; whether it was taken."""
-        if sys.platform != "win32":
-            try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
         return True
 
     def release(self) -> None:
         """Let others have it. Raises nothing: what was done under the lock is done."""
-        if sys.platform == "win32":
-            return
         try:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
         except OSError:
@@ -99,11 +93,11 @@ class ProcessLock:
 
     def text(self) -> str:
         """What `set_text` wrote last, empty if nothing."""
-        return _read_at_start(self._fd, 200).decode("ascii", "replace").partition("\n")[0].rstrip()
+        return os.pread(self._fd, 200, 0).decode("ascii", "replace").partition("\n")[0].rstrip()
 
     def set_text(self, text: str) -> None:
         """Write ``text``, one line of at most 80 ASCII characters, into the lock's file. Raises OSError."""
-        _write_at_start(self._fd, text.ljust(80).encode("ascii") + b"\n")
+        os.pwrite(self._fd, text.ljust(80).encode("ascii") + b"\n", 0)
 
     def close(self) -> None:
         """Let go of the lock, if it is held, and of its file."""
@@ -147,28 +141,12 @@ class _LockWaiter:
 
     def _run(self) -> None:
         try:
-            if sys.platform != "win32":
-                fcntl.flock(self._fd, fcntl.LOCK_EX)
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
         except OSError as error:
             self._error = error
         with self._turn:
             self._state = "held" if self._is_wanted else "given_up"
-            if self._state == "given_up" and sys.platform != "win32":
+            if self._state == "given_up":
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._ended.set()
-
-
-def _read_at_start(fd: int, count: int) -> bytes:
-    if hasattr(os, "pread"):
-        return os.pread(fd, count, 0)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return os.read(fd, count)
-
-
-def _write_at_start(fd: int, data: bytes) -> None:
-    if hasattr(os, "pwrite"):
-        os.pwrite(fd, data, 0)
-    else:
-        os.lseek(fd, 0, os.SEEK_SET)
-        os.write(fd, data)

@@ -16,7 +16,7 @@ from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.errors import ConfigInvalid, JournalDamaged, UnknownAgent, VersionConflict
 from watchroom.journal import Journal
 from watchroom.model import Row, Zone
-from watchroom.rules.config import Agent, Config, add_agents, check_role, parse_config, render_config
+from watchroom.rules.config import Agent, Config, add_agents, check_role, parse_recorded_config, render_config
 
 CONFIG_HEAD: Final[tuple[Zone, str]] = ("config", CONFIG_PATH)
 """Of what a question for several heads asks for the newest version of the config."""
@@ -75,6 +75,12 @@ class Registry:
             held[self] = found
         return found.config
 
+    def find_invalid(self) -> int | None:
+        """The number of the newest version of the config where that does not count and an earlier one holds,
+        because it is not valid or is damaged. None where it counts."""
+        head = self._journal.head(*CONFIG_HEAD)
+        return head.version if head is not None and self._read(head) is None else None
+
     def ever_known(self) -> frozenset[str]:
         """The ids of all agents that are or were registered."""
         newest = self._current().number
@@ -82,7 +88,7 @@ class Registry:
             found = set(self._ever_known)
             for row in self._journal.history(*CONFIG_HEAD, after_version=self._looked_through):
                 try:
-                    found |= parse_config(self._journal.content(row.seq) or "").agents.keys()
+                    found |= parse_recorded_config(row, self._journal.content(row.seq)).agents.keys()
                 except (ConfigInvalid, JournalDamaged):
                     # One that was broken by hand registered nobody, and of a damaged one nobody can tell.
                     continue
@@ -133,9 +139,15 @@ class Registry:
     def _read_valid(self, version: int) -> Config:
         """The newest config up to ``version`` that is valid."""
         while version > 0:
-            row = self._journal.version(*CONFIG_HEAD, version)
-            try:
-                return parse_config(self._journal.content(row.seq) or "" if row else "")
-            except (ConfigInvalid, JournalDamaged):
-                version -= 1
+            config = self._read(self._journal.version(*CONFIG_HEAD, version))
+            if config is not None:
+                return config
+            version -= 1
         return Config()
+
+    def _read(self, row: Row | None) -> Config | None:
+        """The config that ``row`` made, None where it does not count."""
+        try:
+            return parse_recorded_config(row, self._journal.content(row.seq)) if row else Config()
+        except (ConfigInvalid, JournalDamaged):
+            return None

@@ -55,7 +55,8 @@ class BrokenVersion(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is not as the journal says. ``journal``: the journal itself is damaged, which cannot
-    be mended. ``registry``: two agents may pass for each other, until a person changes the config.
+    be mended. ``registry``: two agents may pass for each other, or the newest config does not count, until a
+    person changes it.
     ``version``: the one that it concerns, if it is one."""
 
     kind: ProblemKind
@@ -73,6 +74,10 @@ def verify(
     nothing. Raises `JournalError`."""
     store.flush()
     found = [_of_journal(store, each) for each in store.journal.problems()]
+    invalid = store.registry.find_invalid()
+    if invalid is not None:
+        what = f"v{invalid} is not valid or is damaged: the last valid version holds"
+        found.append(Problem("registry", "config", CONFIG_PATH, what, invalid))
     found.extend(_role_problems(store.registry.current()))
     found.extend(Problem("file", zone, path, "differs") for zone, path in reconciler.differing())
     found.extend(_problems_of_versions(store))

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Self
 
 from watchroom import validation
 from watchroom.checkout.export import export
-from watchroom.checkout.layout import CONFIG_PATH, CONTROL, JOURNAL_NAME, QUARANTINE, document_at
+from watchroom.checkout.layout import (
+    CONFIG_PATH,
+    CONTROL,
+    JOURNAL_NAME,
+    WATCHED_FOLDERS,
+    document_at,
+    watched_files,
+)
 from watchroom.checkout.materializer import Materializer
 from watchroom.checkout.reconciler import Reconciler
 from watchroom.commit import AppendStatistics, GroupCommit
@@ -25,21 +32,7 @@ from watchroom.rules.addresses import row_address
 from watchroom.rules.config import Agent, Config, add_agents, render_config
 from watchroom.texts import Language
 from watchroom.verify import BrokenVersion, Problem, repair, verify, versions_broken
-from watchroom.zones import (
-    Acknowledgements,
-    BoardZone,
-    CollabZone,
-    ConflictSettlement,
-    HandoffZone,
-    Leases,
-    Members,
-    PrivateZone,
-    RequestZone,
-    SessionZone,
-    Store,
-    TaskFiles,
-    Tasks,
-)
+from watchroom.zones import Store, Zones
 from watchroom.zones.edit_rules import edit_rules
 from watchroom.zones.presence import record_lost_processes
 
@@ -47,14 +40,10 @@ if TYPE_CHECKING:
     from watchroom.runtime.sessions import Sessions
     from watchroom.sandbox.probe import SandboxProbe
     from watchroom.toolbox import Toolbox
-    from watchroom.zones.buffers.zone import BufferZone
-    from watchroom.zones.commands import CommandZone
-    from watchroom.zones.notifications import Notifications
     from watchroom.zones.realtime import RealtimeZone
-    from watchroom.zones.tokens import Tokens
 
 
-class Workspace:
+class Workspace(Zones):
     """A shared file system on disk. Everything public may be called from any thread.
 
     Use `open` to make one, and close it (it is a context manager):
@@ -78,33 +67,14 @@ class Workspace:
         self._checkout = Materializer(self.root, self.journal, self._commits.append, self._follower)
         self._commits.follow(self._checkout)
         make_private(control)
-        self._registry = Registry(self.journal)
-        self._store = Store(self.journal, self._commits, self._checkout, self._follower, self._registry)
-        self._reconciler = Reconciler(
-            self.journal, self._checkout, self._commits.append, edit_rules(self._registry)
-        )
+        registry = Registry(self.journal)
+        store = Store(self.journal, self._commits, self._checkout, self._follower, registry)
+        reconciler = Reconciler(self.journal, self._checkout, self._commits.append, edit_rules(registry))
+        super().__init__(store, reconciler, self.root, self.register, sandbox)
         self._is_closed = False
-        self.private = PrivateZone(self._store, self._reconciler)
-        self.handoff = HandoffZone(self._store)
-        self.collab = CollabZone(self._store)
-        self.boards = BoardZone(self._store, Leases(self._store))
-        self.conflicts = ConflictSettlement(self._store, self.collab, self.boards, self._reconciler)
-        self.acknowledgements = Acknowledgements(self._store)
-        self.requests = RequestZone(self._store)
-        self.session_zone = SessionZone(self._store)
-        self.tasks = Tasks(self._store, self.root)
-        self.members = Members(self._store, self.tasks, self.register)
-        self.task_files = TaskFiles(self._store, self.tasks)
-        self._sandbox = sandbox
-        self._commands: CommandZone | None = None
-        self._commands_lock = Lock()
         self._sessions: Sessions | None = None
         self._sessions_lock = Lock()
         self.dispatcher = RowDispatcher(self.journal, row_address, self.record_lost_processes)
-        self._realtime: RealtimeZone | None = None
-        self._realtime_lock = Lock()
-        self._buffers: BufferZone | None = None
-        self._buffers_lock = Lock()
 
     @classmethod
     def open(
@@ -170,7 +140,7 @@ class Workspace:
         wanted = [_still_in_task(agent, known) for agent in new]
         while True:
             try:
-                self._registry.add(wanted, self._write_config)
+                self.registry.add(wanted, self._write_config)
                 break
             except VersionConflict:
                 continue
@@ -185,22 +155,17 @@ class Workspace:
 
     @property
     def config(self) -> Config:
-        return self._registry.current()
+        return self.registry.current()
 
     def tools(self, agent: str, *, language: Language | None = None) -> Toolbox:
         """The toolbox of the registered ``agent``, which answers in ``language`` (default: the workspace's).
         Raises `UnknownAgent`."""
-        return self._toolbox(self._registry.agent(agent).id, language)
+        return self._toolbox(self.registry.agent(agent).id, language)
 
     def tools_for_human(self, name: str, *, language: Language | None = None) -> Toolbox:
         """The toolbox of the person called ``name``, who acts as ``human:NAME``, in ``language``
         (default: the workspace's). Raises `InvalidAgentId`."""
         return self._toolbox(HUMAN_PREFIX + validation.check_human_name(name), language)
-
-    @property
-    def registry(self) -> Registry:
-        """Who works here, as it is now."""
-        return self._registry
 
     @property
     def sessions(self) -> Sessions:
@@ -212,88 +177,11 @@ class Workspace:
                 self._sessions = Sessions(self.session_zone, self.requests, self.dispatcher)
             return self._sessions
 
-    @property
-    def realtime(self) -> RealtimeZone:
-        """The documents that several edit at once and that merge by themselves."""
-        # The engine is loaded with the first document.
-        from watchroom.zones.realtime import RealtimeZone
-
-        with self._realtime_lock:
-            if self._realtime is None:
-                self._realtime = RealtimeZone(self._store)
-            return self._realtime
-
-    @property
-    def buffers(self) -> BufferZone:
-        """The texts that agents have to themselves until they flush them."""
-        # The editor needs pydantic, slow to load.
-        from watchroom.zones.buffers.sources import SourceZones
-        from watchroom.zones.buffers.zone import BufferZone
-
-        with self._buffers_lock:
-            if self._buffers is None:
-                places = SourceZones(
-                    self._registry, self.private, self.collab, self.boards, self.task_files, self._reconciler
-                )
-                self._buffers = BufferZone(self._store, places)
-            return self._buffers
-
-    @property
-    def access(self) -> Tokens:
-        """The tokens by which agents come in over the network."""
-        from watchroom.zones.tokens import Tokens
-
-        return Tokens(self._store)
-
-    @property
-    def notifications(self) -> Notifications:
-        """What has come for agents that they were not told yet."""
-        from watchroom.zones.notifications import Notifications
-
-        return Notifications(self._store, self.conflicts)
-
-    @property
-    def commands(self) -> CommandZone:
-        """Where agents' commands run, in a sandbox."""
-        # What starts processes is loaded with the first of them.
-        from watchroom.zones.command_approvals import CommandApprovals
-        from watchroom.zones.commands import CommandZone
-
-        with self._commands_lock:
-            if self._commands is None:
-                approvals = CommandApprovals(self._store, self.requests)
-                self._commands = CommandZone(
-                    self._store,
-                    self.task_files,
-                    approvals,
-                    self.members.has_ended,
-                    os.path.join(self.root, CONTROL, QUARANTINE),
-                    self._sandbox,
-                )
-            return self._commands
-
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:
         # The toolbox needs pydantic, slow to load: whoever only looks does not wait for it.
         from watchroom.toolbox import Toolbox
-        from watchroom.toolbox.context import Zones
 
-        zones = Zones(
-            registry=self._registry,
-            private=self.private,
-            handoff=self.handoff,
-            collab=self.collab,
-            boards=self.boards,
-            conflicts=self.conflicts,
-            acknowledgements=self.acknowledgements,
-            requests=self.requests,
-            sessions=self.session_zone,
-            realtime=self.realtime,
-            files=self.task_files,
-            members=self.members,
-            buffers=self.buffers,
-            commands=lambda: self.commands,
-        )
-        return Toolbox(actor, self._store, zones, language or self.config.language)
+        return Toolbox(actor, self._store, self, language or self.config.language)
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have ``listener`` called, on the committing thread, after each commit made by this process. Returns
@@ -329,6 +217,16 @@ class Workspace:
         documents = {name for parts in relative if (name := document_at(parts))}
         edits = self._check_documents(documents) if documents else []
         return [*self._reconciler.check_files(relative), *edits]
+
+    @property
+    def watched_folders(self) -> tuple[str, ...]:
+        """The absolute paths of the folders whose files, however deep, want a `check` when they change."""
+        return tuple(os.path.join(self.root, *parts) for parts in WATCHED_FOLDERS)
+
+    @property
+    def watched_files(self) -> tuple[str, ...]:
+        """The absolute paths of single files for `check` that lie in none of the `watched_folders`."""
+        return tuple(os.path.join(self.root, *parts) for parts in watched_files())
 
     def _check_documents(self, names: Iterable[str] | None = None) -> list[Row]:
         """Put right the checkpoints of these documents, or of all; the rows of what somebody wrote there."""
@@ -367,11 +265,7 @@ class Workspace:
         self.dispatcher.close()
         if self._sessions is not None:
             self._sessions.close()
-        if self._commands is not None:
-            self._commands.close()
-        if self._realtime is not None:
-            self._realtime.close()
-        self.task_files.close()
+        super().close()
         self._commits.close()
         self._follower.close()
         self._checkout.close()

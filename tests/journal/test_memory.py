@@ -8,7 +8,8 @@ import pytest
 from journal.conformance import Conformance, JournalMachine, run_against_the_model
 from watchroom import Workspace
 from watchroom.errors import JournalError
-from watchroom.journal import Journal, MemoryJournal, open_journal
+from watchroom.journal import Journal, open_journal
+from watchroom.journal.memory import MemoryJournal
 
 
 def test_the_journal_in_memory_answers_as_a_plain_list_of_rows_would() -> None:

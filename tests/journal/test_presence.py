@@ -67,9 +67,10 @@ def test_what_a_killed_demo_ran_is_not_seen_alive(killed_demo: Path) -> None:
     lost = {line["agent"] for line in sessions if line["status"] == "not seen alive"}
     assert lost
     assert not {line["status"] for line in sessions} & {"running", "waiting_for_human_input"}
-    assert {
-        line["agent"] for line in show(killed_demo, "agents") if line["status"] == "not seen alive"
-    } == lost
+    agents = {str(line["agent"]): line["status"] for line in show(killed_demo, "agents")}
+    assert {agent for agent, status in agents.items() if status == "not seen alive"} == lost
+    assert "running" not in agents.values()
+    assert [line["status"] for line in show(killed_demo, "tasks")] == ["not seen alive"]
     (need,) = [line for line in show(killed_demo, "needs") if line["kind"] == "lost"]
     assert f"watchroom demo {killed_demo}" in str(need["what"])
 
@@ -87,6 +88,15 @@ def test_what_a_killed_demo_ran_is_not_seen_alive(killed_demo: Path) -> None:
     assert {
         line["agent"] for line in show(killed_demo, "sessions") if line["status"] == "not seen alive"
     } == lost
+
+
+def test_nothing_runs_and_nothing_is_missed_after_a_demo_has_ended(tmp_path: Path) -> None:
+    root = tmp_path / "team"
+    command = [sys.executable, "-m", "watchroom_tui.cli", "demo", str(root), "--agents", "4", "--headless"]
+    subprocess.run([*command, "--for", "3"], check=True, stdout=subprocess.DEVNULL)
+    found = {str(line["status"]) for view in ("agents", "sessions", "tasks") for line in show(root, view)}
+    assert found <= {"idle", "done", "stopped", "open", "waiting", "error", "paused"}
+    assert "lost" not in {line["kind"] for line in show(root, "needs")}
 
 
 def test_a_lease_runs_out_with_its_process_and_is_released_with_its_journal(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ MORE: Final = 1.05
 FEW: Final = 400
 TEAM: Final = tuple(Agent(each, "strategy", "top") for each in ("alice", "bob", "carol"))
 FLUSH: Final = {"message": "m"}
-_BEHIND: Final = ("watchroom-histories", "watchroom-checkpoints", "watchroom-mail", "watchroom-notes")
-"""Threads that work behind the calls, when it suits them."""
+_BEHIND: Final = ("watchroom-rows", "watchroom-presence")
+"""Threads that work when it suits them, and that `Workspace.flush` does not wait for."""
 
 Work = Callable[[], object]
 

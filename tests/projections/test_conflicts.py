@@ -9,7 +9,7 @@ from projections.folding import PLAN, folded, needs, shared_path, stale_write, w
 from watchroom import Toolbox, Workspace
 from watchroom.projections import ConflictView, Fold
 from watchroom.texts import catalogue
-from watchroom_tui.describe import need_text
+from watchroom_tui.formatters.labels import need_text
 
 
 def conflicts(workspace: Workspace) -> tuple[ConflictView, ...]:

@@ -243,7 +243,7 @@ def test_acknowledging_one_delivery_leaves_the_others_waiting(
 # -- their order
 
 
-def test_needs_stand_by_urgency_and_within_a_kind_newest_first(
+def test_needs_stand_by_urgency_and_within_a_kind_oldest_first(
     root: Path, workspace: Workspace, alice: Toolbox, bob: Toolbox, charlie: Toolbox
 ) -> None:
     deliver(alice, name="one.md")
@@ -260,8 +260,8 @@ def test_needs_stand_by_urgency_and_within_a_kind_newest_first(
         ("outside", PLAN),
         ("unchecked", "unchecked.md"),
         ("denied", "../x"),
-        ("handoff", "alice_to_bob/two.md"),
         ("handoff", "alice_to_bob/one.md"),
+        ("handoff", "alice_to_bob/two.md"),
     ]
 
 

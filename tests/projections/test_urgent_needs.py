@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import time_ns
 
 from calls import ok
 from projections.folding import PLAN, deliver, denied, folded, shared_path, stale_write, write
 from watchroom import Toolbox, Workspace
 from watchroom.projections import Model, Need
-from watchroom.projections.model import HANDOFF_OVERDUE_SECONDS, STALLED_SECONDS, urgent_needs
+from watchroom.projections.model import HANDOFF_OVERDUE_SECONDS, STALLED_SECONDS, order_needs, urgent_needs
+from watchroom.rules.requests import Request
 
 SECOND = 1_000_000_000
 
@@ -65,6 +67,24 @@ def test_nobody_stalls_over_an_edit_made_by_hand(root: Path, workspace: Workspac
     shared_path(root).write_text("by hand", encoding="utf-8")
     workspace.scan()
     assert [need.kind for need in after(model_of(workspace), 10 * STALLED_SECONDS)] == ["outside"]
+
+
+def test_needs_with_a_deadline_come_first_and_of_one_kind_the_oldest(
+    workspace: Workspace, conflict: int
+) -> None:
+    for agent, expires in (("alice", None), ("bob", 2_000), ("charlie", 1_000)):
+        request = Request("prompt", "Which?", expires=expires and time_ns() + expires * SECOND)
+        workspace.requests.ask(agent, f"{agent}/s/1", request)
+    needs = urgent_needs(model_of(workspace), time_ns())
+    assert [(need.kind, need.agent) for need in needs] == [
+        ("request", "charlie"),
+        ("request", "bob"),
+        ("conflict", "bob"),
+        ("request", "alice"),
+    ]
+    assert order_needs(reversed(needs)) == needs
+    late = time_ns() + 1_500 * SECOND
+    assert [need.agent for need in urgent_needs(model_of(workspace), late)] == ["bob", "bob", "alice"]
 
 
 def test_the_order_is_that_of_urgency(

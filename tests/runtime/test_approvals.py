@@ -18,13 +18,14 @@ from watchroom.errors import ApprovalOutdated
 from watchroom.journal import SqliteJournal
 from watchroom.model import UNCHECKED, Appended, Draft, Write
 from watchroom.projections import RequestView
+from watchroom.queries.requests import read_request
 from watchroom.rules.requests import PendingCall, Request, parse_arguments
 from watchroom.runtime import AgentTool, CallOrigin, ChatAgent, Policies, Session
 from watchroom.texts import catalogue
 from watchroom.toolbox.agent_tools import agent_tools
 from watchroom.toolbox.approval import approval_scope
 from watchroom.toolbox.buffer_tools import BufferTools
-from watchroom_tui.readers.request import read_request, request_lines
+from watchroom_tui.readers.request import request_lines
 
 HELLO = [{"role": "user", "content": "Hello"}]
 ASK = Policies(tools={"collab_write": "ask"})
@@ -232,21 +233,24 @@ def test_a_call_that_was_made_is_told_again_whatever_its_approval_was_for(
         assert made["version"] == 1, made
 
 
-async def test_an_approval_is_used_once_by_calls_that_are_made_at_once(
-    in_task: Toolbox, tmp_path: Path
+async def test_an_approval_is_used_once_by_calls_that_are_made_at_once_in_two_processes(
+    workspace: Workspace, in_task: Toolbox, tmp_path: Path
 ) -> None:
     folder = tmp_path / "task"
     command = "echo ran >> log; while [ ! -e go ]; do sleep 0.05; done"
     arguments: dict[str, Json] = {"command": command}
     shown = in_task.approval_checksum("run_command", arguments)
 
-    def runs() -> dict[str, Json]:
-        return in_task.dispatch_tool_call("run_command", arguments, call="k", again=True, approved=shown)
+    def runs(toolbox: Toolbox) -> dict[str, Json]:
+        return toolbox.dispatch_tool_call("run_command", arguments, call="k", again=True, approved=shown)
 
-    running = [asyncio.create_task(asyncio.to_thread(runs)) for _ in range(4)]
-    await until(folder.joinpath("log").exists)
-    folder.joinpath("go").touch()
-    results = await asyncio.gather(*running)
+    # A workspace that is opened again shares no more with the first than another process does.
+    with Workspace(workspace.root) as other:
+        toolboxes = (in_task, other.tools("alice"))
+        running = [asyncio.create_task(asyncio.to_thread(runs, each)) for each in toolboxes * 2]
+        await until(folder.joinpath("log").exists)
+        folder.joinpath("go").touch()
+        results = await asyncio.gather(*running)
     assert [result["success"] for result in results] == [True] * 4
     assert folder.joinpath("log").read_text() == "ran\n"
 

@@ -100,6 +100,8 @@ def test_it_ends_clean_and_counts_what_happened(played: Played) -> None:
     assert summary.sessions == sum(head.status == "done" for head in played.heads)
     assert summary.calls == sum(summary.outcomes.values())
     assert summary.recoveries + summary.abandoned <= summary.conflicts <= summary.writes
+    assert summary.recoveries >= 1, "evaluate.py"
+    assert summary.abandoned >= 1, "the release notes"
     assert 0 < summary.recovery_rate <= 1
     assert summary.edits > 10
     assert summary.board_versions >= 6

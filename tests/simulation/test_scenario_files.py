@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cli.running import misuse
 from simulation.playing import answer, run_until, scenario_from, text_of
 from watchroom import Workspace, validation
 from watchroom.model import ASK
@@ -36,7 +37,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "scenarios.md"
         ('name = "one"', "", r"^line 1: 'name' is missing$"),
         ('id = "ada"', 'id = "ada"\nrole = 3', r"^line 5: agent\[1\]\.role: "),
         ('id = "ada"', 'id = "ada"\ncolour = "red"', r"^line 5: agent\[1\]\.colour: there is no such key$"),
-        ('first = ["look"]', 'first = ["loook"]', r"^line 3: .*'loook'; did you mean 'look'\?$"),
+        ('first = ["look"]', 'first = ["loook"]', r"^line 5: .*'loook'; did you mean 'look'\?$"),
         ('"collab_list"', '"colab_list"', r"^line 9: .*no tool 'colab_list'; did you mean 'collab_list'\?$"),
         ('"collab_list"', '"answer_request"', r"^line 9: .*no tool 'answer_request'"),
         ("filepath =", "path =", r"line 10: .*args: collab_read needs filepath"),
@@ -72,7 +73,16 @@ def test_the_command_line_names_file_and_line(tmp_path: Path, capsys: pytest.Cap
     path.write_bytes(b"name = '\xff'")
     assert main(["demo", str(tmp_path / "team"), "--headless", "--scenario", str(path)]) == REFUSED
     assert "line 1: not UTF-8" in capsys.readouterr().err
-    assert main(["demo", str(tmp_path / "team"), "--headless", "--scenario", str(tmp_path)]) == REFUSED
+
+
+@pytest.mark.parametrize("name", ["nope.toml", "."])
+def test_a_scenario_that_cannot_be_read_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    told = misuse(capsys, "demo", str(tmp_path / "team"), "--headless", "--scenario", str(tmp_path / name))
+    assert str(tmp_path / name) in told
+    assert "Name a TOML file" in told
+    assert not (tmp_path / "team").exists()
 
 
 def test_lines_are_those_of_the_keys() -> None:

@@ -14,7 +14,8 @@ from watchroom.runtime.models import Reply
 from watchroom.simulation import Scenario, demo
 from watchroom.simulation.model_agent import ScriptedModel
 from watchroom.simulation.request_queue import RequestQueue
-from watchroom.simulation.script import Heard, Move, Play, Wait
+from watchroom.simulation.scenario import WaitFor
+from watchroom.simulation.script import Heard, Move, Play
 
 ADA = Agent("ada", "writer")
 
@@ -25,7 +26,7 @@ def moves(play: Play, routine: str, results: list[dict[str, Json]]) -> list[Move
     taken: list[Move] = []
     step = next(script)
     while True:
-        if isinstance(step, Wait):
+        if isinstance(step, WaitFor):
             step = script.send(Heard())
             continue
         taken.append(step)
@@ -60,6 +61,7 @@ def test_a_conflict_is_tried_again_from_the_current_text(tmp_path: Path) -> None
         tmp_path,
         '{ call = "collab_write", args = { filepath = "a", content = { edit = "${old.content}", add = "- mine" },'
         ' message = "m", expected_version = "${old.version}" }, retry = "old", tries = 2 }',
+        '[texts]\ngave_up = "People decide."\nagain = "Once more."\ndone = "Done."',
     )
     conflict: dict[str, Json] = {
         "success": False,
@@ -69,12 +71,12 @@ def test_a_conflict_is_tried_again_from_the_current_text(tmp_path: Path) -> None
         "current_version": 4,
     }
     first, again, last = moves(Play(scenario, ADA), "go", [conflict, {"success": True}])
-    assert (first.attempt, again.attempt) == (0, 1)
+    assert first.arguments["content"] == "\n- mine\n"
     assert again.arguments["content"] == "- theirs\n- mine\n"
     assert again.arguments["expected_version"] == 4
-    assert not last.abandoned
-    assert len(moves(Play(scenario, ADA), "go", [conflict])) == 4
-    assert moves(Play(scenario, ADA), "go", [conflict])[-1].abandoned
+    assert (again.say, last.say) == ("Once more.", "Done.")
+    left = moves(Play(scenario, ADA), "go", [conflict])
+    assert (len(left), left[-1].say) == (4, "People decide.")
 
 
 def test_a_call_that_failed_ends_the_routine_unless_the_step_says_otherwise(tmp_path: Path) -> None:

@@ -39,8 +39,6 @@ def filled(value: Json) -> Json:
         ("${text.loop}", ""),
         ("${file.main.py}", "print(f'${me}')\n"),
         ("${files|count}", 2),
-        ("${files|column:name|join:+}", "a.md+b.md"),
-        ("${files|where:by=bob|pick}", {"name": "b.md", "by": "bob"}),
         ("${files|free:a.md}", "a.md_2"),
         ("${files|free:c.md}", "c.md"),
         (r"${read.content|match:(?m)^- (\w)}", "x"),

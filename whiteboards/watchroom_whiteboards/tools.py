@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
+from watchroom.merge import diff_hunks
 from watchroom.model import Row
 from watchroom.texts import catalogue
 from watchroom.toolbox.collab import HistoryEntry, settlement_notices
-from watchroom.toolbox.conflict_diff import diff_hunks, truncate_diff
+from watchroom.toolbox.conflict_diff import truncate_diff
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import Integer, Message, Name, Number, ParamsModel, ResultModel, Version
 from watchroom.toolbox.tool import Toolset
@@ -111,7 +112,7 @@ def whiteboard_write(context: ToolContext, params: BoardWriteParams) -> BoardWri
     return _write_result(context, params, row)
 
 
-@whiteboard_write.replay
+@TOOLS.replay(whiteboard_write)
 def _write_result(context: ToolContext, params: BoardWriteParams, row: Row) -> BoardWriteResult:
     overwrote = context.zones.boards.written_over(row)
     context.record_seen("board", params.board, row.version or 0)
@@ -145,7 +146,7 @@ def whiteboard_append(context: ToolContext, params: BoardAppendParams) -> BoardW
     return _append_result(context, params, row)
 
 
-@whiteboard_append.replay
+@TOOLS.replay(whiteboard_append)
 def _append_result(context: ToolContext, params: BoardAppendParams, row: Row) -> BoardWriteResult:
     """Whoever appends has not seen what others wrote before."""
     return BoardWriteResult(board=params.board, version=row.version or 0, section=params.section)
@@ -176,7 +177,7 @@ def whiteboard_update_section(context: ToolContext, params: BoardUpdateSectionPa
     return _update_section_result(context, params, row)
 
 
-@whiteboard_update_section.replay
+@TOOLS.replay(whiteboard_update_section)
 def _update_section_result(
     context: ToolContext, params: BoardUpdateSectionParams, row: Row
 ) -> BoardWriteResult:
@@ -246,7 +247,7 @@ def whiteboard_restore(context: ToolContext, params: BoardRestoreParams) -> Boar
     return _restore_result(context, params, row)
 
 
-@whiteboard_restore.replay
+@TOOLS.replay(whiteboard_restore)
 def _restore_result(context: ToolContext, params: BoardRestoreParams, row: Row) -> BoardRestoreResult:
     context.record_seen("board", params.board, row.version or 0)
     return BoardRestoreResult(

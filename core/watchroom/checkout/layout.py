@@ -31,6 +31,13 @@ CHECKPOINT_SUFFIX: Final = ".crdt.json"
 HISTORY_NAME: Final = "history.json"
 
 
+WATCHED_FOLDERS: Final[tuple[Parts, ...]] = (
+    *(ROOTS[zone] for zone in ROOTS if zone not in ("config", "lease")),
+    REALTIME[:1],
+)
+"""The folders in which edits made by hand count, or are put right."""
+
+
 def has_files(zone: Zone) -> bool:
     """Whether paths of ``zone`` are laid out as files."""
     return zone in ROOTS
@@ -48,6 +55,11 @@ def place(zone: Zone, path: str) -> Parts:
 def _board_file(board: str) -> str:
     """The name of a board's files, without what follows the dot (BOARDS-2.1)."""
     return _GLOBAL_FILE if board == GLOBAL_BOARD else board
+
+
+def watched_files() -> tuple[Parts, ...]:
+    """The files in which edits made by hand count and that lie beside what nobody should watch."""
+    return (CONTROL, CONFIG_PATH), place("board", GLOBAL_BOARD)
 
 
 def path_at(parts: Parts) -> tuple[Zone, str] | None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from watchroom.errors import WatchroomError
-from watchroom.model import Outcome
+from watchroom.errors import DeniedError
 
 
-class AgentCannotAnswer(WatchroomError):
+class AgentCannotAnswer(DeniedError):
     """A person's answer was given by a process beneath the client of an agent. Values: agent."""
 
     code = "agent_cannot_answer"
-    outcome: ClassVar[Outcome] = "denied"

@@ -80,10 +80,10 @@ class HybridClock:
         self._time = 0
         self._tick = 0
 
-    def stamp(self, replica: str) -> Stamp:
-        """The stamp of an event at ``replica`` now. Raises `InvalidState` where none is left, because a stamp
-        from the end of time was seen."""
-        time, tick = max((self._wall(), 0), (self._time, self._tick + 1))
+    def stamp(self, replica: str, now: int | None = None) -> Stamp:
+        """The stamp of an event at ``replica`` at the time ``now``, in milliseconds since the epoch (None: by
+        ``wall``). Raises `InvalidState` where none is left, because a stamp from the end of time was seen."""
+        time, tick = max((self._wall() if now is None else now, 0), (self._time, self._tick + 1))
         if tick > MAX_COUNT:
             time, tick = time + 1, 0
         self._time, self._tick = check_natural(time, "stamp"), tick

@@ -72,9 +72,10 @@ class Document:
         self._clock = clock or HybridClock()
         self._fields: dict[str, Field] = {name: FIELD_TYPES[kind]() for name, kind in self.schema.items()}
 
-    def stamp(self, replica: str) -> Stamp:
-        """The stamp of a write by ``replica`` now: later than all stamps that this document knows of."""
-        return self._clock.stamp(replica)
+    def stamp(self, replica: str, now: int | None = None) -> Stamp:
+        """The stamp of a write by ``replica`` at the time ``now``, in milliseconds since the epoch (None: by
+        the document's clock): later than all stamps that this document knows of."""
+        return self._clock.stamp(replica, now)
 
     def field(self, name: str) -> Field:
         """The field ``name``. Raises `FieldNotFound`."""
@@ -181,6 +182,4 @@ class Document:
 
     def copy(self) -> Self:
         """An equal replica, independent of this one, with the same clock."""
-        twin = type(self)(self.schema, clock=self._clock)
-        twin._fields = {name: field.copy() for name, field in self._fields.items()}
-        return twin
+        return self.with_fields({name: field.copy() for name, field in self._fields.items()})

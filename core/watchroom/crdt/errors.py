@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
-from watchroom.errors import WatchroomError
-from watchroom.model import Outcome
+from watchroom.errors import DeniedError, WatchroomError
 
 
 class DocumentNotFound(WatchroomError):
@@ -45,26 +44,23 @@ class WrongFieldType(WatchroomError):
         super().__init__(field=field, type=type, wanted=wanted, tool=tool)
 
 
-class InvalidSchema(WatchroomError):
+class InvalidSchema(DeniedError):
     """A document cannot have these fields; ``rule`` names why. Values: rule, field."""
 
     code = "invalid_schema"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class InvalidState(WatchroomError):
+class InvalidState(DeniedError):
     """A replica's state or delta that is malformed, or may not be merged. Nothing of it was merged. Values:
     ``rule``, ``field``."""
 
     code = "invalid_state"
-    outcome: ClassVar[Outcome] = "denied"
 
     def __init__(self, *, rule: object, field: str = "-") -> None:
         super().__init__(rule=rule, field=field)
 
 
-class CounterOverflow(WatchroomError):
+class CounterOverflow(DeniedError):
     """A counter cannot take that much more from one replica. Values: limit."""
 
     code = "counter_overflow"
-    outcome: ClassVar[Outcome] = "denied"

@@ -75,7 +75,7 @@ class Text:
         if not isinstance(value, str):
             raise invalid_state("shape")
         text = cls()
-        text._replicas = _replicas(check_sequence(found["by"], "shape"))
+        text._replicas = _replicas(found["by"])
         text._engine, text._packed, text._value = None, found, value
         return text
 
@@ -130,7 +130,7 @@ class Text:
                 self._replicas[peer] = by
         else:
             found = check_fields(state, "shape", _STATE, _WAITING)
-            replicas = _replicas(check_sequence(found["by"], "shape"))
+            replicas = _replicas(found["by"])
             update, waiting = (
                 _decompress(found["history"], _MOST_HISTORY),
                 _decode_base64(found.get("waiting", "")),
@@ -269,9 +269,8 @@ def is_delta(state: Json) -> bool:
     return isinstance(state, Mapping) and state.keys() == _DELTA
 
 
-def _replicas(names: object) -> dict[int, str]:
-    if not isinstance(names, (list, tuple)):
-        raise invalid_state("shape")
+def _replicas(names: Json) -> dict[int, str]:
+    names = check_sequence(names, "shape")
     return {_peer_number(name): name for name in map(_check_name, names)}
 
 

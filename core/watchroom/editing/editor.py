@@ -162,7 +162,7 @@ class TextEditor:
     def try_update(self, content: str) -> OperationResult[bool]:
         """Replace the whole text by ``content``, from outside. Open selections expire. The value says whether
         the text changed."""
-        problem = self._find_problem(content, whole=True)
+        problem = self._find_problem(content)
         if problem:
             return OperationResult(
                 error_code=problem,
@@ -204,7 +204,7 @@ class TextEditor:
             for listener in tuple(self._listeners):
                 listener(changed)
 
-    def _find_problem(self, text: str, *, whole: bool = False) -> str:
+    def _find_problem(self, text: str) -> str:
         """Why the text cannot be taken, empty if it can."""
         try:
             validation.encode_text(text)

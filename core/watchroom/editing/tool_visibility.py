@@ -18,10 +18,8 @@ _EDITING: Final[Mapping[WorkflowState, tuple[EditTool, ...]]] = {
     WorkflowState.SELECTION_PENDING: ("replace_selection", "discard_selection"),
 }
 _SYNCING: Final[Mapping[WorkflowState, tuple[SyncTool, ...]]] = {
-    WorkflowState.SYNCED: (),
     WorkflowState.PERSIST_PENDING: ("flush", "diff", "accept_source"),
     WorkflowState.OUT_OF_SYNC: ("refresh", "diff", "accept_source"),
-    WorkflowState.REFRESHING: (),
 }
 
 

@@ -1,7 +1,6 @@
 """The journal: rows that are appended and never change, and everything that can be asked of them."""
 
 from watchroom.journal.changes import LocalChanges
-from watchroom.journal.memory import MemoryJournal
 from watchroom.journal.opening import open_journal
 from watchroom.journal.protocol import (
     BACKSTOP_SECONDS,
@@ -20,7 +19,6 @@ __all__ = [
     "Damage",
     "Journal",
     "LocalChanges",
-    "MemoryJournal",
     "NoteKey",
     "Presence",
     "RowFilter",

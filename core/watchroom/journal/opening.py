@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from watchroom.errors import JournalError
-from watchroom.journal.memory import MemoryJournal
 from watchroom.journal.protocol import Journal
 from watchroom.journal.sqlite import SqliteJournal
 
@@ -18,6 +17,8 @@ def open_journal(where: str | os.PathLike[str]) -> Journal:
     """
     address = os.fspath(where)
     if address == "memory:":
+        from watchroom.journal.memory import MemoryJournal
+
         return MemoryJournal()
     scheme, is_url, _ = address.partition("://")
     if is_url:

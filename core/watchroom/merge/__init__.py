@@ -6,7 +6,7 @@ for index in find_open_regions(regions):
 text = join_regions(regions)
 """
 
-from watchroom.merge.line_diff import LineChange, diff_lines, split_lines, unified_diff
+from watchroom.merge.line_diff import LineChange, diff_hunks, diff_lines, split_lines, unified_diff
 from watchroom.merge.regions import CHOICES, Choice, Kind, Lines, Region, build_regions, merge
 from watchroom.merge.resolution import (
     CLOSING,
@@ -41,6 +41,7 @@ __all__ = [
     "build_regions",
     "choose_all_conflicts",
     "choose_region",
+    "diff_hunks",
     "diff_lines",
     "diff_result",
     "find_changed_words",

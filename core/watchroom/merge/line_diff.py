@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
-
-_ORIGINS: Final = " +-"
+from typing import NamedTuple
 
 
 class LineChange(NamedTuple):
@@ -29,28 +27,24 @@ def split_lines(text: str) -> list[str]:
     return [*whole, last] if last else whole
 
 
-def unified_diff(old: str, new: str, old_name: str, new_name: str, context: int = 3) -> str:
-    """The changes from ``old`` to ``new`` in unified form with ``context`` lines around each, empty where
-    there are none. ``old_name`` and ``new_name`` stand in the header."""
+def unified_diff(old: str, new: str, old_name: str, new_name: str) -> str:
+    """The changes from ``old`` to ``new`` in unified form, empty where there are none. ``old_name`` and
+    ``new_name`` stand in the header."""
+    hunks = diff_hunks(old, new)
+    return f"--- {old_name}\n+++ {new_name}\n{hunks}" if hunks else ""
+
+
+def diff_hunks(old: str, new: str) -> str:
+    """The hunks of a unified diff from ``old`` to ``new``, empty where both are the same."""
     if old == new:
         return ""
     import pygit2
 
+    # The patch points into these two, so they have to outlive it.
     before, after = old.encode(), new.encode()
-    patch = pygit2.Patch.create_from(
-        before, after, flag=pygit2.enums.DiffOption.FORCE_TEXT, context_lines=context
-    )
-    body = b"".join(
-        hunk.header.encode() + b"".join(_line_prefix(line.origin) + line.raw_content for line in hunk.lines)
-        for hunk in patch.hunks
-    )
-    return f"--- {old_name}\n+++ {new_name}\n" + body.decode("utf-8", "replace")
-
-
-def _line_prefix(origin: str) -> bytes:
-    """What stands before a line. libgit2 gives the absence of a line's end as a line of its own that has
-    all it needs."""
-    return origin.encode() if origin in _ORIGINS else b""
+    patch = pygit2.Patch.create_from(before, after, flag=pygit2.enums.DiffOption.FORCE_TEXT)
+    data: bytes = patch.data
+    return data[data.find(b"\n@@ ") + 1 :].decode("utf-8", "replace")
 
 
 def diff_lines(old: str, new: str) -> list[LineChange]:

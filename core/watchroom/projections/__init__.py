@@ -1,17 +1,18 @@
 """What the rows mean, folded into one immutable model: for the dashboard, and for the command line."""
 
+from watchroom.projections.agents import AgentView, MessageReader, Status, order_agents
 from watchroom.projections.buffers import BufferView
 from watchroom.projections.fold import Fold
 from watchroom.projections.model import (
-    AgentView,
+    ActivityEntry,
     BoardView,
     DocumentView,
     Model,
     Need,
     SharedFile,
-    Status,
 )
-from watchroom.projections.presence import with_presences
+from watchroom.projections.presence import PRESENCE_SECONDS, absent_work, with_presences
+from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
 from watchroom.rules.conflicts import ConflictKind, ConflictView
@@ -20,6 +21,8 @@ from watchroom.rules.members import Member
 from watchroom.rules.needs import NeedKind
 
 __all__ = [
+    "PRESENCE_SECONDS",
+    "ActivityEntry",
     "AgentView",
     "BoardView",
     "BufferView",
@@ -30,14 +33,18 @@ __all__ = [
     "DocumentView",
     "Fold",
     "Member",
+    "MessageReader",
     "MessageView",
     "Model",
     "Need",
     "NeedKind",
+    "OpenWork",
     "RequestView",
     "SessionView",
     "SharedFile",
     "Status",
     "TaskView",
+    "absent_work",
+    "order_agents",
     "with_presences",
 ]

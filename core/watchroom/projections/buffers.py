@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from watchroom.checkout.edits import EDIT_TOOL
 from watchroom.errors import JournalDamaged
 from watchroom.model import REVERT, Row, Zone
-from watchroom.zones.buffers.record import ZONE, BufferRecord, buffer_name, parse_record
+from watchroom.rules.buffers import ZONE, BufferRecord, agent_path, buffer_name, parse_record
 
 BufferState: TypeAlias = Literal["synced", "unwritten", "behind", "apart"]
 """How a buffer stands to its source: as it is; with changes that are not written; the source has moved on;
@@ -37,6 +37,11 @@ class BufferView(NamedTuple):
     @property
     def name(self) -> str:
         return buffer_name(self.row)
+
+    @property
+    def source_path(self) -> str:
+        """The path of its source as its agent knows it."""
+        return agent_path(self.record.zone, self.record.path)
 
     @property
     def state(self) -> BufferState:

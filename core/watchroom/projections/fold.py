@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from watchroom.errors import ConfigInvalid, JournalDamaged
-from watchroom.model import LOST, SHARED, SYSTEM, Outcome, Row, Zone, is_step
+from watchroom.model import SHARED, Outcome, Row, Zone, is_step
+from watchroom.projections.agents import AgentView
 from watchroom.projections.buffers import BufferProjection
 from watchroom.projections.model import (
     BUCKETS,
-    AgentView,
+    ActivityEntry,
     BoardView,
     DocumentView,
     Model,
@@ -19,12 +20,13 @@ from watchroom.projections.model import (
     bucket_of,
 )
 from watchroom.projections.needs import NeedProjection
+from watchroom.projections.processes import ProcessProjection, is_loss
 from watchroom.projections.sessions import RequestProjection, RequestView, SessionProjection
 from watchroom.projections.tasks import TaskProjection
-from watchroom.rules.config import parse_config
+from watchroom.rules.config import Agent, parse_recorded_config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
 from watchroom.rules.handoffs import Delivery, delivers
-from watchroom.rules.presence import presence_behind
+from watchroom.rules.readings import is_reading
 
 RECENT: Final = 400
 """How many of the newest rows the model carries."""
@@ -48,6 +50,7 @@ class Fold:
         self._agents: dict[str, AgentView] = {}
         self._recent: deque[Row] = deque(maxlen=RECENT)
         self._newest: deque[Row] = deque(maxlen=RECENT)
+        self._log: deque[ActivityEntry] = deque(maxlen=RECENT)
         self._deliveries: dict[str, Delivery] = {}
         self._files: dict[str, SharedFile] = {}
         self._documents: dict[str, DocumentView] = {}
@@ -60,6 +63,9 @@ class Fold:
         self._sessions = SessionProjection()
         self._tasks = TaskProjection()
         self._buffers = BufferProjection()
+        self._processes = ProcessProjection()
+        self._invalid_config = 0
+        """The newest version of the config that does not count, by its row."""
         self._needs = NeedProjection()
         self._model = Model()
         self._changed: set[str] = set()
@@ -89,10 +95,12 @@ class Fold:
             if is_step(row):
                 self._tasks.apply_step(row)
                 if row.zone == "session":
+                    self._processes.apply_step(row)
                     self._apply_to_session(row)
                     self._needs.apply_step(row)
                 continue
             self._recent.append(row)
+            self._log_activity(row)
             self._count(self._activity, row.time)
             self._apply_to_agent(row)
             if row.zone in SHARED:
@@ -100,9 +108,12 @@ class Fold:
             if row.zone in self._handlers:
                 self._handlers[row.zone](row)
             self._buffers.apply(row)
+            self._processes.apply(row)
             self._needs.apply(row)
+            if row.seq == self._invalid_config:
+                self._needs.open_invalid_config(row)
             for agent in self._tasks.apply(row):
-                self._needs.end_agent(agent)
+                self._end_agent(agent)
 
     def model(self) -> Model:
         """The model of all rows so far. Parts that did not change are those of the model before."""
@@ -111,15 +122,18 @@ class Fold:
             return before
         conflicts = self._conflicts.current()
         requests, ended_requests = self._requests.current()
+        work = self._processes.current()
+        self._tasks.mark_lost_tasks(self._processes.lost_tasks())
         self._model = Model(
             seq=self._seq,
             time=self._time,
             agents=tuple(self._agents.values()),
-            needs=self._needs.current(conflicts, requests),
+            needs=self._needs.current(conflicts, requests, work),
             conflicts=conflicts,
             requests=requests,
             ended_requests=ended_requests,
             recent=tuple(reversed(self._recent)),
+            activity_log=tuple(reversed(self._log)),
             newest=tuple(reversed(self._newest)),
             deliveries=tuple(reversed(self._deliveries.values()))
             if "deliveries" in self._changed
@@ -133,6 +147,7 @@ class Fold:
             boards=tuple(board for _, board in sorted(self._boards.items()))
             if "boards" in self._changed
             else before.boards,
+            work=work,
             leases=self._leases,
             tasks=self._tasks.tasks(),
             messages=self._tasks.messages(),
@@ -152,6 +167,12 @@ class Fold:
                 self._files[path] = file._replace(conflicts=counts[path])
         return tuple(file for _, file in sorted(self._files.items()))
 
+    def _log_activity(self, row: Row) -> None:
+        readings = int(is_reading(row))
+        if readings and self._log and self._log[-1].readings:
+            readings += self._log.pop().readings
+        self._log.append(ActivityEntry(row, readings))
+
     def _apply_to_agent(self, row: Row) -> None:
         view = self._agents.get(row.actor)
         if view is None:
@@ -160,6 +181,7 @@ class Fold:
         self._count(activity, row.time)
         self._agents[row.actor] = view._replace(
             last=row,
+            last_act=view.last_act if is_reading(row) else row,
             rows=view.rows + 1,
             refused=view.refused + (row.outcome != "ok"),
             activity=activity,
@@ -178,17 +200,35 @@ class Fold:
     def _apply_to_session(self, row: Row) -> None:
         session = self._sessions.apply(row)
         view = self._agents.get(row.actor)
-        if session is not None and view is not None:
-            is_lost = view.is_lost and row.version is None
-            self._agents[row.actor] = view._replace(session=session, last_heard=row.time, is_lost=is_lost)
+        if session is None or view is None:
+            return
+        is_new_step = row.version is not None
+        is_same = not is_new_step and view.session is not None and view.session.presence == session.presence
+        self._agents[row.actor] = view._replace(
+            session=session,
+            last_heard=row.time,
+            is_lost=view.is_lost and is_same,
+            is_present=view.is_present or not is_same,
+        )
 
     def _apply_to_workspace(self, row: Row) -> None:
-        """Nobody goes on with the sessions of a process that is gone."""
-        if row.tool != LOST or row.actor != SYSTEM:
+        """Nobody goes on with what a process ran that is gone."""
+        if not is_loss(row):
             return
+        work = self._processes.current().get(row.path)
+        if work is not None:
+            last = self._processes.last_sign(row.path)
+            self._needs.lose(row, work, last.time if last else row.time)
+            self._tasks.mark_lost_commands(work.commands)
         for agent, view in self._agents.items():
-            if view.session is not None and presence_behind(view.session.last) == row.path:
-                self._agents[agent] = view._replace(is_lost=True)
+            if view.session is not None and view.session.presence == row.path:
+                self._agents[agent] = view._replace(is_present=False, is_lost=view.is_unfinished)
+
+    def _end_agent(self, agent: str) -> None:
+        self._processes.end_agent(agent)
+        self._needs.end_agent(agent)
+        if agent in self._agents:
+            self._agents[agent] = self._agents[agent]._replace(is_ended=True, is_lost=False)
 
     @staticmethod
     def _count(activity: dict[int, int], time: int) -> None:
@@ -202,16 +242,16 @@ class Fold:
         if row.version is None:
             return
         try:
-            config = parse_config(self._content(row.seq) or "")
+            config = parse_recorded_config(row, self._content(row.seq))
         except (ConfigInvalid, JournalDamaged):
-            # An edit by hand that is not valid does not count until it is mended; `verify` names a damage.
+            # The last valid one holds until it is mended.
+            self._invalid_config = row.seq
             return
-        known = self._agents
         self._agents = {
-            agent.id: known[agent.id]._replace(agent=agent) if agent.id in known else AgentView(agent)
-            for agent in config.agents.values()
+            agent.id: _registered(self._agents.get(agent.id), agent) for agent in config.agents.values()
         }
         self._tasks.register(config.agents.values())
+        self._processes.register(config.agents.values())
 
     def _apply_to_file(self, row: Row) -> None:
         if row.version is not None:
@@ -247,6 +287,13 @@ class Fold:
         elif row.path in self._deliveries:
             self._deliveries[row.path] = self._deliveries[row.path].advance(row)
         self._changed.add("deliveries")
+
+
+def _registered(known: AgentView | None, agent: Agent) -> AgentView:
+    """The view of ``agent`` as it is registered now; a new task is a new beginning."""
+    if known is None:
+        return AgentView(agent)
+    return known._replace(agent=agent, is_ended=known.is_ended and known.agent.task == agent.task)
 
 
 def _newest_first(writer: str, before: tuple[str, ...]) -> tuple[str, ...]:

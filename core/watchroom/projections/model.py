@@ -2,61 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from watchroom.model import Outcome, Row
+from watchroom.projections.agents import AgentView, MessageReader, find_reader
 from watchroom.projections.buffers import BufferView
-from watchroom.projections.sessions import RequestView, SessionView
+from watchroom.projections.processes import OpenWork
+from watchroom.projections.sessions import RequestView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
-from watchroom.rules.config import Agent
 from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.handoffs import Delivery
-from watchroom.rules.needs import NeedKind, is_acknowledgeable
+from watchroom.rules.needs import URGENCY, NeedAnswer, NeedKind, is_acknowledgeable, need_answers
+from watchroom.rules.requests import has_expired
 
-Status: TypeAlias = Literal["running", "waiting", "paused", "idle", "done", "error", "lost"]
 BUCKET_SECONDS: Final = 5
 BUCKETS: Final = 24
 """Activity is counted in so many buckets of so many seconds: two minutes."""
-
-
-class AgentView(NamedTuple):
-    """An agent with what it did last, and its newest session. What it did are its rows without the steps of
-    sessions; ``activity`` maps a bucket (seconds / 5) to their number. ``heard`` is the time of its newest
-    row of any kind."""
-
-    agent: Agent
-    last: Row | None = None
-    rows: int = 0
-    refused: int = 0
-    activity: Mapping[int, int] = MappingProxyType({})
-    session: SessionView | None = None
-    request: RequestView | None = None
-    """What it waits for a person to answer."""
-    last_heard: int = 0
-    is_lost: bool = False
-    """Whether the process is not seen alive that has to go on with its session."""
-
-    @property
-    def is_thinking(self) -> bool:
-        """Whether its model is just saying something."""
-        streams = self.session.streams if self.session else None
-        return streams is not None and (self.last is None or streams.seq > self.last.seq)
-
-    def status(self, now: int, idle_after: float = 30.0) -> Status:
-        """What the agent is up to at ``now`` (nanoseconds since the epoch); ``idle`` when nothing was heard
-        of it for ``idle_after`` seconds."""
-        step = self.session.status if self.session else "idle"
-        if self.is_lost:
-            return "lost"
-        if step == "waiting_for_human_input" and not (self.request and self.request.has_expired(now)):
-            return "waiting"
-        if step in ("paused", "error"):
-            return "paused" if step == "paused" else "error"
-        if now - self.last_heard > idle_after * 1e9:
-            return "done" if step == "done" else "idle"
-        return "error" if self.last is not None and self.last.outcome != "ok" else "running"
 
 
 class Need(NamedTuple):
@@ -65,11 +28,19 @@ class Need(NamedTuple):
     kind: NeedKind
     key: str
     row: Row
+    """The newest row that tells of it."""
     against: str = ""
-    """The other party: who wrote the current version, was written over, or should acknowledge."""
+    """The other party: who wrote the current version, was written over, or should acknowledge; of lost
+    processes and expired requests the agents, with commas."""
     times: int = 1
     since: int = 0
     """The row that opened it: what was settled and comes again has another one."""
+    opened_at: int = 0
+    """When that was, in nanoseconds since the epoch."""
+    deadline: int | None = None
+    """Until when it can be dealt with, in nanoseconds since the epoch; None where that has no end."""
+    work: OpenWork = OpenWork()
+    """What a lost process had to go on with."""
 
     @property
     def identity(self) -> tuple[NeedKind, str, int]:
@@ -78,15 +49,35 @@ class Need(NamedTuple):
 
     @property
     def agent(self) -> str:
-        """Whose doing, or leaving undone, it is about."""
-        if self.kind == "lost":
+        """Whose doing, or leaving undone, it is about; of several the first, of none an empty text."""
+        if self.kind in ("lost", "expired"):
             return self.against.partition(", ")[0]
         return self.against if self.kind == "stalled" else self.row.actor
+
+    @property
+    def hint(self) -> str:
+        """The command that goes on with what was lost, empty where none is known."""
+        return self.row.message if self.kind == "lost" else ""
+
+    @property
+    def answers(self) -> tuple[NeedAnswer, ...]:
+        """What deals with it, the usual first."""
+        return need_answers(self.kind, self.row)
 
     @property
     def is_acknowledgeable(self) -> bool:
         """Whether a person who looked and finds it fine can say so; a conflict has to be settled."""
         return is_acknowledgeable(self.kind, self.row.zone)
+
+
+def order_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
+    """``needs`` in the order in which a person should look at them: what has a deadline first, the nearest at
+    the top; then by `URGENCY`, and of one kind what has waited longest."""
+    return tuple(sorted(needs, key=_order_of))
+
+
+def _order_of(need: Need) -> tuple[bool, int, int, int, int]:
+    return need.deadline is None, need.deadline or 0, URGENCY.index(need.kind), need.opened_at, need.since
 
 
 class SharedFile(NamedTuple):
@@ -120,6 +111,13 @@ class DocumentView(NamedTuple):
         return self.newest.version or 0
 
 
+class ActivityEntry(NamedTuple):
+    """A line of what happened: ``row``, or so many ``readings`` in a row, of which it is the newest."""
+
+    row: Row
+    readings: int = 0
+
+
 class Model(NamedTuple):
     """Everything that the dashboard shows, as of row ``seq``."""
 
@@ -135,6 +133,8 @@ class Model(NamedTuple):
     """The newest of those that have ended, newest first."""
     recent: tuple[Row, ...] = ()
     """The newest rows, newest first, without the steps of sessions."""
+    activity_log: tuple[ActivityEntry, ...] = ()
+    """The same with readings in a row folded into one, and so further back, newest first."""
     newest: tuple[Row, ...] = ()
     """The newest rows of any kind, newest first."""
     deliveries: tuple[Delivery, ...] = ()
@@ -153,6 +153,8 @@ class Model(NamedTuple):
     """By name."""
     boards: tuple[BoardView, ...] = ()
     """By name."""
+    work: Mapping[str, OpenWork] = MappingProxyType({})
+    """What each process has to go on with, by its lease."""
     leases: Mapping[str, Row] = MappingProxyType({})
     """The newest lease on each board that was not released, by the board's name. It may have run out."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
@@ -162,6 +164,14 @@ class Model(NamedTuple):
         """The open conflicts on what ``head`` is a version of, newest first."""
         return [each for each in self.conflicts if (each.zone, each.path) == (head.zone, head.path)]
 
+    def is_open(self, row: Row) -> bool:
+        """Whether ``row``, a refused write or an edit made by hand, belongs to an open conflict."""
+        return row.outcome == "conflict" and any(
+            (each.zone, each.path, each.row.actor) == (row.zone, row.path, row.actor)
+            and each.since.seq <= row.seq
+            for each in self.conflicts
+        )
+
     def buffers_of(self, agent_id: str) -> list[BufferView]:
         """The open buffers of the agent ``agent_id``, by name."""
         return [each for each in self.buffers if each.agent == agent_id]
@@ -170,39 +180,33 @@ class Model(NamedTuple):
         """The agent ``agent_id``, None if no such agent is registered."""
         return next((view for view in self.agents if view.agent.id == agent_id), None)
 
+    def message_reader(self, agent_id: str) -> MessageReader:
+        """When the agent ``agent_id`` reads what is sent to it now; never where none is registered."""
+        view = self.agent(agent_id)
+        lost = (need for need in self.needs if need.kind == "lost" and agent_id in need.work.agents)
+        return MessageReader("never") if view is None else find_reader(view, next((n.hint for n in lost), ""))
+
 
 HANDOFF_OVERDUE_SECONDS: Final = 120.0
 """So many seconds a handoff may wait for its receiver before a person should know."""
-EXPIRES_SOON_SECONDS: Final = 30.0
-"""A request that expires within so many seconds goes before everything else."""
 STALLED_SECONDS: Final = 300.0
 """So many seconds an agent may do nothing about what waits for it before a person should know."""
 
 
 def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
-    """The needs of ``model`` that a person should look at by ``now`` (nanoseconds since the epoch), most
-    urgent first.
+    """The needs of ``model`` that a person should look at by ``now`` (nanoseconds since the epoch), in the
+    order of `order_needs`.
 
-    All that count or list needs call this, so that they agree. Handoffs that may still wait are left out. An
-    agent that does nothing about its handoffs is a need of the kind ``stalled``, in the place of the oldest
-    of them: each thing that waits is one need.
+    All that count or list needs call this, so that they agree. Handoffs that may still wait are left out, and
+    requests that nobody can answer any more. An agent that does nothing about its handoffs is a need of the
+    kind ``stalled``, in the place of the oldest of them: each thing that waits is one need.
     """
     horizon = now - int(HANDOFF_OVERDUE_SECONDS * 1e9)
-    too_late = {asked.row.path for asked in model.requests if asked.has_expired(now)}
-    urgent = [
-        need
-        for need in model.needs
-        if need.kind != "handoff" and not (need.kind == "request" and need.key in too_late)
-    ]
-    # What can soon not be answered any more comes before what waits.
-    soon = {
-        asked.row.path for asked in model.requests if asked.has_expired(now + int(EXPIRES_SOON_SECONDS * 1e9))
-    }
-    urgent.sort(key=lambda need: not (need.kind == "request" and need.key in soon))
+    urgent = [need for need in model.needs if need.kind != "handoff" and not has_expired(need.deadline, now)]
     late = [need for need in model.needs if need.kind == "handoff" and need.row.time <= horizon]
     stalled = _stalled(model, late, now)
     covered = {need.row.seq for need in stalled}
-    return (*urgent, *stalled, *(need for need in late if need.row.seq not in covered))
+    return order_needs((*urgent, *stalled, *(need for need in late if need.row.seq not in covered)))
 
 
 def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, cast
 
+from watchroom.errors import ConfigInvalid
 from watchroom.model import MESSAGE, SEEN, SHARED, Row
-from watchroom.projections.model import Need
+from watchroom.projections.model import Need, order_needs
+from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView
 from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.handoffs import acknowledges, delivers, split_handoff
 from watchroom.rules.needs import URGENCY, NeedKind, need_key, need_opened_by
-from watchroom.rules.presence import presence_behind
 
 REPEATED_REFUSALS: Final = 3
 """So many refusals in a row of one path mean that an agent does not get it."""
@@ -25,13 +28,13 @@ class NeedProjection:
     """
 
     def __init__(self) -> None:
-        # Each kind in the order of opening, so that the newest first needs no sorting.
         self._open: dict[NeedKind, dict[str, Need]] = {kind: {} for kind in URGENCY}
         self._refusals: dict[str, dict[str, int]] = {}
         """By agent and path, since the agent's last success; the path that was tried last stands last."""
         self._authors: dict[str, str] = {}
-        self._presences: dict[str, str] = {}
-        """The process that has to go on with an agent's session, by agent."""
+        self._expired: list[Row] = []
+        """The ends of requests that nobody answered in time, since a person looked."""
+        self._work: Mapping[str, OpenWork] = MappingProxyType({})
         self._current: tuple[Need, ...] = ()
         self._conflicts: tuple[ConflictView, ...] = ()
         self._requests: tuple[RequestView, ...] = ()
@@ -54,10 +57,15 @@ class NeedProjection:
             self._add(kind, row, row.actor)
         elif kind == "outside" and row.zone not in SHARED:
             self._add(kind, row)
-        elif kind == "lost":
-            self._lose(row)
+        elif kind == "expired":
+            self._expired.append(row)
+            self._show_expired()
         if row.zone in SHARED and row.version is not None:
             self._authors[need_key("unchecked", row.actor, row)] = row.actor
+
+    def open_invalid_config(self, row: Row) -> None:
+        """Take in that the config which ``row`` made does not count: a need, until another one is made."""
+        self._add("outside", row._replace(error=ConfigInvalid.code))
 
     def apply_step(self, row: Row) -> None:
         """Take in ``row``, a step of a session: an agent that an error stopped needs a person, until it goes
@@ -68,31 +76,38 @@ class NeedProjection:
             self._add("failed", row)
         else:
             self._close("failed", row.actor)
-        self._set_presence(row.actor, presence_behind(row))
 
     def end_agent(self, agent: str) -> None:
         """Close what waits for ``agent``, which works no more: nobody need help it. What it wrote to people
         still wants to be read."""
         self._close("failed", agent)
         self._close_denied(agent)
-        self._set_presence(agent, "")
+
+    def lose(self, row: Row, work: OpenWork, opened_at: int) -> None:
+        """Take in ``row``, which says that a process is gone that had to go on with ``work``, and of which
+        there was the last sign at ``opened_at`` (nanoseconds since the epoch)."""
+        self._open["lost"][row.path] = lost_need(row, work, opened_at)
+        self._changed = True
 
     def current(
-        self, conflicts: tuple[ConflictView, ...], requests: tuple[RequestView, ...]
+        self,
+        conflicts: tuple[ConflictView, ...],
+        requests: tuple[RequestView, ...],
+        work: Mapping[str, OpenWork] = MappingProxyType({}),
     ) -> tuple[Need, ...]:
-        """All open needs, with one for each of ``conflicts`` and ``requests`` that are open: the most urgent
-        first, then the newest; the same object if none changed."""
+        """All open needs in the order of `order_needs`, with one for each of ``conflicts`` and ``requests``
+        that are open, and without processes that have nothing left in ``work`` (by lease); the same object if
+        none changed."""
+        if work is not self._work:
+            self._work = work
+            self._update_lost(work)
         if self._changed or conflicts is not self._conflicts or requests is not self._requests:
             self._changed = False
             self._conflicts, self._requests = conflicts, requests
-            by_kind = {kind: [*reversed(self._open[kind].values())] for kind in URGENCY}
-            by_kind["conflict"] = [_need_of(each) for each in conflicts if each.kind == "write"]
-            by_kind["request"] = [
-                Need("request", each.row.path, each.row, since=each.id) for each in requests
-            ]
-            by_kind["outside"] += [_need_of(each) for each in conflicts if each.kind == "outside"]
-            by_kind["outside"].sort(key=lambda need: need.row.seq, reverse=True)
-            self._current = tuple(need for needs in by_kind.values() for need in needs)
+            needs = [need for opened in self._open.values() for need in opened.values()]
+            needs += [_need_of_conflict(each) for each in conflicts]
+            needs += [_need_of_request(each) for each in requests]
+            self._current = order_needs(needs)
         return self._current
 
     def _add(self, kind: NeedKind, row: Row, against: str = "", times: int = 1) -> None:
@@ -100,25 +115,32 @@ class NeedProjection:
         known = self._open[kind].pop(key, None)
         if known is not None:
             times = max(times, known.times + 1)
-        since = known.since if known is not None else row.seq
-        self._open[kind][key] = Need(kind, key, row, against, times, since)
+        since, opened_at = (known.since, known.opened_at) if known is not None else (row.seq, row.time)
+        self._open[kind][key] = Need(kind, key, row, against, times, since, opened_at)
         self._changed = True
 
-    def _lose(self, row: Row) -> None:
-        """A process is gone: a need, if it ran agents that nobody else runs since."""
-        agents = [agent for agent, presence in self._presences.items() if presence == row.path]
-        if agents:
-            self._open["lost"][row.path] = Need("lost", row.path, row, ", ".join(sorted(agents)))
-            self._changed = True
+    def _show_expired(self) -> None:
+        """One need for all requests that expired since a person looked."""
+        self._changed = True
+        self._open["expired"].clear()
+        if self._expired:
+            first, newest = self._expired[0], self._expired[-1]
+            agents = dict.fromkeys(row.path.partition("/")[0] for row in reversed(self._expired))
+            key = need_key("expired", newest.actor, newest)
+            self._open["expired"][key] = Need(
+                "expired", key, newest, ", ".join(agents), len(self._expired), first.seq, first.time
+            )
 
-    def _set_presence(self, agent: str, presence: str) -> None:
-        """Somebody goes on with the agent, or nobody has to: once none is left, the loss needs nobody."""
-        before = self._presences.get(agent, "")
-        if before == presence:
-            return
-        self._presences[agent] = presence
-        if before in self._open["lost"] and before not in self._presences.values():
-            self._close("lost", before)
+    def _update_lost(self, work: Mapping[str, OpenWork]) -> None:
+        """Others have gone on with what a process left, or it has ended: once nothing is left, the loss needs
+        nobody."""
+        for lease, need in [*self._open["lost"].items()]:
+            left = work.get(lease)
+            if left is None:
+                self._close("lost", lease)
+            elif left != need.work:
+                self._open["lost"][lease] = lost_need(need.row, left, need.opened_at)
+                self._changed = True
 
     def _close(self, kind: NeedKind, key: str) -> None:
         if self._open[kind].pop(key, None) is not None:
@@ -165,6 +187,10 @@ class NeedProjection:
         counted anew."""
         kind = cast("NeedKind", row.detail["need"])
         actor, seen = str(row.detail["actor"]), cast("int", row.detail["row"])
+        if kind == "expired":
+            self._expired = [each for each in self._expired if each.seq > seen]
+            self._show_expired()
+            return
         key = need_key(kind, actor, row)
         known = self._open[kind].get(key)
         if known is None or (known.since if kind == "denied" else known.row.seq) > seen:
@@ -174,8 +200,27 @@ class NeedProjection:
             self._refusals[actor].pop(key, None)
 
 
-def _need_of(conflict: ConflictView) -> Need:
-    row = conflict.row
+def lost_need(row: Row, work: OpenWork, opened_at: int) -> Need:
+    """The need for a process that is gone, as ``row`` says, and left ``work``; there was the last sign of it
+    at ``opened_at`` (nanoseconds since the epoch)."""
+    return Need(
+        "lost",
+        row.path,
+        row,
+        against=", ".join(work.agents or work.tasks or work.commands),
+        opened_at=opened_at,
+        work=work,
+    )
+
+
+def _need_of_conflict(conflict: ConflictView) -> Need:
+    row, since = conflict.row, conflict.since
     kind: NeedKind = "outside" if conflict.kind == "outside" else "conflict"
     against = conflict.against.actor if kind == "conflict" and conflict.against else ""
-    return Need(kind, need_key(kind, row.actor, row), row, against, conflict.times, conflict.since.seq)
+    key = need_key(kind, row.actor, row)
+    return Need(kind, key, row, against, conflict.times, since.seq, since.time)
+
+
+def _need_of_request(request: RequestView) -> Need:
+    row = request.row
+    return Need("request", row.path, row, since=row.seq, opened_at=row.time, deadline=request.expires)

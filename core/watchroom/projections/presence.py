@@ -2,62 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Final
 
 from watchroom.journal import Presence
-from watchroom.model import LOST, PRESENCE, SYSTEM
-from watchroom.projections.model import AgentView, Model, Need
-from watchroom.projections.tasks import CommandView
-from watchroom.rules.needs import URGENCY
-from watchroom.rules.presence import presence_behind
+from watchroom.model import LOST, SYSTEM, Row
+from watchroom.projections.agents import AgentView
+from watchroom.projections.model import Model, Need, order_needs
+from watchroom.projections.needs import lost_need
+from watchroom.projections.processes import OpenWork
+from watchroom.projections.tasks import CommandView, TaskView
+
+PRESENCE_SECONDS: Final = 2.0
+"""So often whoever shows a live model asks for leases, so that what died is shown within 5 seconds."""
 
 
 def with_presences(model: Model, presences: Callable[[], Sequence[Presence]]) -> Model:
-    """``model`` with what is not seen alive marked so: agents whose session nobody runs, commands, and a need
-    for each process that died; the same model where all are alive. ``presences`` is asked where the model
-    names any process, for leases as they are now: after the model's rows were read."""
-    running = {view.agent.id: run for view in model.agents if (run := _run_by(view))}
-    commands = {each.path: run for each in model.commands if (run := _command_run_by(each))}
-    if not running and not commands:
+    """``model`` with what is not seen alive marked so: agents, tasks and commands, and a need for each
+    process that died; and agents and tasks whose process went away as it should as not present. The same
+    model where all are there. ``presences`` is asked where the model names any process, for leases as they
+    are now: after the model's rows were read."""
+    named = {*model.work, *(view.session.presence for view in model.agents if view.session)} - {""}
+    if not named:
         return model
     leases = {each.id: each for each in presences()}
-    alive = {each.id for each in leases.values() if each.is_alive}
-    if alive.issuperset(running.values()) and alive.issuperset(commands.values()):
+    if all(lease in leases and leases[lease].is_alive for lease in named):
         return model
-    agents = tuple(
-        view._replace(is_lost=True) if running.get(view.agent.id, "") not in {"", *alive} else view
-        for view in model.agents
-    )
-    recorded = {need.key for need in model.needs if need.kind == "lost"}
-    needs = [*model.needs]
-    for lease in leases.values():
-        lost = [view for view in agents if running.get(view.agent.id) == lease.id]
-        if lost and not lease.is_alive and lease.id not in recorded:
-            needs.append(_need_of(lease, lost))
-    needs.sort(key=lambda need: URGENCY.index(need.kind))
-    return model._replace(
-        agents=agents,
-        needs=tuple(needs),
-        commands=tuple(
-            each._replace(is_lost=True) if commands.get(each.path, "") not in {"", *alive} else each
-            for each in model.commands
-        ),
+    return _Marking(model, leases).model()
+
+
+def absent_work(model: Model) -> frozenset[tuple[str, str, bool]]:
+    """What ``model`` shows as run by nobody: kind and id of agents, tasks and commands, and whether it is
+    lost. Differs where a model has to be shown again although no row came."""
+    return frozenset(
+        (
+            *(("agent", view.agent.id, view.is_lost) for view in model.agents if not view.is_present),
+            *(("task", task.id, task.is_lost) for task in model.tasks if not task.is_present),
+            *(("command", command.path, True) for command in model.commands if command.is_lost),
+        )
     )
 
 
-def _run_by(view: AgentView) -> str:
-    return presence_behind(view.session.last) if view.session is not None else ""
+class _Marking:
+    def __init__(self, model: Model, leases: Mapping[str, Presence]) -> None:
+        self._model = model
+        self._leases = leases
+        self._runners: dict[str, set[str]] = {}
+        """By task, the leases of those that ran its agents last."""
+        for lease, work in model.work.items():
+            for task in work.tasks:
+                self._runners.setdefault(task, set()).add(lease)
+
+    def model(self) -> Model:
+        model = self._model
+        tasks = tuple(map(self._mark_task, model.tasks))
+        lost = {task.id for task in tasks if task.is_lost}
+        agents = tuple(self._mark_agent(view, lost) for view in model.agents)
+        needs = [self._with_agents(need, agents) for need in (*model.needs, *self._new_needs())]
+        return model._replace(
+            agents=agents,
+            tasks=tasks,
+            commands=tuple(map(self._mark_command, model.commands)),
+            needs=order_needs(need for need in needs if not _is_covered(need, needs)),
+        )
+
+    def _is_alive(self, lease: str) -> bool:
+        return lease in self._leases and self._leases[lease].is_alive
+
+    def _is_dead(self, lease: str) -> bool:
+        """Whether its time is over: a lease that is not there was released."""
+        return lease in self._leases and not self._leases[lease].is_alive
+
+    def _mark_agent(self, view: AgentView, lost_tasks: Set[str]) -> AgentView:
+        """A process that another one began ends as it should when that one dies: what it ran is lost with
+        their task."""
+        lease = view.session.presence if view.session else ""
+        if not lease or self._is_alive(lease):
+            return view
+        is_lost = view.is_unfinished and (self._is_dead(lease) or view.agent.task in lost_tasks)
+        return view._replace(is_present=False, is_lost=view.is_lost or is_lost)
+
+    def _with_agents(self, need: Need, agents: Sequence[AgentView]) -> Need:
+        """A need for a process with all agents that are lost with its tasks."""
+        if need.kind != "lost" or not need.work.tasks:
+            return need
+        lost = [view.agent.id for view in agents if view.is_lost and view.agent.task in need.work.tasks]
+        work = need.work._replace(agents=tuple(sorted({*need.work.agents, *lost})))
+        return lost_need(need.row, work, need.opened_at)
+
+    def _mark_task(self, task: TaskView) -> TaskView:
+        leases = self._runners.get(task.id, set())
+        if task.ended is not None or not leases:
+            return task
+        if any(map(self._is_alive, leases)):
+            return task._replace(is_present=True, is_lost=False) if task.is_lost else task
+        return task._replace(is_present=False, is_lost=task.is_lost or any(map(self._is_dead, leases)))
+
+    def _mark_command(self, command: CommandView) -> CommandView:
+        is_run = command.ended is not None or not command.presence or self._is_alive(command.presence)
+        return command if is_run else command._replace(is_lost=True)
+
+    def _new_needs(self) -> list[Need]:
+        """A need for each process that died and of which no row tells yet."""
+        recorded = {need.key for need in self._model.needs if need.kind == "lost"}
+        needs = []
+        for lease, work in self._model.work.items():
+            left = work._replace(tasks=tuple(task for task in work.tasks if not self._is_run(task)))
+            if self._is_dead(lease) and lease not in recorded and left != OpenWork():
+                last = self._last_sign(lease, work)
+                needs.append(lost_need(_loss(self._leases[lease], last), left, last.time))
+        return needs
+
+    def _is_run(self, task: str) -> bool:
+        return any(map(self._is_alive, self._runners[task]))
+
+    def _last_sign(self, lease: str, work: OpenWork) -> Row:
+        """The newest row that tells of what the process ran."""
+        model = self._model
+        steps = [
+            view.session.last for view in model.agents if view.session and view.session.presence == lease
+        ]
+        commands = [each.begun for each in model.commands if each.path in work.commands]
+        return max((*steps, *commands), default=model.newest[0])
 
 
-def _command_run_by(command: CommandView) -> str:
-    presence = command.begun.detail.get(PRESENCE) if command.ended is None else None
-    return presence if isinstance(presence, str) else ""
+def _is_covered(need: Need, needs: Sequence[Need]) -> bool:
+    """Whether ``need`` is of a process that names no command to resume it, and all that it ran is resumed by
+    the command of another one: the two are one matter."""
+    if need.kind != "lost" or need.hint:
+        return False
+    return any(
+        other.kind == "lost"
+        and other.hint
+        and all(set(mine) <= set(theirs) for mine, theirs in zip(need.work, other.work, strict=True))
+        for other in needs
+    )
 
 
-def _need_of(lease: Presence, lost: Sequence[AgentView]) -> Need:
-    """As the row will tell that the next writer makes; until then its number is that of the newest step."""
-    newest = max(view.session.last for view in lost if view.session is not None)
-    row = newest._replace(
+def _loss(lease: Presence, last: Row) -> Row:
+    """As the row will tell that the next writer makes; until then its number is that of the ``last`` row of
+    the process."""
+    return last._replace(
         actor=SYSTEM,
         tool=LOST,
         zone="workspace",
@@ -68,4 +153,3 @@ def _need_of(lease: Presence, lost: Sequence[AgentView]) -> Need:
         message=lease.resume,
         detail_json="",
     )
-    return Need("lost", lease.id, row, ", ".join(sorted(view.agent.id for view in lost)))

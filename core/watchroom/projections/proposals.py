@@ -11,9 +11,10 @@ from watchroom.errors import InvalidName, JournalDamaged
 from watchroom.journal import Journal
 from watchroom.model import UNCHECKED, Json, Row, Zone
 from watchroom.registry import Registry
+from watchroom.rules.buffers import ZONE, parse_record
 from watchroom.rules.proposals import proposed_write
 from watchroom.sandbox.task_folder import normalize_task_path
-from watchroom.zones.buffers.record import ZONE, parse_record, read_text
+from watchroom.zones.buffers.buffer_text import read_text
 
 
 class Proposal(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
 from watchroom.model import STREAM, Json, Row, SessionStatus
+from watchroom.rules.presence import presence_of, takes_over
 from watchroom.rules.requests import RequestKind, has_expired, request_state
 
 _KEPT: Final = 100
@@ -15,11 +16,13 @@ _KEPT: Final = 100
 
 class SessionView(NamedTuple):
     """A session of an agent. ``last`` is the row of its newest step, ``streams`` that of the newest piece of
-    what its model is just saying, None if it says nothing."""
+    what its model is just saying, None if it says nothing. ``presence`` is the lease of the process that ran
+    it last, empty where no row says."""
 
     begun: Row
     last: Row
     streams: Row | None = None
+    presence: str = ""
 
     @property
     def path(self) -> str:
@@ -109,12 +112,16 @@ class SessionProjection:
         agent = row.path.partition("/")[0]
         known = self._newest.get(agent)
         if row.version == 1:
-            view = SessionView(row, row)
+            view = SessionView(row, row, presence=presence_of(row))
         elif row.version is not None:
             is_known = known is not None and known.path == row.path
-            view = SessionView(known.begun if known and is_known else row, row)
-        elif known is not None and known.path == row.path and row.tool == STREAM:
+            view = SessionView(known.begun if known and is_known else row, row, presence=presence_of(row))
+        elif known is None or known.path != row.path:
+            return None
+        elif row.tool == STREAM:
             view = known._replace(streams=row)
+        elif takes_over(row):
+            view = known._replace(presence=presence_of(row))
         else:
             return None
         self._newest[agent] = view

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from watchroom.model import END_TASK, MESSAGE, PRINTED, SEEN, USER, Row
 from watchroom.rules.config import Agent
 from watchroom.rules.members import Member, is_spawn, is_termination, list_members
+from watchroom.rules.presence import presence_of
 
 _KEPT_MESSAGES: Final = 500
 _KEPT_COMMANDS: Final = 200
@@ -23,6 +24,10 @@ class TaskView(NamedTuple):
     row: Row
     ended: Row | None
     members: tuple[Member, ...]
+    is_lost: bool = False
+    """Whether the process that ran its agents is not seen alive, and no other one runs them."""
+    is_present: bool = True
+    """Whether a process may run its agents: not where those that did went away."""
 
     @property
     def id(self) -> str:
@@ -72,6 +77,11 @@ class CommandView(NamedTuple):
         return self.path.partition("/")[0]
 
     @property
+    def presence(self) -> str:
+        """The lease of the process that runs it, empty where its row names none."""
+        return presence_of(self.begun)
+
+    @property
     def exit_code(self) -> int | None:
         code = self.ended.detail.get("exit_code") if self.ended else None
         return code if isinstance(code, int) else None
@@ -89,6 +99,7 @@ class TaskProjection:
         self._messages: dict[int, MessageView] = {}
         self._unread: dict[str, list[int]] = {}
         self._commands: dict[str, CommandView] = {}
+        self._lost: frozenset[str] = frozenset()
         self._tasks: tuple[TaskView, ...] | None = ()
         self._message_list: tuple[MessageView, ...] | None = ()
         self._command_list: tuple[CommandView, ...] | None = ()
@@ -135,12 +146,25 @@ class TaskProjection:
                     self._messages[number] = self._messages[number]._replace(read=row)
             self._message_list = None
 
+    def mark_lost_tasks(self, tasks: frozenset[str]) -> None:
+        """Take ``tasks`` (ids) for all that nobody works on since a process died."""
+        if tasks != self._lost:
+            self._lost, self._tasks = tasks, None
+
+    def mark_lost_commands(self, commands: Iterable[str]) -> None:
+        """Take ``commands`` (paths) for some that nobody runs any more."""
+        for path in commands:
+            if path in self._commands:
+                self._commands[path] = self._commands[path]._replace(is_lost=True)
+                self._command_list = None
+
     def tasks(self) -> tuple[TaskView, ...]:
         """Newest first."""
         if self._tasks is None:
             self._tasks = tuple(
-                TaskView(row, self._ended.get(task), self._members(task))
+                TaskView(row, self._ended.get(task), self._members(task), is_lost, is_present=not is_lost)
                 for task, row in reversed(self._begun.items())
+                for is_lost in (task in self._lost,)
             )
         return self._tasks
 

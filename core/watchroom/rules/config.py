@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from watchroom import validation
-from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole
+from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged
+from watchroom.model import Row
 from watchroom.sandbox.hosts import is_pattern
 from watchroom.texts import LANGUAGES, Language
 
@@ -143,6 +144,19 @@ def parse_config(text: str) -> Config:
     config = settings.with_agents(_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
     return config
+
+
+def parse_recorded_config(row: Row, text: str | None) -> Config:
+    """The config that ``row`` made, which carries ``text`` as the journal gives it. Raises `ConfigInvalid`,
+    and `JournalDamaged` where the text is lost or was not read as it was written."""
+    if row.sha256 is not None and (text is None or _is_mangled(text, row.sha256)):
+        raise JournalDamaged
+    return parse_config(text or "")
+
+
+def _is_mangled(text: str, checksum: str) -> bool:
+    """Whether bytes were replaced that are no text. The checksum is asked for only where that may be."""
+    return "\ufffd" in text and validation.sha256(text.encode()) != checksum
 
 
 def _bound(table: Mapping[str, object], name: str, default: int) -> int:

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
-from watchroom.model import LOST, MESSAGE, OUTSIDE, SHARED, SYSTEM, UNCHECKED, USER, Row, Zone
+from watchroom.model import LOST, MESSAGE, OUTSIDE, SHARED, SYSTEM, UNCHECKED, USER, WITHDRAW, Row, Zone
 
 NeedKind: TypeAlias = Literal[
-    "conflict", "request", "lost", "failed", "message", "outside", "unchecked", "denied", "stalled", "handoff"
+    "conflict",
+    "request",
+    "lost",
+    "failed",
+    "expired",
+    "message",
+    "outside",
+    "unchecked",
+    "denied",
+    "stalled",
+    "handoff",
 ]
 URGENCY: Final[tuple[NeedKind, ...]] = get_args(NeedKind)
-"""What a person should look at first."""
+"""What a person should look at first, of needs without a deadline."""
+NeedAnswer: TypeAlias = Literal[
+    "approve", "reject", "reply", "choose", "merge", "compare", "edit", "resume", "message", "seen"
+]
+"""What deals with a need: answers to a request, the merge, a look at the difference, another valid file, the
+command that resumes, a message to the agent, or that a person has seen it."""
 
+EXPIRED: Final = "expired"
+"""The key of the need for all requests that expired."""
+_ENDED_BY_TIME: Final = '"outcome": "expired"'
 _FAILED: Final = '"status": "error"'
 """In the detail of a step. Looked for as text: there are many steps, and few fail."""
 
@@ -40,7 +59,9 @@ def need_opened_by(row: Row) -> NeedKind | None:
     if row.zone == "session":
         return "failed" if _FAILED in row.detail_json else None
     if row.zone == "request":
-        return "request" if row.version == 1 else None
+        if row.version == 1:
+            return "request"
+        return "expired" if row.tool == WITHDRAW and _ENDED_BY_TIME in row.detail_json else None
     return "handoff" if row.zone == "handoff" else None
 
 
@@ -49,6 +70,8 @@ def need_key(kind: NeedKind, actor: str, row: Row) -> str:
     is about."""
     if kind in ("failed", "message"):
         return actor
+    if kind == "expired":
+        return EXPIRED
     if kind == "denied":
         return f"{actor} {row.zone} {row.path}"
     if kind == "outside":
@@ -62,6 +85,33 @@ def is_acknowledgeable(kind: NeedKind, zone: Zone) -> bool:
     """Whether a person who looked at a need of ``kind`` about something in ``zone``, and finds it fine, can
     say so. A conflict has to be settled, and a request answered."""
     return zone == "handoff" if kind == "outside" else kind not in ("conflict", "request")
+
+
+def need_answers(kind: NeedKind, row: Row) -> tuple[NeedAnswer, ...]:
+    """What deals with a need of ``kind`` that ``row`` tells of, the usual first."""
+    if kind == "request":
+        return _REQUEST_ANSWERS.get(str(row.detail.get("kind")), ("reply",))
+    if kind == "outside" and row.zone not in SHARED:
+        return ("seen",) if row.zone == "handoff" else ("edit",)
+    return _ANSWERS[kind]
+
+
+_REQUEST_ANSWERS: Final[Mapping[str, tuple[NeedAnswer, ...]]] = {
+    "approve": ("approve", "reject"),
+    "select": ("choose",),
+}
+_ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
+    "conflict": ("merge",),
+    "lost": ("resume", "seen"),
+    "failed": ("resume", "message", "seen"),
+    "expired": ("seen",),
+    "message": ("message", "seen"),
+    "outside": ("merge",),
+    "unchecked": ("compare", "seen"),
+    "denied": ("message", "seen"),
+    "stalled": ("message", "seen"),
+    "handoff": ("message", "seen"),
+}
 
 
 def _place(row: Row) -> str:

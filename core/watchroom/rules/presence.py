@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.model import PRESENCE, Row
+from watchroom.model import CONTINUE, PRESENCE, Row
 
 _MARK: Final = f'"{PRESENCE}": "'
-_NEEDS_A_PROCESS: Final = ('"status": "running"', '"status": "waiting_for_human_input"')
+_OPEN: Final = tuple(
+    f'"status": "{each}"' for each in ("idle", "running", "waiting_for_human_input", "paused")
+)
+"""In the detail of a step after which the session goes on. Looked for as text: there are many steps."""
 
 
-def presence_behind(step: Row) -> str:
-    """The lease of the process that has to go on with the session whose newest step is ``step``; empty where
-    the session waits for no process, or the row does not say for which. Looked for as text: there are many
-    steps."""
-    detail = step.detail_json
+def presence_of(row: Row) -> str:
+    """The lease of the process that ``row`` names as the one that runs what it tells of, empty where it names
+    none. Looked for as text: there are many steps."""
+    detail = row.detail_json
     start = detail.find(_MARK)
-    if start < 0 or not any(status in detail for status in _NEEDS_A_PROCESS):
+    if start < 0:
         return ""
     start += len(_MARK)
     return detail[start : detail.find('"', start)]
+
+
+def takes_over(row: Row) -> bool:
+    """Whether ``row``, one of a session, says that another process goes on with it."""
+    return row.version is None and row.tool == CONTINUE
+
+
+def is_unfinished(step: Row) -> bool:
+    """Whether a process has to go on with the session whose newest step is ``step``: a paused one, too, for
+    only a process can resume it."""
+    return any(status in step.detail_json for status in _OPEN)

@@ -9,22 +9,13 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from watchroom.model import frozen_json
+from watchroom.model import FrozenDict, frozen_json
 
-
-def _frozen_object(value: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    return cast("Mapping[str, JsonValue]", frozen_json(value))
-
-
-def _frozen_value(value: JsonValue) -> JsonValue:
-    return cast("JsonValue", frozen_json(value))
-
-
-FrozenObject: TypeAlias = Annotated[Mapping[str, JsonValue], AfterValidator(_frozen_object)]
+FrozenObject: TypeAlias = Annotated[Mapping[str, JsonValue], AfterValidator(frozen_json)]
 """A JSON object that nobody can change, at any depth."""
-FrozenValue: TypeAlias = Annotated[JsonValue, AfterValidator(_frozen_value)]
+FrozenValue: TypeAlias = Annotated[JsonValue, AfterValidator(frozen_json)]
 """A JSON value that nobody can change, at any depth."""
-EMPTY_OBJECT: Final = _frozen_object({})
+EMPTY_OBJECT: Final = cast("Mapping[str, JsonValue]", FrozenDict())
 
 
 class Frozen(BaseModel):

@@ -12,6 +12,7 @@ from pydantic import JsonValue, ValidationError
 
 from watchroom import validation
 from watchroom.errors import InvalidInstruction
+from watchroom.model import timestamp
 from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, RuntimeConfig
 from watchroom.runtime.errors import LimitReached
 from watchroom.runtime.events import LlmStart, LlmStream
@@ -19,7 +20,7 @@ from watchroom.runtime.executors import built_in_executors
 from watchroom.runtime.instructions import CallTool, Instruction, instructions
 from watchroom.runtime.messages import Message, ToolCall
 from watchroom.runtime.models.answer_accumulator import describe_validation_error
-from watchroom.runtime.state import AgentState, Done, StepResult, create_initial_state, utc_now
+from watchroom.runtime.state import AgentState, Done, StepResult, create_initial_state
 from watchroom.runtime.step_errors import fail_step
 from watchroom.runtime.threads import is_task_cancelled
 
@@ -151,7 +152,8 @@ class AgentRuntime:
                 "tool_calls": before.spent.tool_calls + (kind == "call_tool"),
             }
         )
-        counted = after.with_changes(step_count=before.step_count + 1, spent=spent, last_modified=utc_now())
+        now = timestamp(self.config.clock())
+        counted = after.with_changes(step_count=before.step_count + 1, spent=spent, last_modified=now)
         final = counted.with_changes(events=())
         events = tuple(
             event.model_copy(update={"final_state": final}) if isinstance(event, Done) else event

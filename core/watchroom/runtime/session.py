@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final, ParamSpec, TypeVar
 
-from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Row
+from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Row, timestamp
 from watchroom.runtime import transitions
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
 from watchroom.runtime.events import LlmStream
@@ -156,9 +156,14 @@ class Session:
         self._uncertain_calls = frozenset(call_key(self._state, call) for call in self._state.open_calls)
         self._messages.extend(waiting)
 
+    async def pause(self, row: Row) -> None:
+        """Pause it before it runs, by the ``row`` with which a person paused its agent earlier. Raises
+        `SessionTaken`."""
+        await self._commit_step(transitions.pause(self._state, row.actor), row)
+
     async def retry(self) -> None:
         """Continue after an error."""
-        await self._commit_step(transitions.resume(self._state, self.agent_id))
+        await self._commit_transition(transitions.resume(self._state, self.agent_id))
 
     async def record_start(self, call: ToolCall, key: str, tool: Tool) -> bool:
         """The runtime's `CallLedger`: record that ``call`` of ``tool`` starts under ``key``; returns whether
@@ -251,9 +256,9 @@ class Session:
             if row.tool == MESSAGE:
                 self._messages.append(control)
             elif row.tool == PAUSE and self._state.status not in (*ENDED, "paused"):
-                await self._commit_step(transitions.pause(self._state, row.actor), row)
+                await self._commit_transition(transitions.pause(self._state, row.actor), row)
             elif row.tool == RESUME and self._state.status in ("paused", "error"):
-                await self._commit_step(transitions.resume(self._state, row.actor), row)
+                await self._commit_transition(transitions.resume(self._state, row.actor), row)
             elif row.tool == CANCEL and self._state.status != "cancelled":
                 await self._cancel(row, control.text)
             elif row.tool == ANSWER and self._state.asked is not None:
@@ -263,7 +268,7 @@ class Session:
         if self._state.status != "cancelled":
             while self._messages and transitions.accepts_message(self._state):
                 control = self._messages.popleft()
-                await self._commit_step(
+                await self._commit_transition(
                     transitions.add_message(self._state, control.text, control.row.actor), control.row
                 )
 
@@ -271,7 +276,7 @@ class Session:
         if self._state.asked is not None:
             await self._in_pool(self._requests.withdraw, await self._open_request(), row.actor)
         language = self._runtime.config.language
-        await self._commit_step(transitions.cancel(self._state, row.actor, reason, language), row)
+        await self._commit_transition(transitions.cancel(self._state, row.actor, reason, language), row)
 
     async def _wait_for_answer(self) -> None:
         """Wait until the request is answered or expires, or something else is sent."""
@@ -304,7 +309,7 @@ class Session:
             result = transitions.apply_expiry(self._state, language)
         else:
             result = transitions.apply_answer(self._state, ended.answer, ended.row.actor, language)
-        await self._commit_step(result)
+        await self._commit_transition(result)
         return True
 
     async def _wait_for_signal(self, seconds: float | None = None) -> bool:
@@ -315,6 +320,11 @@ class Session:
 
     async def _in_pool(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await run_to_completion(self._threads, function, *args, **kwargs)
+
+    async def _commit_transition(self, result: StepResult, control: Row | None = None) -> None:
+        """Commit ``result``, a transition, as the step that the row ``control`` caused. It happens now."""
+        state = result.new_state.with_changes(last_modified=timestamp(self._zone.now()))
+        await self._commit_step(result.model_copy(update={"new_state": state}), control)
 
     async def _commit_step(self, result: StepResult, control: Row | None = None) -> None:
         """Commit the step as a row; from then on it has happened."""

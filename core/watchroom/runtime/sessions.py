@@ -68,8 +68,9 @@ class Sessions:
         (`Message`, or mappings with ``role`` and ``content``). ``session_id`` is made up where it is None;
         ``metadata`` is kept in the state. Raises `InvalidAgentId`, `UnknownAgent`, `InvalidSession`,
         `SessionExists`, and as `create_initial_state` does."""
-        number = new_session_id() if session_id is None else validation.check_session_id(session_id)
-        state = create_initial_state(session_id=number, messages=messages, metadata=metadata)
+        now = self._zone.now()
+        number = new_session_id(now) if session_id is None else validation.check_session_id(session_id)
+        state = create_initial_state(session_id=number, messages=messages, metadata=metadata, now=now)
         said = next((message.content for message in state.messages if message.role == "user"), "")
         first = said.strip().split("\n", 1)[0][:200]
         row = await run_to_completion(self._threads_of(config), self._write_first_row, agent_id, state, first)
@@ -104,6 +105,7 @@ class Sessions:
             calls = await run_to_completion(threads, self._zone.started_calls, path, since)
             waiting = await run_to_completion(threads, self._zone.records, parse_processed_rows(last)[1])
             session.restore(calls, waiting)
+            await run_to_completion(threads, self._zone.record_takeover, last)
             if state.status == "error":
                 await session.retry()
             yield session
@@ -178,9 +180,10 @@ def parse_status(row: Row) -> SessionStatus:
     return row.detail["status"]  # type: ignore[return-value]  # as `step_detail` wrote it
 
 
-def new_session_id() -> str:
-    """A new id: it sorts by time, and no other process makes the same."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(4).hex()}"
+def new_session_id(now: int) -> str:
+    """A new id for a session that begins ``now`` (nanoseconds since the epoch): it sorts by time, and no
+    other process makes the same."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now // 1_000_000_000))}-{os.urandom(4).hex()}"
 
 
 def _path(agent_id: str, session_id: str) -> str:

@@ -166,12 +166,14 @@ def create_initial_state(
     session_id: str,
     messages: Sequence[Message | Mapping[str, object]] = (),
     metadata: Mapping[str, JsonValue] | None = None,
+    now: int | None = None,
 ) -> AgentState:
     """A state in which nothing has happened yet, for the session ``session_id``. ``messages`` may be mappings
-    with ``role`` and ``content``; ``metadata`` is kept as it is.
+    with ``role`` and ``content``; ``metadata`` is kept as it is. ``now`` is when it begins, in nanoseconds
+    since the epoch (None: by this machine's clock).
 
     Raises pydantic's `ValidationError` where a message or the metadata has another shape."""
-    began = utc_now()
+    began = timestamp(time.time_ns() if now is None else now)
     return AgentState.model_validate(
         {
             "session_id": session_id,
@@ -186,12 +188,10 @@ def create_initial_state(
 def call_key(state: AgentState, call: ToolCall) -> str:
     """A key for ``call`` in ``state``, unique in its session: the same until the call has a result, and never
     used again after that."""
-    if call.id in {each.id for each in state.open_calls}:
-        for at in range(len(state.messages) - 1, -1, -1):
-            message = state.messages[at]
-            if isinstance(message, AssistantMessage):
-                place = [each.id for each in message.tool_calls].index(call.id)
-                return f"{state.session_id}/{at}/{place}"
+    turn = _turn_of(state, call)
+    if turn is not None and call.id in {each.id for each in state.open_calls}:
+        at, place = turn
+        return f"{state.session_id}/{at}/{place}"
     # A call that no model made: how often it was made before tells it from those.
     made = sum(isinstance(each, ToolMessage) and each.tool_call_id == call.id for each in state.messages)
     return f"{state.session_id}/-/{call.id}/{made}"
@@ -199,23 +199,17 @@ def call_key(state: AgentState, call: ToolCall) -> str:
 
 def count_failure(state: AgentState, call: ToolCall) -> AgentState:
     """``state`` with the failure of ``call`` counted. The calls of one turn of the model count once."""
-    turn = _turn_of(state, call)
-    if turn is not None and turn == state.failed_turn:
+    turn, _ = _turn_of(state, call) or (-1, 0)
+    if turn >= 0 and turn == state.failed_turn:
         return state
-    return state.with_changes(
-        errors_in_a_row=state.errors_in_a_row + 1, failed_turn=-1 if turn is None else turn
-    )
+    return state.with_changes(errors_in_a_row=state.errors_in_a_row + 1, failed_turn=turn)
 
 
-def _turn_of(state: AgentState, call: ToolCall) -> int | None:
-    """Which message made ``call``; None if the newest of the model's did not."""
+def _turn_of(state: AgentState, call: ToolCall) -> tuple[int, int] | None:
+    """Which message made ``call``, and its place there; None if the newest of the model's did not."""
     for at in range(len(state.messages) - 1, -1, -1):
         message = state.messages[at]
         if isinstance(message, AssistantMessage):
-            return at if call.id in {each.id for each in message.tool_calls} else None
+            ids = [each.id for each in message.tool_calls]
+            return (at, ids.index(call.id)) if call.id in ids else None
     return None
-
-
-def utc_now() -> str:
-    """The current time as a state keeps it: ISO 8601 in UTC, to the millisecond."""
-    return timestamp(time.time_ns())

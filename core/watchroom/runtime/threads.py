@@ -27,9 +27,8 @@ class _Workers:
 
     def __init__(self) -> None:
         self._begin()
-        if hasattr(os, "register_at_fork"):
-            # Threads do not live on in a process that was forked.
-            os.register_at_fork(after_in_child=self._begin)
+        # Threads do not live on in a process that was forked.
+        os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
         self._lock = Lock()

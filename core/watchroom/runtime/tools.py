@@ -17,6 +17,7 @@ from watchroom.errors import InvalidArguments
 from watchroom.model import Json
 from watchroom.runtime.agent import AgentTool, CallOrigin, Tool
 from watchroom.runtime.errors import InvalidTool
+from watchroom.runtime.models.answer_accumulator import describe_validation_error
 
 Function: TypeAlias = Callable[..., object]
 """What a tool is made from. It may be a coroutine function; it gives JSON."""
@@ -181,7 +182,8 @@ def _build_runner(
         try:
             checked = model.model_validate(arguments)
         except ValidationError as error:
-            raise InvalidArguments(tool=_escape_name(name), problems=_format_problems(error)) from error
+            problems = describe_validation_error(error, _MAX_PROBLEMS)
+            raise InvalidArguments(tool=_escape_name(name), problems=problems) from error
         # What was left out has the function's own default.
         found = {each: model.model_fields[each].alias or each for each in checked.model_fields_set}
         given = {name: getattr(checked, each) for each, name in found.items()}
@@ -193,14 +195,4 @@ def _build_runner(
             return cast("Json", await function(**bind(arguments, origin)))
 
         return run_async
-
-    def run(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
-        return cast("Json", function(**bind(arguments, origin)))
-
-    return run
-
-
-def _format_problems(error: ValidationError) -> str:
-    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_PROBLEMS]
-    texts = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problems]
-    return validation.escape_unstorable("; ".join(texts), 500)
+    return lambda arguments, origin: function(**bind(arguments, origin))

@@ -9,7 +9,7 @@ from watchroom.model import ENDED, SYSTEM, Json, actor_kind
 from watchroom.rules.requests import Answer, CallDecision, Option, Request, check_answer, decide_all
 from watchroom.runtime.events import Cancelled, HumanAnswered, MessageReceived, Paused, Resumed
 from watchroom.runtime.messages import Function, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-from watchroom.runtime.state import AgentState, Event, StepResult, utc_now
+from watchroom.runtime.state import AgentState, Event, StepResult
 from watchroom.texts import Language, catalogue
 
 
@@ -180,5 +180,5 @@ def _to_json(value: Json) -> str:
 
 
 def _build_result(before: AgentState, after: AgentState, kind: str, event: Event) -> StepResult:
-    state = after.with_changes(events=(*before.events, event), last_modified=utc_now())
+    state = after.with_changes(events=(*before.events, event))
     return StepResult(events=(event,), new_state=state, instruction=kind)

@@ -12,6 +12,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import FolderNotFound, FolderTooWide
 from watchroom.sandbox.limits import ResourceLimits
+from watchroom.sandbox.system_folders import is_within
 
 PROGRAM_FOLDERS: Final = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
 """Where programs and their libraries are."""
@@ -52,6 +53,13 @@ class LaunchDescriptors:
     def add_inherited(self, fd: int) -> int:
         """Have the new process inherit ``fd``, which is closed here after the start. Returns ``fd``."""
         self._inherited.append(fd)
+        return fd
+
+    def add_data(self, data: bytes) -> int:
+        """Have the new process inherit a file from which ``data`` can be read. Returns its descriptor."""
+        fd = self.add_inherited(os.memfd_create("watchroom"))
+        os.write(fd, data)
+        os.lseek(fd, 0, os.SEEK_SET)
         return fd
 
     def add_own(self, fd: int) -> int:
@@ -209,8 +217,3 @@ def resolve_command_folder(folder: str) -> str:
     if any(is_within(each, path) for each in outside) or is_within(path, *_NEVER_WITHIN):
         raise FolderTooWide(folder=folder)
     return path
-
-
-def is_within(path: str, *folders: str) -> bool:
-    """Whether ``path`` is one of ``folders``, or beneath one."""
-    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)

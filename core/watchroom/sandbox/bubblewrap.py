@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
@@ -29,7 +29,6 @@ from watchroom.sandbox.backend import (
     ProxySocket,
     SandboxBackend,
     command_environment,
-    is_within,
     python_prefix,
     resolve_command_folder,
     shell_command,
@@ -40,9 +39,7 @@ from watchroom.sandbox.errors import CommandNotStarted
 from watchroom.sandbox.limits import ResourceLimits
 from watchroom.sandbox.repositories import CONTROL_FOLDER, GIT_FOLDER, open_beneath, protected_paths
 from watchroom.sandbox.seccomp import INTERNET, UNIX_ONLY, build_filter
-
-if sys.platform != "win32":
-    import fcntl
+from watchroom.sandbox.system_folders import is_within
 
 _HELP_SECONDS: Final = 10.0
 _LOCK_ATTEMPTS: Final = 100
@@ -238,7 +235,7 @@ def _mount_proxy(network: ProxySocket, descriptors: LaunchDescriptors) -> Iterat
     yield from _mount_files(NETWORK_FILES)
     yield from ("--bind", network.path, _PROXY_SOCKET)
     with open(forwarder.__file__, "rb") as file:
-        yield from ("--ro-bind-data", str(descriptors.add_inherited(_memory_file(file.read()))), _FORWARDER)
+        yield from ("--ro-bind-data", str(descriptors.add_data(file.read())), _FORWARDER)
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         yield from ("--setenv", name, f"http://127.0.0.1:{_PORT}")
     for name in ("no_proxy", "NO_PROXY"):
@@ -252,7 +249,7 @@ def _user_files(descriptors: LaunchDescriptors) -> Iterator[str]:
         ("/etc/passwd", f"agent:x:{user}:{group}::/tmp:/bin/sh\n"),
         ("/etc/group", f"agent:x:{group}:\n"),
     ):
-        yield from ("--file", str(descriptors.add_inherited(_memory_file(line.encode()))), path)
+        yield from ("--file", str(descriptors.add_data(line.encode())), path)
 
 
 def _mount_python() -> Sequence[str]:
@@ -272,12 +269,4 @@ def _filter_code(network: bool) -> bytes | None:
 
 
 def _filter_options(code: bytes | None, descriptors: LaunchDescriptors) -> Sequence[str]:
-    return ("--seccomp", str(descriptors.add_inherited(_memory_file(code)))) if code else ()
-
-
-def _memory_file(data: bytes) -> int:
-    """A file descriptor from which ``data`` can be read."""
-    fd = os.memfd_create("watchroom")
-    os.write(fd, data)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
+    return ("--seccomp", str(descriptors.add_data(code))) if code else ()

@@ -179,8 +179,5 @@ def _members(path: str) -> list[int]:
 
 
 def _write(path: str, name: str, text: str) -> None:
-    fd = os.open(os.path.join(path, name), os.O_WRONLY)
-    try:
-        os.write(fd, text.encode())
-    finally:
-        os.close(fd)
+    with open(os.path.join(path, name), "w", encoding="ascii") as file:
+        file.write(text)

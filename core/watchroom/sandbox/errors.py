@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final, cast
 
-from watchroom.errors import InvalidPath, PermissionDenied, WatchroomError
+from watchroom.errors import DeniedError, InvalidPath, PermissionDenied, WatchroomError
 from watchroom.model import Json, Outcome
 from watchroom.texts import Language
 
@@ -47,18 +47,16 @@ class TaskQuotaExceeded(CommandError):
     outcome: ClassVar[Outcome] = "denied"
 
 
-class WorkspaceNotBound(WatchroomError):
+class WorkspaceNotBound(DeniedError):
     """The agent's task has no folder, or the agent has no task. Values: agent."""
 
     code = "workspace_not_bound"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class InvalidWorkspace(WatchroomError):
+class InvalidWorkspace(DeniedError):
     """A folder that cannot be a task's workspace. Values: path, rule."""
 
     code = "invalid_workspace"
-    outcome: ClassVar[Outcome] = "denied"
 
 
 class TaskNotFound(WatchroomError):
@@ -67,11 +65,10 @@ class TaskNotFound(WatchroomError):
     code = "task_not_found"
 
 
-class CommandBlocked(WatchroomError):
+class CommandBlocked(DeniedError):
     """The command holds a word that is never run. Values: keyword."""
 
     code = "command_blocked"
-    outcome: ClassVar[Outcome] = "denied"
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
         """The reason in ``language``."""
@@ -147,18 +144,16 @@ class FolderNotFound(CommandFailed):
     texts = "folder_not_found"
 
 
-class NoSandbox(WatchroomError):
+class NoSandbox(DeniedError):
     """No sandbox works on this machine."""
 
     code = "no_sandbox"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class CommandRejected(WatchroomError):
+class CommandRejected(DeniedError):
     """A person was asked whether the command may run without a sandbox, and rejected it. Values: reason."""
 
     code = "command_rejected"
-    outcome: ClassVar[Outcome] = "denied"
 
 
 class CommandUnanswered(CommandRejected):
@@ -167,11 +162,10 @@ class CommandUnanswered(CommandRejected):
     texts = "command_unanswered"
 
 
-class FolderTooWide(WatchroomError):
+class FolderTooWide(DeniedError):
     """A folder that holds what no command may touch, such as the system's own files. Values: folder."""
 
     code = "folder_too_wide"
-    outcome: ClassVar[Outcome] = "denied"
 
 
 _OUTPUT_FIELDS: Final = {

@@ -36,7 +36,7 @@ from watchroom.sandbox.backend import (
 from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import CommandNotStarted
 from watchroom.sandbox.repositories import CONTROL_FOLDER, list_entries, open_beneath, protected_paths
-from watchroom.sandbox.seccomp import INTERNET, build_filter, notified_calls
+from watchroom.sandbox.seccomp import INTERNET, build_filter, shared_calls
 from watchroom.sandbox.supervised import (
     Restrictions,
     SupervisedBackend,
@@ -66,7 +66,7 @@ _NETWORK: Final = 0b11
 _SCOPES: Final = 0b11
 """Abstract sockets, and signals."""
 _DEVICE_FILES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_SCRATCH_ENTRIES: Final = ("tmp",)
+_SCRATCH_ENTRY: Final = "tmp"
 
 
 class LandlockBackend(SupervisedBackend):
@@ -76,11 +76,11 @@ class LandlockBackend(SupervisedBackend):
     name = "landlock"
 
     def __init__(self, cgroups: CgroupFactory) -> None:
-        notified = notified_calls()
-        if notified is None:
+        calls = shared_calls()
+        if calls is None:
             raise CommandNotStarted(reason=os.uname().machine)
-        super().__init__(cgroups, notified.call_numbers)
-        self._notified = dict(notified.arguments)
+        super().__init__(cgroups, calls.call_numbers)
+        self._notified = dict(calls.notified)
         families = {False: (), True: INTERNET}
         filters = {network: build_filter(each, shared=True) for network, each in families.items()}
         self._filters = {network: code for network, code in filters.items() if code}
@@ -129,7 +129,7 @@ def _protected_and_hidden(folder: int, path: str) -> list[Parts]:
     """What a command may read but not change, and what it may not even read: a workspace's folder, if it
     holds more than the half-written files of this task."""
     protected = protected_paths(folder, path)
-    if {entry.name for entry in list_entries(folder, (CONTROL_FOLDER,))} - set(_SCRATCH_ENTRIES):
+    if list_entries(folder, (CONTROL_FOLDER,)).keys() - {_SCRATCH_ENTRY}:
         protected.append((CONTROL_FOLDER,))
     return protected
 
@@ -153,12 +153,12 @@ def _rights(folder: int, protected: Sequence[Parts]) -> Iterator[tuple[Parts, in
     """The rights to each entry of a folder in which something is protected."""
     around = {each[:depth] for each in protected for depth in range(len(each))}
     for above in around:
-        for entry in list_entries(folder, above):
-            parts = (*above, entry.name)
+        for name, is_symlink in list_entries(folder, above).items():
+            parts = (*above, name)
             if parts in protected:
                 if parts != (CONTROL_FOLDER,):
                     yield parts, _READ
-            elif parts not in around and not entry.is_symlink():
+            elif parts not in around and not is_symlink:
                 yield parts, _WRITE
 
 

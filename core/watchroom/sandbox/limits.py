@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import sys
+import resource
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from watchroom.sandbox.supervisor import list_children
-
-if sys.platform == "linux":
-    import resource
 
 _MIB: Final = 1024 * 1024
 _SPARE_CPU_SECONDS: Final = 5
@@ -37,9 +34,7 @@ class ResourceLimits(NamedTuple):
     """Open files of one process."""
 
 
-def limit_process(
-    pid: int, limits: ResourceLimits, *, in_cgroup: bool, counts_own_processes: bool = True
-) -> None:
+def limit_process(pid: int, limits: ResourceLimits, *, in_cgroup: bool, counts_own_processes: bool) -> None:
     """Set the resource limits of a process, which all that it starts inherits. Raises OSError.
 
     ``pid`` is a command's first process, ``limits`` are those of the whole command. With ``in_cgroup`` a

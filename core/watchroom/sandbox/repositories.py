@@ -29,7 +29,7 @@ _GITDIR: Final = "gitdir:"
 _LINK: Final = "link "
 _MAX_LINK_BYTES: Final = 4096
 _O_STEP: Final = getattr(os, "O_PATH", os.O_RDONLY)
-_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY
 
 
 class Repository(NamedTuple):
@@ -103,16 +103,17 @@ def protected_paths(folder: int, path: str) -> list[Parts]:
     return [parts for parts in found if not any(parts[:depth] in found for depth in range(1, len(parts)))]
 
 
-def list_entries(folder: int, parts: Parts) -> list[os.DirEntry[str]]:
-    """The entries of the folder at ``parts`` beneath ``folder``, a descriptor; none where that is gone, or
-    may not be read."""
+def list_entries(folder: int, parts: Parts) -> dict[str, bool]:
+    """The names of what is in the folder at ``parts`` beneath ``folder``, a descriptor, and whether each is a
+    symlink; none where that is gone, or may not be read."""
     try:
         opened = open_beneath(folder, parts, _FOLDER)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return []
+        return {}
     try:
         with os.scandir(opened) as found:
-            return list(found)
+            # Here, because not every file system tells kinds with names: some are asked by the descriptor.
+            return {entry.name: entry.is_symlink() for entry in found}
     finally:
         os.close(opened)
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final, NamedTuple
 
+from watchroom import validation
 from watchroom.sandbox.backend import (
     LaunchDescriptors,
     LaunchRequest,
@@ -72,7 +73,7 @@ def run_command(
     Raises `InvalidCommand`, `CommandNotStarted`, `FolderNotFound`, `FolderTooWide`.
     """
     begin = time.monotonic()
-    if "\0" in command or not _is_encodable(command):
+    if "\0" in command or not validation.is_unicode(command):
         raise InvalidCommand
     with ExitStack() as closing:
         descriptors = LaunchDescriptors()
@@ -273,11 +274,3 @@ def _is_readable(fd: int, seconds: float) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return bool(poll.poll(max(0.0, seconds) * 1000))
-
-
-def _is_encodable(command: str) -> bool:
-    try:
-        os.fsencode(command)
-    except UnicodeEncodeError:
-        return False
-    return True

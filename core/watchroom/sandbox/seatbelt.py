@@ -104,7 +104,7 @@ def _limit_values(limits: ResourceLimits) -> tuple[str, ...]:
 
 
 _NO_REPOSITORIES: Final = (
-    '(deny file-write* (require-all (subpath (param "FOLDER")) (regex #"/[.][gG][iI][tT](/|$)")))',
+    '(deny file-write* (require-all (subpath (param "FOLDER")) (regex #"/[.][gG][iI][tT](/|$)")))'
 )
 
 
@@ -129,7 +129,7 @@ def build_profile(protected: int, *, network: bool) -> str:
         ),
         '(allow file-read* process-exec file-map-executable (subpath (param "PYTHON")))',
         "(deny file-write-setugid)",
-        *_NO_REPOSITORIES,
+        _NO_REPOSITORIES,
         *(f'(deny file-write* (subpath (param "KEPT{n}")))' for n in range(protected)),
         '(deny file-read* file-write* (subpath (param "HIDDEN")))',
         *(("(allow network*)", "(allow system-socket)") if network else ()),

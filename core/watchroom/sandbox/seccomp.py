@@ -12,13 +12,13 @@ import errno
 import platform
 import socket
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from watchroom.sandbox.supervisor import NO_LINKS, CallArguments
 
 
-class _SharedCalls(NamedTuple):
+class SharedCalls(NamedTuple):
     """Calls for what a command without namespaces shares with other processes."""
 
     refused: Sequence[int]
@@ -31,6 +31,7 @@ class _SharedCalls(NamedTuple):
     user_calls: Sequence[tuple[int, int]]
     """Those that may change all processes of a user, and the first argument by which they do."""
     notified: Mapping[int, CallArguments]
+    """Calls that a filter passes on to the supervisor, by number."""
     socketpair: int
     call_numbers: tuple[int, int]
     """seccomp and capset."""
@@ -47,7 +48,7 @@ class _Architecture(NamedTuple):
     unshare: int
     ioctl: int
     socket: int
-    shared: _SharedCalls
+    shared: SharedCalls
     second_numbers: int | None = None
     """From here on, the same calls have a second number each (x32)."""
 
@@ -96,7 +97,7 @@ _ARCHITECTURES: Final = {
         unshare=272,
         ioctl=16,
         socket=41,
-        shared=_SharedCalls(
+        shared=SharedCalls(
             # shmget to shmctl, semget to semctl, shmdt, msgget to msgctl, semtimedop, mq_open, mq_unlink,
             # inotify_init, inotify_add_watch, inotify_init1
             refused=(29, 30, 31, 64, 65, 66, 67, 68, 69, 70, 71, 220, 240, 241, 253, 254, 294),
@@ -135,7 +136,7 @@ _ARCHITECTURES: Final = {
         unshare=97,
         ioctl=29,
         socket=198,
-        shared=_SharedCalls(
+        shared=SharedCalls(
             # inotify_init1, inotify_add_watch, mq_open, mq_unlink, and all of System V
             refused=(26, 27, 180, 181, *range(186, 198)),
             attributes=(5, 6, 7, 14, 15, 16),
@@ -181,26 +182,18 @@ _ALLOW: Final = 0x7FFF0000
 _NUMBER: Final = 0
 _ARCHITECTURE: Final = 4
 
-UNIX_ONLY: Final = frozenset({int(getattr(socket, "AF_UNIX", 1))})
+UNIX_ONLY: Final = frozenset({int(socket.AF_UNIX)})
 INTERNET: Final = frozenset({2, 10, 16})
 """IPv4, IPv6 and netlink, by which programs learn their own addresses (AF_INET, AF_INET6, AF_NETLINK)."""
 
 _Instruction = tuple[int, int, int, int]
 
 
-class NotifiedCalls(NamedTuple):
-    """The calls that a filter for a command without namespaces passes on, by number, and the numbers of
-    seccomp and capset."""
-
-    arguments: Mapping[int, CallArguments]
-    call_numbers: tuple[int, int]
-
-
-def notified_calls(machine: str | None = None) -> NotifiedCalls | None:
-    """The calls that a filter passes on, None for a ``machine`` (default: this one) whose numbers are not
-    known here."""
-    known = _ARCHITECTURES.get(machine or platform.machine())
-    return NotifiedCalls(known.shared.notified, known.shared.call_numbers) if known else None
+def shared_calls() -> SharedCalls | None:
+    """The calls of this machine for what a command without namespaces shares with other processes, None where
+    their numbers are not known here."""
+    known = _ARCHITECTURES.get(platform.machine())
+    return known.shared if known else None
 
 
 def build_filter(
@@ -220,11 +213,9 @@ def build_filter(
     ]
     if known.second_numbers is not None:
         code += [(0x35, 0, 1, known.second_numbers), _refuse(errno.ENOSYS)]
-    for number in sorted(known.refused.values()):
-        code += [_if_equal(number, skip=1), _refuse(errno.EPERM)]
+    code += _if_any(sorted(known.refused.values()), _refuse(errno.EPERM))
     # Where these do not exist, programs fall back on older ones, whose arguments can be looked at.
-    for number in (_CLONE3, _OPENAT2):
-        code += [_if_equal(number, skip=1), _refuse(errno.ENOSYS)]
+    code += _if_any((_CLONE3, _OPENAT2), _refuse(errno.ENOSYS))
     owner = [(0x45, 0, 1, _SET_ID_BITS), _refuse(errno.EPERM)]
     for number, mode in known.modes:
         code += _with_argument(number, mode, owner)
@@ -233,9 +224,9 @@ def build_filter(
     code += _with_argument(known.clone, 0, [(0x45, 0, 1, _NEW_NAMESPACES), _refuse(errno.EPERM)])
     new = _NEW_NAMESPACES | _NEW_TIME_NAMESPACE
     code += _with_argument(known.unshare, 0, [(0x45, 0, 1, new), _refuse(errno.EPERM)])
-    for request in (_TIOCSTI, _TIOCLINUX, *(_ATTRIBUTES if shared else ())):
-        code += _with_argument(known.ioctl, 1, [_if_equal(request, skip=1), _refuse(errno.EPERM)])
-    allowed = [each for family in sorted(families) for each in (_if_equal(family, skip=1), _return(_ALLOW))]
+    requests = (_TIOCSTI, _TIOCLINUX, *(_ATTRIBUTES if shared else ()))
+    code += _with_argument(known.ioctl, 1, _if_any(requests, _refuse(errno.EPERM)))
+    allowed = _if_any(sorted(families), _return(_ALLOW))
     code += _with_argument(known.socket, 0, [*allowed, _refuse(errno.EAFNOSUPPORT)])
     if shared:
         code += _shared_rules(known.shared)
@@ -243,22 +234,16 @@ def build_filter(
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
-def _shared_rules(shared: _SharedCalls) -> list[_Instruction]:
-    code: list[_Instruction] = []
-    for number in shared.refused:
-        code += [_if_equal(number, skip=1), _refuse(errno.EPERM)]
-    for number in (*shared.attributes, *_ATTRIBUTES_EVERYWHERE):
-        code += [_if_equal(number, skip=1), _refuse(errno.EOPNOTSUPP)]
-    for number in shared.obsolete:
-        code += [_if_equal(number, skip=1), _refuse(errno.ENOSYS)]
+def _shared_rules(shared: SharedCalls) -> list[_Instruction]:
+    code = _if_any(shared.refused, _refuse(errno.EPERM))
+    code += _if_any((*shared.attributes, *_ATTRIBUTES_EVERYWHERE), _refuse(errno.EOPNOTSUPP))
+    code += _if_any(shared.obsolete, _refuse(errno.ENOSYS))
     for number, process in shared.process_calls:
         code += _with_argument(number, process, [(0x15, 1, 0, 0), _refuse(errno.EPERM)])
     for number, which in shared.user_calls:
-        code += _with_argument(number, 0, [_if_equal(which, skip=1), _refuse(errno.EPERM)])
+        code += _with_argument(number, 0, _if_any((which,), _refuse(errno.EPERM)))
     code += _with_argument(shared.socketpair, 1, [(0x45, 0, 1, _DATAGRAMS), _refuse(errno.EPERM)])
-    for number in shared.notified:
-        code += [_if_equal(number, skip=1), _return(_NOTIFY)]
-    return code
+    return code + _if_any(shared.notified, _return(_NOTIFY))
 
 
 def _with_argument(number: int, index: int, checks: Sequence[_Instruction]) -> list[_Instruction]:
@@ -275,6 +260,11 @@ def _load(offset: int) -> _Instruction:
 def _if_equal(value: int, *, skip: int) -> _Instruction:
     """Go on if what is loaded equals ``value``, else leave out the next ``skip`` instructions."""
     return (0x15, 0, skip, value)
+
+
+def _if_any(values: Iterable[int], verdict: _Instruction) -> list[_Instruction]:
+    """End with ``verdict`` if what is loaded equals one of ``values``, else go on."""
+    return [each for value in values for each in (_if_equal(value, skip=1), verdict)]
 
 
 def _return(verdict: int) -> _Instruction:

@@ -100,9 +100,7 @@ class SupervisedBackend(SandboxBackend):
             "rules": restrictions.rules,
             "folder": folder,
         }
-        job_fd = descriptors.add_inherited(os.memfd_create("watchroom"))
-        os.write(job_fd, marshal.dumps(cast("dict[str, Any]", job)))
-        os.lseek(job_fd, 0, os.SEEK_SET)
+        job_fd = descriptors.add_data(marshal.dumps(cast("dict[str, Any]", job)))
         folder_of_main = os.path.dirname(supervisor.__file__)
         argv = (sys.executable, "-I", "-S", "-c", _MAIN, folder_of_main, str(job_fd))
         return LaunchSpec(argv, status, start, is_supervised=True)

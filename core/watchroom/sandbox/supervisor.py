@@ -13,21 +13,18 @@ from __future__ import annotations
 import _socket
 import ctypes
 import errno
+import fcntl
 import marshal
 import os
 import select
 import signal
 import stat
 import struct
-import sys
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final, NoReturn, TypedDict
-
-if sys.platform != "win32":
-    import fcntl
 
 CallArguments = tuple[str, int, int, int, int]
 """What a call changes (mode, owner, times), and which of its arguments are the folder, the path, the new

@@ -15,7 +15,7 @@ SYSTEM_FOLDERS: Final = (
     *("/Applications", "/Library", "/System", "/cores"),
     *(f"/private{path}" for path in ("/etc", "/var/db", "/var/lib", "/var/log", "/var/run", "/var/spool")),
 )
-_MEDIA: Final = ("/run/media",)
+_MEDIA: Final = "/run/media"
 """Where people's own disks are."""
 _SERVICE_HOMES: Final = ("/var", "/run", "/private/var")
 """Where the homes of services may be."""
@@ -24,23 +24,20 @@ _SERVICE_HOMES: Final = ("/var", "/run", "/private/var")
 def is_system_folder(path: str) -> bool:
     """Whether ``path``, without symlinks, is one of the system's folders, lies in one or holds one. A user's
     home among those of services, and what is beneath it, is none."""
-    if any(_is_within(path, each) and path != each for each in _MEDIA):
+    if is_within(path, _MEDIA) and path != _MEDIA:
         return False
     home = os.path.realpath(os.path.expanduser("~"))
-    if (
-        any(_is_within(home, each) for each in _SERVICE_HOMES)
-        and _is_within(path, home)
-        and home not in _all_names()
-    ):
+    if is_within(home, *_SERVICE_HOMES) and is_within(path, home) and home not in _all_names():
         return False
-    return any(_is_within(path, each) or _is_within(each, path) for each in _all_names())
+    return any(is_within(path, each) or is_within(each, path) for each in _all_names())
+
+
+def is_within(path: str, *folders: str) -> bool:
+    """Whether ``path`` is one of ``folders``, or beneath one."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 @cache
 def _all_names() -> frozenset[str]:
     """The system's folders under all of their names: /bin may be a link to /usr/bin."""
     return frozenset({*SYSTEM_FOLDERS, *map(os.path.realpath, SYSTEM_FOLDERS)})
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

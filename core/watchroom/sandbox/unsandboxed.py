@@ -10,7 +10,7 @@ from __future__ import annotations
 from watchroom.sandbox.backend import LaunchRequest, LaunchSpec, resolve_command_folder
 from watchroom.sandbox.cgroups import CgroupFactory
 from watchroom.sandbox.errors import NoSandbox
-from watchroom.sandbox.seccomp import notified_calls
+from watchroom.sandbox.seccomp import shared_calls
 from watchroom.sandbox.supervised import (
     UNRESTRICTED,
     SupervisedBackend,
@@ -27,10 +27,10 @@ class UnsandboxedBackend(SupervisedBackend):
     name = "none"
 
     def __init__(self, cgroups: CgroupFactory) -> None:
-        notified = notified_calls()
-        if notified is None or not is_supported():
+        calls = shared_calls()
+        if calls is None or not is_supported():
             raise NoSandbox
-        super().__init__(cgroups, notified.call_numbers)
+        super().__init__(cgroups, calls.call_numbers)
 
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
         """How to start the command of ``request``. Raises as every backend does."""

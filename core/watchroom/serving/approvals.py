@@ -21,7 +21,7 @@ from watchroom.merge import unified_diff
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.projections.proposals import proposal
 from watchroom.rules.requests import Answer, CallDecision, PendingCall, Request, parse_arguments
-from watchroom.runtime.threads import run_in_thread, run_to_completion
+from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
 from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.texts import Catalogue
 from watchroom.toolbox import Toolbox
@@ -137,12 +137,9 @@ class CallApprovals:
         """Wait until somebody answers the request at ``path``, or it expires."""
         requests = self._requests
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake(_: object) -> None:
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(changed.set)
-
-        unsubscribe = self._dispatcher.subscribe((path.rpartition("/")[0],), wake)
+        unsubscribe = self._dispatcher.subscribe(
+            (path.rpartition("/")[0],), lambda _: call_soon_threadsafe(loop, changed.set)
+        )
         elicitation = None
         if can_elicit and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             elicitation = asyncio.create_task(self._elicit(context, toolbox, call, path))

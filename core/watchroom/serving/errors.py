@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from watchroom.errors import WatchroomError
-from watchroom.model import Outcome
+from watchroom.errors import DeniedError
 
 
-class CallRejected(WatchroomError):
+class CallRejected(DeniedError):
     """A person did not approve of the call. Values: reason."""
 
     code = "call_rejected"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class CallUnanswered(WatchroomError):
+class CallUnanswered(DeniedError):
     """No person answered whether the call may be made."""
 
     code = "call_unanswered"
-    outcome: ClassVar[Outcome] = "denied"

@@ -5,6 +5,7 @@ Who calls is known by the transport (``--agent`` on stdio, a token on HTTP), nev
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from functools import partial
 from importlib.metadata import version
@@ -21,9 +22,9 @@ from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.serving.malformed_messages import parse_problem
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.results import to_call_tool_result
 from watchroom.serving.tool_list_changes import ToolListNotifier
 from watchroom.toolbox import Toolbox
+from watchroom.toolbox.toolbox import ToolResult
 
 NAME: Final = "watchroom"
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -96,9 +97,9 @@ async def _call_tool(
     problem = parse_problem(params.arguments or {})
     if problem is not None:
         error = InvalidArguments(tool=validation.escape_unstorable(params.name, 100), problems=problem)
-        return to_call_tool_result(await run_in_thread(toolbox.refuse, params.name, {}, error))
+        return _to_call_tool_result(await run_in_thread(toolbox.refuse, params.name, {}, error))
     if not await run_in_thread(approvals.are_required, toolbox, params.name):
-        return to_call_tool_result(
+        return _to_call_tool_result(
             await run_in_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
         )
     is_outdated = False
@@ -106,7 +107,7 @@ async def _call_tool(
         try:
             approved = await approvals.request(context, toolbox, params, is_outdated=is_outdated)
         except (CallRejected, CallUnanswered) as error:
-            return to_call_tool_result(
+            return _to_call_tool_result(
                 await run_in_thread(toolbox.refuse, params.name, params.arguments or {}, error)
             )
         if isinstance(approved, types.InputRequiredResult):
@@ -122,5 +123,18 @@ async def _call_tool(
         )
         result = await run_in_thread(call)
         if result.get("error") != ApprovalOutdated.code:
-            return to_call_tool_result(result, approved.notice)
+            return _to_call_tool_result(result, approved.notice)
         is_outdated = True
+
+
+def _to_call_tool_result(result: ToolResult, notice: str = "") -> types.CallToolResult:
+    """``result`` as the protocol has it, structured, and as text for clients that read only that. A refusal
+    or a conflict is an error that the model reads, never one of the protocol. ``notice`` is what else the
+    model is told."""
+    markdown = result.get("markdown")
+    text = markdown if isinstance(markdown, str) else json.dumps(result, ensure_ascii=False)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=each) for each in (notice, text) if each],
+        structured_content=result,
+        is_error=result.get("success") is not True,
+    )

@@ -14,7 +14,8 @@ from typing import Final, cast
 from watchroom.model import Json
 from watchroom.runtime import AssistantMessage, Message, ModelPayload, ToolMessage, UserMessage
 from watchroom.runtime.models import Reply
-from watchroom.simulation.script import Heard, Move, Result, Script, Wait
+from watchroom.simulation.scenario import WaitFor
+from watchroom.simulation.script import Heard, Move, Result, Script
 
 _WORD_SECONDS: Final = 0.16
 _THINKS: Final = 0.4
@@ -33,20 +34,15 @@ class ScriptedModel:
         start: Callable[[str], Script],
         *,
         speed: float = 0.0,
-        wait: Callable[[Wait], Awaitable[bool]] | None = None,
+        wait: Callable[[WaitFor], Awaitable[bool]] | None = None,
     ) -> None:
         self._start = start
         self._speed = speed
         self._wait = wait
         self._script: Script | None = None
-        self._step: Move | Wait | None = None
+        self._step: Move | WaitFor | None = None
         self._turns = 0
         self._said = 0
-
-    @property
-    def move(self) -> Move | None:
-        """The move that was answered last."""
-        return self._step if isinstance(self._step, Move) else None
 
     async def __call__(self, payload: ModelPayload) -> Reply:
         """The answer to ``payload``. Where an answer was cut short, the same is said again."""
@@ -58,7 +54,7 @@ class ScriptedModel:
             self._step = next(self._script)
             self._turns = 0
         while True:
-            if isinstance(self._step, Wait):
+            if isinstance(self._step, WaitFor):
                 # What is past need not be waited for once more.
                 came = len(turns) > self._turns or self._wait is None or await self._wait(self._step)
                 self._step = self._script.send(Heard({} if came else {"timed_out": True}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from watchroom.simulation.scenario import RequestPlan, Scenario
+from watchroom.simulation.scenario import Scenario
 
 
 class RequestQueue:
@@ -42,6 +42,3 @@ class RequestQueue:
 
     def _next_due(self, now: float) -> float:
         return max([now, *(due for due, _ in self._plans)]) + self._every
-
-
-__all__ = ["RequestPlan", "RequestQueue"]

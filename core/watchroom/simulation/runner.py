@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from threading import Lock, Thread
+from threading import Event, Thread
 from traceback import extract_tb
 from types import TracebackType
 from typing import Final, Self
 
 from watchroom.rules.config import Agent
+from watchroom.runtime.threads import run_in_thread
 from watchroom.sandbox.errors import InvalidWorkspace
-from watchroom.simulation.follower import JournalFollower
-from watchroom.simulation.player import Player, Stage
+from watchroom.simulation.player import FULL_SPEED, GOODBYE, Player, Stage
 from watchroom.simulation.process import AgentProcess
 from watchroom.simulation.request_queue import RequestQueue
 from watchroom.simulation.scenario import Scenario
@@ -25,12 +25,7 @@ from watchroom.workspace import Workspace
 from watchroom.zones import Task
 from watchroom.zones.task_errors import TaskInUse
 
-_GOODBYE: Final = 2.0
-"""So many seconds at most are left to the calls that are in flight at the end."""
-
-_FULL_SPEED: Final = 60.0
-"""Where agents never pause, they still ask people no more often than at this speed."""
-
+_STOPS_EVERY: Final = 0.5
 _SUBMITTER: Final = "human:product"
 
 
@@ -66,33 +61,26 @@ class Simulation:
         self._seed = seed
         self._speed = speed
         self._people = people
-        self._statistics = Statistics()
-        self._lock = Lock()
-        self._thread: Thread | None = None
-        self._is_stopped = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._over: asyncio.Event | None = None
+        self._statistics = Statistics(workspace.journal)
+        self._errors: list[str] = []
+        self._stopped = Event()
+        self._thread = Thread(target=self._run, name="watchroom-simulation", daemon=True)
 
     def start(self) -> None:
         """Let the agents begin. Raises RuntimeError the second time."""
-        with self._lock:
-            if self._thread is not None or self._is_stopped:
-                raise RuntimeError("a simulation can be started only once")
-            self._thread = Thread(target=self._run, name="watchroom-simulation", daemon=True)
-            self._thread.start()
+        if self._thread.ident is not None or self._stopped.is_set():
+            raise RuntimeError("a simulation can be started only once")
+        self._thread.start()
 
     def stop(self) -> None:
         """Let each agent finish the call that it is in, and wait for that. Its session can be resumed."""
-        with self._lock:
-            self._is_stopped = True
-            if self._loop is not None and self._over is not None:
-                self._loop.call_soon_threadsafe(self._over.set)
-        if self._thread is not None:
+        self._stopped.set()
+        if self._thread.ident is not None:
             self._thread.join()
 
     def summary(self) -> Summary:
         """What has happened so far, in numbers."""
-        return self._statistics.summary()
+        return self._statistics.summary(tuple(self._errors))
 
     def __enter__(self) -> Self:
         self.start()
@@ -111,8 +99,6 @@ class Simulation:
                 with suppress(TaskInUse):
                     stack.enter_context(self._workspace.tasks.claim(task.id))
             runner.run(self._play())
-            with self._lock:
-                self._loop = None
 
     def _begin_task(self) -> Task | None:
         """The task of the scenario, which all agents are members of; begun unless they have one."""
@@ -128,7 +114,7 @@ class Simulation:
             try:
                 found = tasks.submit(_SUBMITTER, plan.text, folder)
             except InvalidWorkspace as error:
-                self._statistics.add_error(str(error))
+                self._errors.append(str(error))
                 return None
         self._team = [agent._replace(task=found.id) for agent in self._team]
         if any(known.get(agent.id) != agent for agent in self._team):
@@ -137,47 +123,38 @@ class Simulation:
 
     async def _play(self) -> None:
         loop = asyncio.get_running_loop()
-        over = asyncio.Event()
-        with self._lock:
-            self._loop, self._over = loop, over
-            if self._is_stopped:
-                over.set()
         began = loop.time()
 
         def seconds() -> float:
-            return (loop.time() - began) * (self._speed or _FULL_SPEED)
+            return (loop.time() - began) * (self._speed or FULL_SPEED)
 
+        queue = RequestQueue(self._scenario, seconds) if self._people else None
         stage = Stage(
-            workspace=self._workspace,
-            scenario=self._scenario,
-            team=self._team,
-            seed=self._seed,
-            speed=self._speed,
-            statistics=self._statistics,
-            follower=JournalFollower(self._workspace),
-            over=over,
-            queue=RequestQueue(self._scenario, seconds) if self._people else None,
+            self._workspace, self._scenario, self._team, self._seed, self._speed, queue, self._errors
         )
         here = [Player(stage, agent) for agent in self._team if agent.id not in self._apart]
-        await play(stage, here, [AgentProcess(stage, agent) for agent in self._apart])
+        over = run_in_thread(self._stopped.wait)
+        await play(stage, over, here, [AgentProcess(stage, agent) for agent in self._apart])
 
 
-async def play(stage: Stage, players: Sequence[Player], processes: Sequence[AgentProcess] = ()) -> None:
-    """Let these ``players``, and those in ``processes`` of their own, work on ``stage`` until it is over."""
-    tasks = [asyncio.create_task(_watch(stage, each)) for each in players]
-    # After the others, which would begin slowly beside a process that is loading.
-    others = [asyncio.create_task(_watch(stage, each)) for each in processes]
-    await stage.over.wait()
-    if tasks:
-        resting = [asyncio.create_task(player.comes_to_rest()) for player in players]
-        await asyncio.wait(resting, timeout=_GOODBYE)
-    for player in players:
-        stage.workspace.commands.stop(player.id)
-    for task in tasks:
-        task.cancel()
-    if tasks or others:
-        await asyncio.wait([*tasks, *others])
-    stage.follower.close()
+async def play(
+    stage: Stage, over: Awaitable[object], players: Sequence[Player], processes: Sequence[AgentProcess] = ()
+) -> None:
+    """Let these ``players``, and those in ``processes`` of their own, work on ``stage`` until
+    ``over`` ends."""
+    # The processes come last: the others would begin slowly beside one that is loading.
+    lives = [
+        *(asyncio.create_task(_watch(stage, each)) for each in players),
+        *(asyncio.create_task(_watch(stage, each)) for each in processes),
+    ]
+    await over
+    for life in lives:
+        life.cancel()
+    _, going_on = await asyncio.wait(lives, timeout=GOODBYE)
+    while going_on:
+        for player in players:
+            stage.workspace.commands.stop(player.id)
+        _, going_on = await asyncio.wait(going_on, timeout=_STOPS_EVERY)
 
 
 async def _watch(stage: Stage, life: Player | AgentProcess) -> None:
@@ -185,6 +162,4 @@ async def _watch(stage: Stage, life: Player | AgentProcess) -> None:
         await life.live()
     except Exception as error:  # noqa: BLE001 - whatever it is, it must be seen
         where = extract_tb(error.__traceback__)[-1]
-        stage.statistics.add_error(
-            f"{life.id}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-        )
+        stage.errors.append(f"{life.id}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})")

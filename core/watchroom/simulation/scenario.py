@@ -4,32 +4,56 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    JsonValue,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from watchroom.rules.config import Agent, Layer
+from watchroom.simulation.references import (
+    GIVEN,
+    AgentName,
+    Name,
+    Phrases,
+    RoutineName,
+    Text,
+    ToolName,
+    Value,
+    check_arguments,
+    named,
+)
+from watchroom.simulation.template import PLACEHOLDER
 from watchroom.texts import Language
 
 _LARGEST_FILE: Final = 1_000_000
 """Bytes of a file that a scenario may have beside it; larger ones are not there."""
 
 Seconds = Annotated[float, Field(ge=0, le=86_400)]
-Phrases = str | tuple[str, ...]
 
 
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+def at_least_one(problem: str) -> AfterValidator:
+    """The validator of a sequence that may not be empty; else there is this ``problem``."""
+
+    def check(given: tuple[_Table, ...]) -> tuple[_Table, ...]:
+        if not given:
+            raise ValueError(problem)
+        return given
+
+    return AfterValidator(check)
 
 
 class WaitFor(_Table):
@@ -37,7 +61,7 @@ class WaitFor(_Table):
     speed 1."""
 
     zone: Literal["private", "handoff", "collab", "board", "realtime", "file"] = "collab"
-    path: str
+    path: Text
     version: int = Field(1, ge=1)
     most: Seconds = 60.0
 
@@ -46,28 +70,35 @@ class Step(_Table):
     """One step of a routine: exactly one of ``call``, ``play``, ``wait``, ``hear``, ``choose``, ``set`` and
     ``stop``, or a ``pause`` alone; the other fields say when, how often and what then."""
 
-    call: str = ""
-    args: Mapping[str, JsonValue] = {}
+    call: ToolName = ""
+    args: Mapping[str, Value] = Field(default={}, validate_default=True)
     say: Phrases = ()
-    result: str = Field("", alias="as")
-    on_error: Literal["stop", "continue"] | Mapping[str, str] = "stop"
-    retry: str = ""
+    result: Name = Field("", alias="as")
+    on_error: Literal["stop", "continue"] | Mapping[str, RoutineName] = "stop"
+    retry: Name = ""
     tries: int = Field(3, ge=0, le=20)
     again_on: tuple[str, ...] = ()
-    play: str = ""
-    given: Mapping[str, JsonValue] = Field(default={}, alias="with")
-    each: str = ""
+    play: RoutineName = ""
+    given: Mapping[Name, Value] = Field(default={}, alias="with")
+    each: Text = ""
     wait: WaitFor | None = None
-    hear: tuple[str, ...] = ()
-    choose: str = ""
-    among: str = Field("", alias="in")
-    set: Mapping[str, JsonValue] = {}
+    hear: tuple[Text, ...] = ()
+    choose: Annotated[str, named("change")] = ""
+    among: Text = Field("", alias="in")
+    set: Mapping[Name, Value] = {}
     stop: bool = False
-    when: str = ""
-    unless: str = ""
+    when: Text = ""
+    unless: Text = ""
     chance: float = Field(1.0, ge=0, le=1)
     repeat: int | tuple[int, int] = 1
     pause: tuple[Seconds, Seconds] | None = None
+
+    @field_validator("args")
+    @classmethod
+    def _are_of_the_tool(cls, args: Mapping[str, Value], info: ValidationInfo) -> Mapping[str, Value]:
+        if info.context and info.data.get("call"):
+            check_arguments(info.data["call"], args)
+        return args
 
     @model_validator(mode="after")
     def _has_one_action(self) -> Step:
@@ -98,18 +129,11 @@ class Routine(_Table):
     Calls of the tools in ``approve`` wait for a person's approval. ``pace`` goes before that of its agent."""
 
     task: Phrases = ()
-    steps: tuple[Step, ...]
+    steps: Annotated[tuple[Step, ...], at_least_one("a routine has at least one step")]
     done: Phrases = ()
     approve: tuple[str, ...] = ()
     limit: Limit = Limit()
     pace: tuple[Seconds, Seconds] | None = None
-
-    @field_validator("steps")
-    @classmethod
-    def _has_steps(cls, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        if not steps:
-            raise ValueError("a routine has at least one step")
-        return steps
 
 
 class Actor(_Table):
@@ -120,17 +144,24 @@ class Actor(_Table):
     role: str = ""
     layer: Layer = "bottom"
     supervisor: str = ""
-    first: tuple[str, ...] = ()
-    then: Mapping[str, Annotated[float, Field(gt=0)]] = {}
+    first: tuple[RoutineName, ...] = ()
+    then: Mapping[RoutineName, Annotated[float, Field(gt=0)]] = {}
     pace: tuple[Seconds, Seconds] = (0.8, 2.5)
+
+    @field_validator("supervisor")
+    @classmethod
+    def _is_above(cls, supervisor: str, info: ValidationInfo) -> str:
+        if info.context and supervisor not in info.context[f"above {info.data['id']}"]:
+            raise ValueError(f"{supervisor!r} is no agent above this one")
+        return supervisor
 
 
 class RequestPlan(_Table):
     """A routine in which a person is asked: played by one of the agents in ``by`` who is free, the first time
     ``after`` so many seconds, then in turn with the others ``every`` so many."""
 
-    play: str
-    by: tuple[str, ...]
+    play: RoutineName
+    by: tuple[AgentName, ...]
     after: Seconds = 0.0
 
 
@@ -169,19 +200,37 @@ class Scenario(_Table):
     about: str = ""
     at_least: int = Field(1, ge=1)
     files: str = ""
-    second_process: str = ""
-    on_message: str = ""
+    second_process: AgentName = ""
+    on_message: RoutineName = ""
     answer_within: Annotated[float, Field(gt=0, le=604_800)] = 900.0
     open_requests: int = Field(3, ge=1)
     request_every: Annotated[float, Field(gt=0)] = 60.0
     task: TaskPlan | None = None
-    agents: tuple[Actor, ...] = Field(alias="agent")
+    agents: Annotated[tuple[Actor, ...], at_least_one("a scenario has at least one agent")] = Field(
+        alias="agent"
+    )
     requests: tuple[RequestPlan, ...] = Field(default=(), alias="request")
     routines: Mapping[str, Routine] = Field(alias="routine")
     texts: Mapping[str, Phrases] = {}
     changes: Mapping[str, tuple[Change, ...]] = {}
     zh: Translation = Translation()
     source: str = Field("", exclude=True)
+
+    def names(self) -> Mapping[str, Collection[str]]:
+        """What may be named in the scenario, by kind: the context in which its names are validated. ``above
+        ID`` are the agents that may supervise that one."""
+        ids = [each.id for each in self.agents]
+        steps = [step for routine in self.routines.values() for step in routine.steps]
+        bound = {name for step in steps for name in (*step.given, *step.set, step.result, step.retry) if name}
+        return {
+            "routine": self.routines,
+            "agent": ids,
+            "change": self.changes,
+            "text": self.texts,
+            "file": self.file_texts(),
+            "value": GIVEN | {PLACEHOLDER.sub("", name) for name in bound},
+            **{f"above {each}": ("", *ids[:at]) for at, each in enumerate(ids)},
+        }
 
     def texts_in(self, language: Language) -> Mapping[str, Phrases]:
         """The texts by name, in ``language`` as far as they are there."""

@@ -14,7 +14,6 @@ from watchroom.editing import parse_tool_name
 from watchroom.model import HUMAN_PREFIX, SYSTEM, Json
 from watchroom.rules.config import Agent
 from watchroom.simulation.scenario import Routine, Scenario, Step, WaitFor
-from watchroom.simulation.statistics import SHARED_WRITES
 from watchroom.simulation.template import Template, as_text
 from watchroom.texts import Language
 
@@ -31,22 +30,12 @@ _DEEPEST: Final = 12
 @dataclass(frozen=True, slots=True)
 class Move:
     """What an agent does next: after a ``pause`` (seconds, at speed 1) it says something and calls
-    ``tool``; without one its turn is over. ``attempt`` counts the tries to recover from a conflict."""
+    ``tool``; without one its turn is over."""
 
     say: str
     tool: str = ""
     arguments: Mapping[str, Json] = field(default_factory=dict)
     pause: float = 0.0
-    attempt: int = 0
-    abandoned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Wait for a version of what is at ``path``; ``spec`` says of which zone, and for how long."""
-
-    spec: WaitFor
-    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +46,7 @@ class Heard:
     said: Sequence[tuple[str, str]] = ()
 
 
-Script: TypeAlias = Generator[Move | Wait, Heard, None]
+Script: TypeAlias = Generator[Move | WaitFor, Heard, None]
 
 
 class _Stopped(Exception):
@@ -121,7 +110,6 @@ class _Session:
         self._template = Template(values, texts, scenario.file_texts(), Random(random))
         self._said: list[tuple[str, str]] = []
         self._due = 0.0
-        self._abandoned = False
 
     def task(self, routine: str) -> str:
         return self._template.text(self._scenario.routines[routine].task) or routine
@@ -136,8 +124,7 @@ class _Session:
         except _Stopped as stopped:
             say = stopped.say or self._text("done", routine.done)
         while True:
-            heard = yield Move(say or _CLOSING, pause=self._pause(None) / 2, abandoned=self._abandoned)
-            self._abandoned = False
+            heard = yield Move(say or _CLOSING, pause=self._pause(None) / 2)
             yield from self._listen(heard)
             say = self._text("idle", ())
 
@@ -165,7 +152,8 @@ class _Session:
         elif step.play:
             yield from self._play(step, depth)
         elif step.wait:
-            heard = yield Wait(step.wait, as_text(self._template.fill(step.wait.path)))
+            path = as_text(self._template.fill(step.wait.path))
+            heard = yield step.wait.model_copy(update={"path": path})
             if heard.result.get("timed_out"):
                 raise _Stopped(self._text("gave_up", step.say))
         elif step.hear:
@@ -183,12 +171,12 @@ class _Session:
     def _call(self, step: Step, depth: int) -> Script:
         result: Result = {}
         again = False
-        for attempt in range(step.tries + 1 if step.retry else 1):
-            move = self._move(step, attempt, again)
+        for _ in range(step.tries + 1 if step.retry else 1):
+            move = self._move(step, again)
             heard = yield move
             result = heard.result
             if result.get("error") in step.again_on:
-                repeated = yield self._move(step, attempt, True)
+                repeated = yield self._move(step, True)
                 result, heard = repeated.result, Heard({}, (*heard.said, *repeated.said))
             self._bind(step.result, dict(result))
             yield from self._listen(heard)
@@ -201,7 +189,7 @@ class _Session:
         if result.get("success") is not True:
             yield from self._failed(step, result, depth)
 
-    def _move(self, step: Step, attempt: int, again: bool) -> Move:
+    def _move(self, step: Step, again: bool) -> Move:
         tool = as_text(self._template.fill(step.call))
         filled = self._template.fill(dict(step.args))
         given = filled if isinstance(filled, Mapping) else {}
@@ -212,7 +200,7 @@ class _Session:
         say = self._text("again" if again else kind, () if again else step.say)
         if not say:
             say = self._text("call", ())
-        return Move(say, tool, arguments, self._pause(step), attempt)
+        return Move(say, tool, arguments, self._pause(step))
 
     def _failed(self, step: Step, result: Result, depth: int) -> Script:
         code = as_text(result.get("error"))
@@ -220,8 +208,6 @@ class _Session:
         if isinstance(step.on_error, Mapping) and code in step.on_error:
             yield from self._steps(self._scenario.routines[step.on_error[code]], depth + 1)
             return
-        if result.get("is_conflict") is True and as_text(self._template.fill(step.call)) in SHARED_WRITES:
-            self._abandoned = True
         if step.on_error != "continue":
             kind = "gave_up" if result.get("is_conflict") is True else code if code in _ANSWERS else "refused"
             raise _Stopped(self._text(kind, ()))

@@ -1,15 +1,18 @@
-"""What the agents have done so far, in numbers."""
+"""What the agents have done, in numbers, as their rows tell."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
-from watchroom.model import Json
+from watchroom.journal import Journal
+from watchroom.model import ENDED, Row
+from watchroom.simulation.model_agent import result_of
 
 _QUICK: Final = 2
 _EDITS: Final = frozenset(
@@ -17,31 +20,8 @@ _EDITS: Final = frozenset(
 )
 _LOOKS: Final = frozenset({"list", "contains", "value"})
 _BOARD_WRITES: Final = frozenset({"whiteboard_write", "whiteboard_append", "whiteboard_update_section"})
-SHARED_WRITES: Final = frozenset({"collab_write", "collab_rollback"})
+_SHARED_WRITES: Final = frozenset({"collab_write", "collab_rollback"})
 """The tools whose conflicts are counted."""
-_HANDOFFS: Final = frozenset({"handoff_file", "acknowledge_handoff"})
-
-
-@dataclass(frozen=True, slots=True)
-class CallRecord:
-    """A call that has come back: its ``tool``, the ``operation`` among its arguments, how often it was
-    tried again after a conflict (``attempt``), and its outcome: ``error`` is empty where it succeeded."""
-
-    tool: str
-    operation: str
-    attempt: int
-    error: str
-    is_conflict: bool
-
-    @classmethod
-    def of(
-        cls, tool: str, arguments: Mapping[str, Json], attempt: int, result: Mapping[str, Json]
-    ) -> CallRecord:
-        """The record of a call of ``tool`` with ``arguments``, tried for the ``attempt``-th time, and its
-        ``result``."""
-        error = "" if result.get("success") is True else str(result.get("error") or "unknown")
-        operation = str(arguments.get("operation", ""))
-        return cls(tool, operation, attempt, error, result.get("is_conflict") is True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,70 +63,74 @@ class Summary:
 
 
 class Statistics:
-    """Counts. May be used from any thread."""
+    """Counts what is called in sessions, in any process, by the rows of ``journal`` from now on. May be used
+    from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._seq = journal.last_seq()
         self._lock = Lock()
         self._outcomes: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
-        self._errors: list[str] = []
+        self._calls: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._tokens: Counter[str] = Counter()
+        self._tries: Counter[tuple[str, str]] = Counter()
 
-    def count_call(self, call: CallRecord) -> None:
-        """Count a ``call`` that has come back."""
+    def summary(self, errors: tuple[str, ...] = ()) -> Summary:
+        """The numbers now, with these ``errors``."""
         with self._lock:
-            self._outcomes[call.error or "ok"] += 1
-            if call.tool in SHARED_WRITES:
-                self._count_write(call)
-            if call.error:
-                self._counts["refused"] += not call.is_conflict
-                return
-            self._counts["edits"] += call.tool in _EDITS and call.operation not in _LOOKS
-            self._counts["board_versions"] += call.tool in _BOARD_WRITES
-            if call.tool in _HANDOFFS:
-                self._counts[call.tool] += 1
-
-    def _count_write(self, call: CallRecord) -> None:
-        if call.attempt == 0 and (not call.error or call.is_conflict):
-            self._counts["writes"] += 1
-            self._counts["conflicts"] += call.is_conflict
-        elif call.attempt and not call.error:
-            self._counts["recoveries"] += 1
-            self._counts["quick"] += call.attempt <= _QUICK
-
-    def count_abandoned(self) -> None:
-        """Count a conflict that its agent left open."""
-        with self._lock:
-            self._counts["abandoned"] += 1
-
-    def count_session(self, tokens: int) -> None:
-        """Count a session that has ended, and the ``tokens`` that it used."""
-        with self._lock:
-            self._counts["sessions"] += 1
-            self._counts["tokens"] += tokens
-
-    def add_error(self, error: str) -> None:
-        """Keep the ``error`` that brought an agent to an unexpected end."""
-        with self._lock:
-            self._errors.append(error)
-
-    def summary(self) -> Summary:
-        """The numbers now."""
-        with self._lock:
-            counts = self._counts
+            while rows := self._journal.rows(self._seq):
+                for row in rows:
+                    if row.zone == "session" and row.version is not None:
+                        self._count_step(row)
+                self._seq = rows[-1].seq
+            names = (name for name in Summary.__dataclass_fields__ if name not in ("outcomes", "errors"))
             return Summary(
-                calls=self._outcomes.total(),
                 outcomes=MappingProxyType(dict(self._outcomes)),
-                writes=counts["writes"],
-                conflicts=counts["conflicts"],
-                recoveries=counts["recoveries"],
-                quick_recoveries=counts["quick"],
-                abandoned=counts["abandoned"],
-                handoffs_sent=counts["handoff_file"],
-                handoffs_acknowledged=counts["acknowledge_handoff"],
-                edits=counts["edits"],
-                board_versions=counts["board_versions"],
-                refused=counts["refused"],
-                sessions=counts["sessions"],
-                tokens=counts["tokens"],
-                errors=tuple(self._errors),
+                errors=errors,
+                **{name: self._counts[name] for name in names},
             )
+
+    def _count_step(self, row: Row) -> None:
+        for message in json.loads(self._journal.content(row.seq) or "{}").get("messages", ()):
+            for call in message.get("tool_calls") or ():
+                self._calls[row.path, call["id"]] = call["function"]
+            if message["role"] == "tool":
+                function = self._calls.pop((row.path, message["tool_call_id"]), None)
+                if function is not None:
+                    self._count_call(row.path, function, result_of(message["content"]))
+        if row.detail["status"] in ENDED:
+            # A message may let a session that was done go on, and end again.
+            self._tokens[row.path] = sum(cast("list[int]", row.detail["tokens"]))
+            self._counts["sessions"] = len(self._tokens)
+            self._counts["tokens"] = self._tokens.total()
+            left = [key for key in self._tries if key[0] == row.path]
+            self._counts["abandoned"] += len(left)
+            for key in left:
+                del self._tries[key]
+
+    def _count_call(self, session: str, function: Mapping[str, str], result: Mapping[str, object]) -> None:
+        tool, arguments = function["name"], json.loads(function["arguments"])
+        is_ok, is_conflict = result.get("success") is True, result.get("is_conflict") is True
+        counts = self._counts
+        counts["calls"] += 1
+        self._outcomes["ok" if is_ok else str(result.get("error") or "unknown")] += 1
+        if tool in _SHARED_WRITES and (is_ok or is_conflict):
+            self._count_write((session, str(arguments.get("filepath"))), is_conflict)
+        counts["refused"] += not is_ok and not is_conflict
+        counts["edits"] += is_ok and tool in _EDITS and arguments.get("operation") not in _LOOKS
+        counts["board_versions"] += is_ok and tool in _BOARD_WRITES
+        counts["handoffs_sent"] += is_ok and tool == "handoff_file"
+        counts["handoffs_acknowledged"] += is_ok and tool == "acknowledge_handoff"
+
+    def _count_write(self, place: tuple[str, str], is_conflict: bool) -> None:
+        tries = self._tries[place]
+        if not tries:
+            self._counts["writes"] += 1
+            self._counts["conflicts"] += is_conflict
+        elif not is_conflict:
+            self._counts["recoveries"] += 1
+            self._counts["quick_recoveries"] += tries <= _QUICK
+        self._tries[place] += 1
+        if not is_conflict:
+            del self._tries[place]

@@ -179,12 +179,6 @@ def _match(value: Json, pattern: str) -> Json:
     return found[1] if found else ""
 
 
-def _entries(value: Json, condition: str) -> Json:
-    """The entries of a list whose field is as ``FIELD=VALUE`` says."""
-    name, _, wanted = condition.partition("=")
-    return [each for each in _list(value) if as_text(_field(each, name)) == wanted]
-
-
 def _free_name(value: Json, name: str) -> Json:
     taken = {as_text(_field(each, "name")) for each in _list(value)}
     number, free = 1, name
@@ -219,8 +213,6 @@ def _list(value: Json) -> list[Json]:
 
 FILTERS: Final[Mapping[str, Callable[[Json, str], Json]]] = {
     "match": _match,
-    "where": _entries,
-    "column": lambda value, name: [_field(each, name) for each in _list(value)],
     "count": lambda value, _: len(_list(value)),
     "free": _free_name,
     "after": _position_after,
@@ -230,7 +222,6 @@ FILTERS: Final[Mapping[str, Callable[[Json, str], Json]]] = {
     "body": lambda value, _: as_text(value).partition("\n")[2].strip("\n"),
     "line": _line_words,
     "first": lambda value, _: as_text(value).strip().split("\n", 1)[0],
-    "join": lambda value, mark: mark.join(map(as_text, _list(value))) or as_text(value),
     "name": lambda value, _: as_text(value).rsplit("/", 1)[-1],
     "cut": lambda value, most: as_text(value)[: int(most)],
     "plus": lambda value, more: int(_number(value)) + int(more),

@@ -4,106 +4,80 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_TOKEN: Final = re.compile(
+_LEXEME: Final = re.compile(
     r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''
     r"|#[^\n]*|[\[\]{}=,\n]|[^\s\[\]{}=,#\"']+",
     re.DOTALL,
 )
 
 
-class _Token(NamedTuple):
-    text: str
-    line: int
-
-
 def line_numbers(text: str) -> Mapping[Path, int]:
     """The line, from 1, of each key, table and array element of ``text``, which is valid TOML."""
-    return _Scanner(text).scan()
+    lines: dict[Path, int] = {}
+    lengths: dict[Path, int] = {}  # of the arrays so far
+    table: Path = ()
+    containers: list[Path] = []  # the arrays and inline tables that are open
+    keys: list[str] = []
+    value: Path | None = None  # where the value belongs that begins
+    brackets = 0  # of a table's header
+    for lexeme, line in _lexemes(text + "\n"):
+        container = containers[-1] if containers else table
+        if brackets and lexeme == "\n":
+            table = _begin_table(keys, brackets > 1, line, lines, lengths)
+            brackets, keys = 0, []
+        elif lexeme in ("\n", ","):
+            value, keys = None, []
+        elif lexeme in ("]", "}"):
+            containers = containers[:-1]
+        elif lexeme == "=":
+            value, keys = (*container, *keys), []
+            lines[value] = line
+        elif value is None and not (containers and container in lengths):
+            brackets += lexeme == "["
+            keys += _names(lexeme)
+        else:
+            if value is None:
+                value = (*container, lengths[container])
+                lengths[container] += 1
+                lines[value] = line
+            if lexeme in ("[", "{"):
+                containers.append(value)
+                lengths |= {value: 0} if lexeme == "[" else {}
+            value = None
+    return lines
 
 
-class _Scanner:
-    def __init__(self, text: str) -> None:
-        self._tokens = [*_tokens(text), _Token("", text.count("\n") + 1)]
-        self._at = 0
-        self._lines: dict[Path, int] = {}
-        self._counts: dict[Path, int] = {}
-
-    def scan(self) -> Mapping[Path, int]:
-        table: Path = ()
-        while self._peek():
-            if self._peek() == "[":
-                table = self._header()
-            elif self._peek() == "\n":
-                self._at += 1
-            else:
-                self._pair(table)
-        return self._lines
-
-    def _peek(self) -> str:
-        return self._tokens[self._at].text
-
-    def _header(self) -> Path:
-        """A table's header, ``[a.b]`` or ``[[a.b]]``; gives the path of the table that begins."""
-        line = self._tokens[self._at].line
-        opened = self._at
-        while self._peek() == "[":
-            self._at += 1
-        is_array = self._at - opened == 2
-        names = self._key()
-        while self._peek() == "]":
-            self._at += 1
-        path: Path = ()
-        for place, name in enumerate(names):
-            path = (*path, name)
-            self._lines.setdefault(path, line)
-            if is_array and place == len(names) - 1:
-                self._counts[path] = self._counts.get(path, -1) + 1
-            if path in self._counts:
-                path = (*path, self._counts[path])
-            self._lines.setdefault(path, line)
-        return path
-
-    def _key(self) -> list[str]:
-        names: list[str] = []
-        while self._peek() not in ("=", "]", "\n", ""):
-            token = self._peek()
-            names += [token[1:-1]] if token[0] in "\"'" else [each for each in token.split(".") if each]
-            self._at += 1
-        return names
-
-    def _pair(self, table: Path) -> None:
-        line = self._tokens[self._at].line
-        path: Path = (*table, *self._key())
-        self._lines[path] = line
-        self._at += 1
-        self._value(path)
-
-    def _value(self, path: Path) -> None:
-        opening = self._peek()
-        self._at += 1
-        if opening not in ("[", "{"):
-            return
-        closing, index = ("]", 0) if opening == "[" else ("}", -1)
-        while self._peek() not in (closing, ""):
-            if self._peek() in (",", "\n"):
-                self._at += 1
-            elif index < 0:
-                self._pair(path)
-            else:
-                self._lines[(*path, index)] = self._tokens[self._at].line
-                self._value((*path, index))
-                index += 1
-        self._at += 1
+def _begin_table(
+    names: list[str], is_element: bool, line: int, lines: dict[Path, int], lengths: dict[Path, int]
+) -> Path:
+    """The path of the table whose header has these ``names``."""
+    path: Path = ()
+    for name in names:
+        path = (*path, name)
+        lines.setdefault(path, line)
+        if is_element and len(path) - sum(isinstance(each, int) for each in path) == len(names):
+            lengths[path] = lengths.get(path, 0) + 1
+        if path in lengths:
+            path = (*path, lengths[path] - 1)
+            lines.setdefault(path, line)
+    return path
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _names(lexeme: str) -> list[str]:
+    """The names in ``lexeme``, a key or a part of one."""
+    if lexeme[0] in "\"'":
+        return [lexeme[1:-1]]
+    return [name for name in lexeme.split(".") if name not in ("", "[")]
+
+
+def _lexemes(text: str) -> Iterator[tuple[str, int]]:
     line, at = 1, 0
-    for match in _TOKEN.finditer(text):
+    for match in _LEXEME.finditer(text):
         line += text.count("\n", at, match.start())
         at = match.start()
         if not match[0].startswith("#"):
-            yield _Token(match[0], line)
+            yield match[0], line

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from types import TracebackType
 from typing import Self
 
@@ -42,9 +43,7 @@ class SocietyThread:
         self._lock = Lock()
         self._cancel: Callable[[], object] | None = None
         self._is_stopped = False
-        self._finished = Event()
-        self._tasks_at_end: tuple[Task, ...] = ()
-        self._failure: BaseException | None = None
+        self._result: Future[tuple[Task, ...]] = Future()
 
     def start(self) -> None:
         """Start the thread."""
@@ -52,7 +51,7 @@ class SocietyThread:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until it has ended; returns False if it has not after so many ``seconds`` (None: no limit)."""
-        return self._finished.wait(seconds)
+        return bool(wait([self._result], seconds).done)
 
     def stop(self) -> None:
         """Stop the agents where they are, and wait for that; their sessions can be resumed."""
@@ -63,10 +62,9 @@ class SocietyThread:
         self._thread.join()
 
     def result(self) -> tuple[Task, ...]:
-        """The tasks as they were at the end; none where it was stopped. Raises what else ended it."""
-        if self._failure is not None:
-            raise self._failure
-        return self._tasks_at_end
+        """The tasks as they were at the end, which is waited for; none where it was stopped. Raises what else
+        ended it."""
+        return self._result.result()
 
     def __enter__(self) -> Self:
         self.start()
@@ -79,11 +77,9 @@ class SocietyThread:
 
     def _run(self) -> None:
         try:
-            self._tasks_at_end = asyncio.run(self._work())
-        except Exception as error:  # noqa: BLE001 - it is raised where somebody asks for the result
-            self._failure = error
-        finally:
-            self._finished.set()
+            self._result.set_result(asyncio.run(self._work()))
+        except BaseException as error:  # noqa: BLE001 - it is raised where somebody asks for the result
+            self._result.set_exception(error)
 
     async def _work(self) -> tuple[Task, ...]:
         loop = asyncio.get_running_loop()

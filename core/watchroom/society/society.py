@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from watchroom.rules.members import Member
-from watchroom.runtime import ModelRuntime
+from watchroom.runtime import Limits, ModelRuntime, RuntimeConfig
 from watchroom.society.task_runner import TaskRunner
 from watchroom.texts import Language
 from watchroom.zones import Task, TaskLimits
@@ -76,13 +76,8 @@ class Society:
         found = await asyncio.to_thread(self._workspace.tasks.find, task)
         if found.status == "open":
             await asyncio.to_thread(self._workspace.members.start, found)
-        runner = TaskRunner(
-            self._workspace,
-            found,
-            self._models,
-            language=self._language,
-            asks=self._asks,
-            ask_timeout=self._ask_timeout,
-        )
+        limits = Limits(steps=found.limits.steps)
+        config = RuntimeConfig(limits=limits, language=self._language, ask_timeout=self._ask_timeout)
+        runner = TaskRunner(self._workspace, found, self._models, config, asks=self._asks)
         await runner.run(stay=stay)
         return await asyncio.to_thread(self._workspace.tasks.find, task)

@@ -17,7 +17,6 @@ from watchroom.runtime import (
     AgentState,
     ChatAgent,
     LimitReached,
-    Limits,
     ModelRuntime,
     RuntimeConfig,
     Session,
@@ -25,7 +24,7 @@ from watchroom.runtime import (
 )
 from watchroom.runtime.threads import call_soon_threadsafe
 from watchroom.society.prompt import build_system_prompt
-from watchroom.texts import Language, catalogue
+from watchroom.texts import catalogue
 from watchroom.toolbox.agent_tools import agent_tools
 from watchroom.toolbox.buffer_tools import BufferTools
 from watchroom.zones import Task
@@ -44,8 +43,8 @@ _log = logging.getLogger("watchroom")
 class TaskRunner:
     """Runs the agents of ``task`` in ``workspace``, on one event loop.
 
-    ``models`` returns the model of an agent; ``language`` is that of prompts and messages. With ``asks`` an
-    agent may ask people and wait for the answer, ``ask_timeout`` seconds at most (None: no limit).
+    ``models`` returns the model of an agent, and ``config`` says how it is run; prompts and messages are in
+    its language. With ``asks`` an agent may ask people and wait for the answer.
     """
 
     def __init__(
@@ -53,20 +52,16 @@ class TaskRunner:
         workspace: Workspace,
         task: Task,
         models: Callable[[Member], ModelRuntime],
+        config: RuntimeConfig,
         *,
-        language: Language,
         asks: bool,
-        ask_timeout: float | None,
     ) -> None:
         self._workspace = workspace
         self._task = task
         self._models = models
-        self._language: Language = language
+        self._config = config
         self._asks = asks
-        self._config = RuntimeConfig(
-            limits=Limits(steps=task.limits.steps), language=language, ask_timeout=ask_timeout
-        )
-        self._texts = catalogue(language)
+        self._texts = catalogue(config.language)
         self._running: dict[str, asyncio.Task[None]] = {}
         self._sessions: dict[str, Session] = {}
         self._ended: dict[str, Row] = {}
@@ -225,10 +220,10 @@ class TaskRunner:
         return ChatAgent(
             agent_tools(toolbox, toolsets=TOOLSETS),
             model_runtime=self._models(member),
-            system=build_system_prompt(member, self._language),
+            system=build_system_prompt(member, self._config.language),
             asks=self._asks,
             live=BufferTools(toolbox),
-            language=self._language,
+            language=self._config.language,
         )
 
     async def _is_idle(self) -> bool:

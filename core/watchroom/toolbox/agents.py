@@ -47,11 +47,13 @@ def send_message(context: ToolContext, params: SendMessageParams) -> SendMessage
     agent, _, session = params.to.partition("/")
     if context.zones.members.has_ended(agent):
         raise AgentEnded(agent=agent)
-    row = context.zones.sessions.control(context.actor, MESSAGE, agent, session or None, params.payload.text)
+    row = context.zones.session_zone.control(
+        context.actor, MESSAGE, agent, session or None, params.payload.text
+    )
     return _send_result(context, params, row)
 
 
-@send_message.replay
+@TOOLS.replay(send_message)
 def _send_result(context: ToolContext, params: SendMessageParams, row: Row) -> SendMessageResult:
     return SendMessageResult(to=params.to, row=row.seq)
 
@@ -76,7 +78,7 @@ def spawn_agent(context: ToolContext, params: SpawnAgentParams) -> SpawnAgentRes
     return _spawn_result(member)
 
 
-@spawn_agent.replay
+@TOOLS.replay(spawn_agent)
 def _replayed_spawn(context: ToolContext, params: SpawnAgentParams, row: Row) -> SpawnAgentResult:
     member = next(
         each for each in context.zones.members.of_task(str(row.detail["task"])) if each.id == row.path
@@ -103,7 +105,7 @@ def terminate_agent(context: ToolContext, params: TerminateAgentParams) -> Termi
     return TerminateAgentResult(ended=[each.id for each in ended])
 
 
-@terminate_agent.replay
+@TOOLS.replay(terminate_agent)
 def _terminate_result(context: ToolContext, params: TerminateAgentParams, row: Row) -> TerminateAgentResult:
     return TerminateAgentResult(ended=[each.id for each in context.zones.members.ended_with(row)])
 
@@ -156,7 +158,7 @@ def end_task(context: ToolContext, params: EndTaskParams) -> EndTaskResult:
     return EndTaskResult(task_id=task.id, status=task.status)
 
 
-@end_task.replay
+@TOOLS.replay(end_task)
 def _end_task_result(context: ToolContext, params: EndTaskParams, row: Row) -> EndTaskResult:
     return EndTaskResult(task_id=row.path, status=params.status)
 

@@ -13,8 +13,8 @@ from watchroom.errors import ApprovalOutdated
 from watchroom.journal import Journal
 from watchroom.model import Condition, Json
 from watchroom.projections.proposals import Proposal, proposal
+from watchroom.rules.buffers import ZONE as BUFFER
 from watchroom.rules.requests import parse_arguments
-from watchroom.zones.buffers.record import ZONE as BUFFER
 
 
 def approval_checksum(journal: Journal, actor: str, tool: str, arguments: Mapping[str, Json]) -> str:

@@ -8,12 +8,12 @@ from typing import Final, cast
 
 from watchroom.editing import parse_tool_name
 from watchroom.model import Json
+from watchroom.rules.buffers import OPEN
 from watchroom.rules.requests import parse_json
 from watchroom.runtime.agent import AgentTool, LiveToolsSnapshot
 from watchroom.toolbox.agent_tools import agent_tool, agent_tools
 from watchroom.toolbox.tool_registry import all_tools
 from watchroom.toolbox.toolbox import Toolbox
-from watchroom.zones.buffers.record import OPEN
 
 _TOOLSET = "buffer"
 _OPEN_FIELDS: Final = ("success", "buffer", "source")

@@ -21,11 +21,11 @@ from watchroom.editing import (
 )
 from watchroom.editing.buffer_messages import BufferMessages
 from watchroom.model import Row
+from watchroom.rules.buffers import CLOSE, OPEN, RESPONSE, buffer_name
 from watchroom.toolbox.conflict_diff import truncate_diff
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import Integer, Message, Name, NoParams, ParamsModel, ResultModel
 from watchroom.toolbox.tool import AnyTool, Tool, ToolAnnotations, Toolset
-from watchroom.zones.buffers.record import CLOSE, OPEN, RESPONSE, buffer_name
 from watchroom.zones.buffers.tracing import SCHEMA
 from watchroom.zones.buffers.zone import Operation
 
@@ -69,7 +69,7 @@ def open_buffer(context: ToolContext, params: OpenBufferParams) -> OpenBufferRes
     return _open_result(context, params, row)
 
 
-@open_buffer.replay
+@TOOLS.replay(open_buffer)
 def _open_result(context: ToolContext, params: OpenBufferParams, row: Row) -> OpenBufferResult:
     """With the text: not everyone who edits is shown it before each question."""
     (frame,) = context.zones.buffers.frames(context.actor, only=buffer_name(row), language=context.language)
@@ -98,7 +98,7 @@ def close_buffer(context: ToolContext, params: CloseBufferParams) -> CloseBuffer
     return _close_result(context, params, row)
 
 
-@close_buffer.replay
+@TOOLS.replay(close_buffer)
 def _close_result(context: ToolContext, params: CloseBufferParams, row: Row) -> CloseBufferResult:
     return CloseBufferResult(buffer=buffer_name(row))
 

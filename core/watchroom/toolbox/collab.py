@@ -24,8 +24,11 @@ TOOLS: Final = Toolset("collab")
 tool = TOOLS.tool
 
 
-class CollabWriteParams(ParamsModel):
+class SharedFileParams(ParamsModel):
     filepath: Name
+
+
+class CollabWriteParams(SharedFileParams):
     content: str
     message: Message
     expected_version: Annotated[Integer, Field(ge=-1, le=2**31 - 1)] | None = None
@@ -51,7 +54,7 @@ def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWrite
     return _write_result(context, params, row)
 
 
-@collab_write.replay
+@TOOLS.replay(collab_write)
 def _write_result(context: ToolContext, params: CollabWriteParams, row: Row) -> CollabWriteResult:
     overwrote = context.zones.collab.written_over(row)
     context.record_seen("collab", params.filepath, row.version or 0)
@@ -63,8 +66,7 @@ def _write_result(context: ToolContext, params: CollabWriteParams, row: Row) -> 
     )
 
 
-class CollabReadParams(ParamsModel):
-    filepath: Name
+class CollabReadParams(SharedFileParams):
     version: Version | None = None
 
 
@@ -132,8 +134,7 @@ def collab_list(context: ToolContext, params: NoParams) -> CollabListResult:
     return CollabListResult(files=files, count=len(files))
 
 
-class CollabHistoryParams(ParamsModel):
-    filepath: Name
+class CollabHistoryParams(SharedFileParams):
     limit: Annotated[Integer, Field(ge=1)] | None = None
 
 
@@ -175,8 +176,7 @@ def collab_history(context: ToolContext, params: CollabHistoryParams) -> CollabH
     return CollabHistoryResult(filepath=params.filepath, history=entries, count=len(entries))
 
 
-class CollabRollbackParams(ParamsModel):
-    filepath: Name
+class CollabRollbackParams(SharedFileParams):
     to_version: Version
     expected_version: Version | None = None
     message: Message | None = None
@@ -204,7 +204,7 @@ def collab_rollback(context: ToolContext, params: CollabRollbackParams) -> Colla
     return _rollback_result(context, params, row)
 
 
-@collab_rollback.replay
+@TOOLS.replay(collab_rollback)
 def _rollback_result(context: ToolContext, params: CollabRollbackParams, row: Row) -> CollabRollbackResult:
     context.record_seen("collab", params.filepath, row.version or 0)
     return CollabRollbackResult(

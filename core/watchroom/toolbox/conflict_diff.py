@@ -6,6 +6,7 @@ from typing import Final
 
 from watchroom.errors import VersionConflict
 from watchroom.journal import Journal
+from watchroom.merge import unified_diff
 from watchroom.texts import Catalogue
 
 MAX_DIFF_CHARACTERS: Final = 20_000
@@ -20,26 +21,9 @@ def conflict_diff(journal: Journal, conflict: VersionConflict, texts: Catalogue)
     base = journal.version(row.zone, row.path, row.base) if row.base and row.base > 0 else None
     if base is None or current is None:
         return None
-    hunks = diff_hunks(journal.content(base.seq) or "", conflict.current_content or "")
-    if not hunks:
-        return ""
-    title = "".join(
-        f"{mark} {each.path} (v{each.version}, {each.actor})\n"
-        for mark, each in (("---", base), ("+++", current))
-    )
-    return truncate_diff(title + hunks, texts)
-
-
-def diff_hunks(old: str, new: str) -> str:
-    """Return the hunks of a unified diff from ``old`` to ``new``, empty if both are the same."""
-    import pygit2
-
-    # The patch points into these two, so they have to outlive it.
-    before, after = old.encode(), new.encode()
-    patch = pygit2.Patch.create_from(before, after, flag=pygit2.enums.DiffOption.FORCE_TEXT)
-    data: bytes = patch.data
-    start = data.find(b"\n@@ ") + 1
-    return data[start:].decode() if start else ""
+    before, after = journal.content(base.seq) or "", conflict.current_content or ""
+    names = (f"{each.path} (v{each.version}, {each.actor})" for each in (base, current))
+    return truncate_diff(unified_diff(before, after, *names), texts)
 
 
 def truncate_diff(diff: str, texts: Catalogue, key: str = "conflict.cut") -> str:

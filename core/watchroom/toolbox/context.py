@@ -3,52 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from watchroom.model import Zone
-from watchroom.registry import Registry
 from watchroom.texts import Catalogue, Language, catalogue
-from watchroom.zones import (
-    Acknowledgements,
-    BoardZone,
-    CollabZone,
-    ConflictSettlement,
-    HandoffZone,
-    Members,
-    PrivateZone,
-    RequestZone,
-    SessionZone,
-    TaskFiles,
-)
-from watchroom.zones.buffers.zone import BufferZone
-from watchroom.zones.realtime import RealtimeZone, ReplicaView
+from watchroom.zones import Zones
+from watchroom.zones.realtime import ReplicaView
 from watchroom.zones.task_errors import AgentEnded
-
-if TYPE_CHECKING:
-    from watchroom.zones.commands import CommandZone
-
-
-@dataclass(frozen=True, slots=True)
-class Zones:
-    """Everything that tools act in. ``commands`` is a function, since what starts processes is loaded with
-    the first of them."""
-
-    registry: Registry
-    private: PrivateZone
-    handoff: HandoffZone
-    collab: CollabZone
-    boards: BoardZone
-    conflicts: ConflictSettlement
-    acknowledgements: Acknowledgements
-    requests: RequestZone
-    sessions: SessionZone
-    realtime: RealtimeZone
-    files: TaskFiles
-    members: Members
-    buffers: BufferZone
-    commands: Callable[[], CommandZone]
 
 
 class ToolContext:

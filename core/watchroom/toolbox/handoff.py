@@ -45,7 +45,7 @@ def handoff_file(context: ToolContext, params: HandoffDeliverParams) -> HandoffD
     return _deliver_result(context, params, row)
 
 
-@handoff_file.replay
+@TOOLS.replay(handoff_file)
 def _deliver_result(context: ToolContext, params: HandoffDeliverParams, row: Row) -> HandoffDeliverResult:
     return HandoffDeliverResult(to=params.to_agent, filename=params.filename, delivery=row.version or 0)
 
@@ -122,9 +122,7 @@ def read_handoff(context: ToolContext, params: HandoffReadParams) -> HandoffRead
     )
 
 
-class HandoffAcknowledgeParams(ParamsModel):
-    from_agent: Name
-    filename: Name
+class HandoffAcknowledgeParams(HandoffReadParams):
     message: Message | None = None
 
 
@@ -143,7 +141,7 @@ def acknowledge_handoff(context: ToolContext, params: HandoffAcknowledgeParams) 
     return _acknowledge_result(context, params, row)
 
 
-@acknowledge_handoff.replay
+@TOOLS.replay(acknowledge_handoff)
 def _acknowledge_result(
     context: ToolContext, params: HandoffAcknowledgeParams, row: Row
 ) -> HandoffAcknowledgeResult:

@@ -39,7 +39,7 @@ def save_to_my_workspace(context: ToolContext, params: PrivateSaveParams) -> Pri
     return _save_result(context, params, row)
 
 
-@save_to_my_workspace.replay
+@TOOLS.replay(save_to_my_workspace)
 def _save_result(context: ToolContext, params: PrivateSaveParams, row: Row) -> PrivateSaveResult:
     return PrivateSaveResult(filename=params.filename, version=row.version or 0, size=row.size or 0)
 
@@ -103,6 +103,6 @@ def delete_from_my_workspace(context: ToolContext, params: PrivateDeleteParams) 
     return _delete_result(context, params, row)
 
 
-@delete_from_my_workspace.replay
+@TOOLS.replay(delete_from_my_workspace)
 def _delete_result(context: ToolContext, params: PrivateDeleteParams, row: Row) -> PrivateDeleteResult:
     return PrivateDeleteResult(filename=params.filename)

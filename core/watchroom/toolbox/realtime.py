@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import AbstractContextManager
 from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from pydantic import Field, JsonValue
 
 from watchroom.crdt import Document, LWWRegister, Text, TextEdit, agent_of
-from watchroom.errors import InvalidArguments
-from watchroom.model import Json, Row, timestamp
+from watchroom.errors import InvalidArguments, ValueTooLarge
+from watchroom.model import MAX_TEXT_BYTES, Json, Row, timestamp
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import Integer, Name, ParamsModel, ResultModel
 from watchroom.toolbox.tool import Toolset
+from watchroom.zones.realtime.document_editor import DocumentEditor
 
 _NS_PER_MS: Final = 1_000_000
 _FIELD: Final = ("doc_id", "field_name")
@@ -52,7 +55,7 @@ def realtime_create_document(context: ToolContext, params: CreateDocumentParams)
     )
 
 
-@realtime_create_document.replay
+@TOOLS.replay(realtime_create_document)
 def _create_document_result(
     context: ToolContext, params: CreateDocumentParams, row: Row
 ) -> CreateDocumentResult:
@@ -69,14 +72,16 @@ class DocumentSnapshotResult(ResultModel):
 @tool("realtime_get_document_snapshot", path=("doc_id",), reads_only=True)
 def realtime_get_document_snapshot(context: ToolContext, params: DocumentParams) -> DocumentSnapshotResult:
     """Return all values of the document in ``params``, to the actor of ``context``. Raises
-    `DocumentNotFound`."""
+    `DocumentNotFound`, `ValueTooLarge`."""
     with context.zones.realtime.read_document(
         context.view, params.doc_id, "", "realtime_get_document_snapshot"
     ) as editor:
+        values = editor.document.values()
+        _check_size(values)
         return DocumentSnapshotResult(
             doc_id=params.doc_id,
             version=editor.newest.version or 0,
-            snapshot=cast("dict[str, JsonValue]", editor.document.values()),
+            snapshot=cast("dict[str, JsonValue]", values),
             field_types={**editor.document.schema},
         )
 
@@ -101,12 +106,13 @@ class GetFieldResult(ResultModel):
 @tool("realtime_get_field", path=_FIELD, reads_only=True)
 def realtime_get_field(context: ToolContext, params: FieldParams) -> GetFieldResult:
     """Return the value of the field in ``params``, to the actor of ``context``. Raises `DocumentNotFound`,
-    `FieldNotFound`."""
-    with context.zones.realtime.read_document(
-        context.view, params.doc_id, params.field_name, "realtime_get_field"
-    ) as editor:
+    `FieldNotFound`, `ValueTooLarge`."""
+    with _read_field(context, params, "realtime_get_field") as editor:
         field = editor.document.field(params.field_name)
         value = field.value
+        if not isinstance(field, Text):
+            # A text is bounded when it is written.
+            _check_size(value)
         written = field.written if isinstance(field, LWWRegister) else None
         return GetFieldResult(
             doc_id=params.doc_id,
@@ -153,7 +159,7 @@ def realtime_set_field(context: ToolContext, params: SetFieldParams) -> SetField
     return _set_field_result(context, params, row)
 
 
-@realtime_set_field.replay
+@TOOLS.replay(realtime_set_field)
 def _set_field_result(context: ToolContext, params: SetFieldParams, row: Row) -> SetFieldResult:
     return SetFieldResult(doc_id=params.doc_id, field_name=params.field_name, version=row.version or 0)
 
@@ -217,7 +223,7 @@ def realtime_edit_text(context: ToolContext, params: EditTextParams) -> EditText
     )
 
 
-@realtime_edit_text.replay
+@TOOLS.replay(realtime_edit_text)
 def _edit_text_result(context: ToolContext, params: EditTextParams, row: Row) -> EditTextResult:
     at, added, removed = (row.detail.get(key) for key in ("at", "added", "removed"))
     return EditTextResult(
@@ -249,18 +255,14 @@ def realtime_edit_set(context: ToolContext, params: EditSetParams) -> EditSetRes
     name = "realtime_edit_set"
     element = params.element
     if params.operation == "list":
-        with context.zones.realtime.read_document(
-            context.view, params.doc_id, params.field_name, name
-        ) as editor:
-            return _set_state(
-                params, editor.document, editor.newest, elements=editor.document.set(params.field_name).value
-            )
+        with _read_field(context, params, name) as editor:
+            elements = editor.document.set(params.field_name).value
+            _check_size(elements)
+            return _set_state(params, editor.document, editor.newest, elements=elements)
     if element is None:
         raise _missing(context, name, "element")
     if params.operation == "contains":
-        with context.zones.realtime.read_document(
-            context.view, params.doc_id, params.field_name, name
-        ) as editor:
+        with _read_field(context, params, name) as editor:
             return _set_state(params, editor.document, editor.newest)
     with context.zones.realtime.edit_document(context.view, params.doc_id, name) as editor:
         change = editor.add if params.operation == "add" else editor.remove
@@ -270,7 +272,7 @@ def realtime_edit_set(context: ToolContext, params: EditSetParams) -> EditSetRes
         return _set_state(params, editor.document, row, notice=notice)
 
 
-@realtime_edit_set.replay
+@TOOLS.replay(realtime_edit_set)
 def _edit_set_result(context: ToolContext, params: EditSetParams, row: Row) -> EditSetResult:
     return EditSetResult(**_edited(params, row), element=params.element)
 
@@ -291,9 +293,7 @@ def realtime_edit_counter(context: ToolContext, params: EditCounterParams) -> Ed
     `FieldNotFound`."""
     name = "realtime_edit_counter"
     if params.operation == "value":
-        with context.zones.realtime.read_document(
-            context.view, params.doc_id, params.field_name, name
-        ) as editor:
+        with _read_field(context, params, name) as editor:
             return _counter_state(params, editor.document, editor.newest)
     amount = 1 if params.amount is None else params.amount
     with context.zones.realtime.edit_document(context.view, params.doc_id, name) as editor:
@@ -301,11 +301,9 @@ def realtime_edit_counter(context: ToolContext, params: EditCounterParams) -> Ed
         return _counter_state(params, editor.document, row)
 
 
-@realtime_edit_counter.replay
+@TOOLS.replay(realtime_edit_counter)
 def _edit_counter_result(context: ToolContext, params: EditCounterParams, row: Row) -> EditCounterResult:
-    with context.zones.realtime.read_document(
-        context.view, params.doc_id, params.field_name, "realtime_edit_counter"
-    ) as editor:
+    with _read_field(context, params, "realtime_edit_counter") as editor:
         return _counter_state(params, editor.document, row)
 
 
@@ -329,11 +327,17 @@ def realtime_merge_state(context: ToolContext, params: MergeStateParams) -> Merg
     )
 
 
-@realtime_merge_state.replay
+@TOOLS.replay(realtime_merge_state)
 def _merge_state_result(context: ToolContext, params: MergeStateParams, row: Row) -> MergeStateResult:
     fields = row.detail.get("fields")
     merged = [str(each) for each in fields] if isinstance(fields, list) else []
     return MergeStateResult(doc_id=params.doc_id, version=row.version or 0, merged_fields=merged)
+
+
+def _read_field(
+    context: ToolContext, params: FieldParams, tool: str
+) -> AbstractContextManager[DocumentEditor]:
+    return context.zones.realtime.read_document(context.view, params.doc_id, params.field_name, tool)
 
 
 def _set_state(
@@ -361,6 +365,13 @@ def _counter_state(params: EditCounterParams, document: Document, row: Row) -> E
 
 def _edited(params: EditTextParams | EditSetParams | EditCounterParams, row: Row) -> dict[str, Any]:
     return {**params.model_dump(include=_EDITED_FIELDS), "version": row.version or 0}
+
+
+def _check_size(value: Json) -> None:
+    """Raise `ValueTooLarge` for a value that many writes have made larger than a text may be."""
+    size = len(json.dumps(value, ensure_ascii=False).encode())
+    if size > MAX_TEXT_BYTES:
+        raise ValueTooLarge(size=size, limit=MAX_TEXT_BYTES)
 
 
 def _required(context: ToolContext, value: T | None, name: str) -> T:

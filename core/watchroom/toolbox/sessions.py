@@ -50,5 +50,5 @@ def cancel_agent(context: ToolContext, params: CancelAgentParams) -> SessionResu
 
 
 def _steer(context: ToolContext, tool: str, agent: str, session: str | None, text: str) -> SessionResult:
-    row = context.zones.sessions.control(context.actor, tool, agent, session, text)
+    row = context.zones.session_zone.control(context.actor, tool, agent, session, text)
     return SessionResult(agent_id=agent, session_id=session, row=row.seq)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from watchroom.zones.commands import CommandChanges, CommandOutcome
 
 _MAX_NAMED: Final = 5
+_MAX_LISTED: Final = 1000
+"""So many entries of a folder are in one result."""
 
 TOOLS: Final = Toolset("file", audience="agents", needs_task=True)
 tool = TOOLS.tool
@@ -44,12 +46,11 @@ class ReadFileResult(ResultModel):
 def read_file(context: ToolContext, params: ReadFileParams) -> ReadFileResult:
     """Return the file in ``params`` of the task of the actor of ``context``. Raises `WorkspaceNotBound`,
     `PathTraversalBlocked`, `InvalidPath`, `NotFound`, `NotText`, `FolderDenied`."""
-    content, row = context.zones.files.read(context.actor, params.path, tool="read_file")
+    content, row = context.zones.task_files.read(context.actor, params.path, tool="read_file")
     return ReadFileResult(content=content, path=params.path, version=row.version or 0)
 
 
-class WriteFileParams(ParamsModel):
-    path: Name
+class WriteFileParams(ReadFileParams):
     content: str
 
 
@@ -64,17 +65,18 @@ class WriteFileResult(ResultModel):
 def write_file(context: ToolContext, params: WriteFileParams) -> WriteFileResult:
     """Write the file in ``params`` to the folder of the task of the actor of ``context``. Raises what
     `read_file` raises but `NotFound`, and `TooLarge`, `TaskQuotaExceeded`."""
-    row = context.zones.files.write(context.actor, params.path, params.content, tool="write_file")
+    row = context.zones.task_files.write(context.actor, params.path, params.content, tool="write_file")
     return _write_result(context, params, row)
 
 
-@write_file.replay
+@TOOLS.replay(write_file)
 def _write_result(context: ToolContext, params: WriteFileParams, row: Row) -> WriteFileResult:
     return WriteFileResult(path=params.path, version=row.version or 0, size=row.size or 0)
 
 
 class ListFilesParams(ParamsModel):
     path: Name | None = None
+    after: Name | None = None
 
 
 class ListedFile(FrozenModel):
@@ -86,23 +88,26 @@ class ListedFile(FrozenModel):
 
 class ListFilesResult(ResultModel):
     files: list[ListedFile]
+    more: int | None = None
+    """How many more come after the last one."""
+    notice: str | None = None
+    """How to get them."""
 
 
 @tool("list_files", path=("path",), reads_only=True)
 def list_files(context: ToolContext, params: ListFilesParams) -> ListFilesResult:
-    """Return what is in the folder in ``params`` of the task of the actor of ``context``. Raises as
-    `read_file`."""
-    found = context.zones.files.entries(context.actor, params.path or ".", tool="list_files")
-    return ListFilesResult(
-        files=[
-            ListedFile(
-                name=validation.escape_unstorable(each.name),
-                type="directory" if each.kind == "folder" else each.kind,
-                size=each.size,
-            )
-            for each in found
-        ]
-    )
+    """Return what is in the folder in ``params`` of the task of the actor of ``context``, in order of name,
+    up to a thousand entries after the name in ``params``. Raises as `read_file`."""
+    found = context.zones.task_files.entries(context.actor, params.path or ".", tool="list_files")
+    named = sorted((validation.escape_unstorable(each.name), each) for each in found)
+    wanted = [(name, each) for name, each in named if name > (params.after or "")]
+    files = [
+        ListedFile(name=name, type="directory" if each.kind == "folder" else each.kind, size=each.size)
+        for name, each in wanted[:_MAX_LISTED]
+    ]
+    more = len(wanted) - len(files)
+    notice = context.texts("listing.more", count=more, last=files[-1].name) if more else None
+    return ListFilesResult(files=files, more=more or None, notice=notice)
 
 
 class RunCommandParams(ParamsModel):
@@ -139,13 +144,13 @@ def run_command(context: ToolContext, params: RunCommandParams) -> RunCommandRes
     `WorkspaceNotBound`, `CommandBlocked`, `NoSandbox`, and what keeps it from starting."""
     limits = ResourceLimits(seconds=params.timeout_ms / 1000)
     return _command_result(
-        context.zones.commands().run(context.actor, params.command, limits), params, context.texts
+        context.zones.commands.run(context.actor, params.command, limits), params, context.texts
     )
 
 
-@run_command.replay
+@TOOLS.replay(run_command)
 def _replayed_command(context: ToolContext, params: RunCommandParams, row: Row) -> RunCommandResult:
-    return _command_result(context.zones.commands().outcome(row), params, context.texts)
+    return _command_result(context.zones.commands.outcome(row), params, context.texts)
 
 
 class GetWorkspaceInfoResult(ResultModel):
@@ -163,7 +168,7 @@ class GetWorkspaceInfoResult(ResultModel):
 def get_workspace_info(context: ToolContext, params: NoParams) -> GetWorkspaceInfoResult:
     """Return what the folder of the task of the actor of ``context`` holds; ``params`` are empty. Raises
     `WorkspaceNotBound`, `FolderDenied`."""
-    found = context.zones.files.summary(context.actor, tool="get_workspace_info")
+    found = context.zones.task_files.summary(context.actor, tool="get_workspace_info")
     return GetWorkspaceInfoResult(
         file_count=found.files,
         dir_count=found.folders,

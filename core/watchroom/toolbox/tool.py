@@ -6,7 +6,7 @@
     @tool("collab_write", path=("filepath",), destroys=True, may_conflict=True)
     def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWriteResult: ...
 
-    @collab_write.replay
+    @TOOLS.replay(collab_write)
     def _write_result(context: ToolContext, params: CollabWriteParams, row: Row) -> CollabWriteResult: ...
 
 What a model is told of it stands in the text catalogue under the tool's name.
@@ -15,7 +15,7 @@ What a model is told of it stands in the text catalogue under the tool's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from watchroom.model import Row, Zone
@@ -31,6 +31,8 @@ CORE_TEXTS: Final = "watchroom.texts"
 
 P = TypeVar("P", bound=ParamsModel)
 R = TypeVar("R", bound=ResultModel)
+Replay: TypeAlias = Callable[[ToolContext, P, Row], R]
+"""Returns the result of a call once more, from the row that the call made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,9 @@ class ToolAnnotations:
     may_conflict: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tool(Generic[P, R]):
-    """One tool. Nothing of it changes once its module is loaded.
+    """One tool.
 
     ``path_params`` are the parameters that make up the path of a refused call's row, and ``row_zone`` is the
     zone of the tool's rows, where it is not the toolset's. ``texts`` is the package of the catalogue that
@@ -69,14 +71,8 @@ class Tool(Generic[P, R]):
     text_values: Mapping[str, str] = field(default_factory=dict)
     row_path: str = ""
     """The path of a refused call's row, where it does not depend on the parameters."""
-    replay_result: Callable[[ToolContext, P, Row], R] | None = None
+    replay_result: Replay[P, R] | None = None
     """Returns the result once more, from the row that the call made; None where calls are simply repeated."""
-
-    def replay(self, function: Callable[[ToolContext, P, Row], R]) -> Callable[[ToolContext, P, Row], R]:
-        """Decorate ``function`` as the one that returns the result of a repeated call, given the context, the
-        parameters and the row that the call made. Returns ``function``."""
-        self.replay_result = function
-        return function
 
     @property
     def text_key(self) -> str:
@@ -164,6 +160,17 @@ class Toolset:
             )
             self._tools.append(defined)
             return defined
+
+        return decorate
+
+    def replay(self, tool: Tool[P, R]) -> Callable[[Replay[P, R]], Replay[P, R]]:
+        """Decorate a function as the one that returns the result of a repeated call of ``tool``, given the
+        context, the parameters and the row that the call made. Returns the decorator, which returns the
+        function."""
+
+        def decorate(function: Replay[P, R]) -> Replay[P, R]:
+            self._tools[self._tools.index(tool)] = replace(tool, replay_result=function)
+            return function
 
         return decorate
 

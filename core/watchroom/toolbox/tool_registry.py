@@ -15,6 +15,7 @@ from watchroom import validation
 from watchroom.editing import parse_tool_name
 from watchroom.errors import PeopleOnly, PermissionDenied, UnknownTool
 from watchroom.model import HUMAN_PREFIX
+from watchroom.rules.buffers import CLOSE
 from watchroom.texts import Language, catalogue
 from watchroom.toolbox import (
     agents,
@@ -31,7 +32,6 @@ from watchroom.toolbox import (
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.tool import AnyTool, ToolsetName
 from watchroom.zones.buffers.errors import BufferNotFound
-from watchroom.zones.buffers.record import CLOSE
 
 ENTRY_POINT_GROUP: Final = "watchroom.tools"
 _CORE: Final = (private, handoff, collab, realtime, conflicts, requests, sessions, agents, buffers, tasks)
@@ -90,7 +90,7 @@ class ToolRegistry:
         if wanted is None or "buffer" in wanted:
             open_tools = zones.buffers.tools(actor, self._context.language)
             of_buffers = [buffers.buffer_tool(actor, name, kind) for name, kind in open_tools]
-        has_task = bool(zones.files.task_of(actor))
+        has_task = bool(zones.task_files.task_of(actor))
         found = [tool for tool in found if has_task or not tool.needs_task]
         return [*(tool for tool in found if of_buffers or tool.name != CLOSE), *of_buffers]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 from pydantic import ValidationError
@@ -16,36 +17,20 @@ from watchroom.errors import InvalidArguments, VersionConflict, WatchroomError
 from watchroom.model import Json, Row, Zone
 from watchroom.texts import Catalogue, Language
 from watchroom.toolbox.approval import approval_checksum, approval_scope
-from watchroom.toolbox.context import ToolContext, Zones
+from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import ParamsModel, ResultModel
 from watchroom.toolbox.refusals import Refusals, ToolResult, disk_error
 from watchroom.toolbox.schemas import Definition, Format, build_definition
 from watchroom.toolbox.tool import AnyTool
 from watchroom.toolbox.tool_registry import ToolRegistry, all_tools, prompt_parts
-from watchroom.zones import Store
+from watchroom.zones import Store, Zones
 
 __all__ = ["ToolResult", "Toolbox"]
 
 _log = logging.getLogger("watchroom")
-_TRANSLATED_PROBLEMS: Final = frozenset(
-    {
-        "missing",
-        "extra_forbidden",
-        "string_type",
-        "string_unicode",
-        "string_too_long",
-        "int_type",
-        "float_type",
-        "int_parsing",
-        "list_type",
-        "dict_type",
-        "model_type",
-        "literal_error",
-        "too_short",
-    }
-)
-"""Kinds of pydantic's problems that the catalogues have texts for."""
 _MAX_PROBLEMS: Final = 8
+_TURN_SECONDS: Final = 0.05
+"""Between two looks at whether a call that was made twice is over."""
 
 
 class Toolbox:
@@ -146,13 +131,26 @@ class Toolbox:
         # What comes from outside keeps to no type.
         name = validation.escape_unstorable(tool_name, 1000) if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
         # Of an approval only: whoever repeats another call that still goes on is told so at once.
-        turn = self._store.calls.hold(f"{self.actor} {call}") if call and approved else nullcontext()
-        with turn, call_scope(call):
+        turn = self._wait_for_turn(call) if call and approved else nullcontext()
+        with call_scope(call):
             try:
-                return self._dispatch(name, arguments, call if again else "", approved)
+                with turn:
+                    return self._dispatch(name, arguments, call if again else "", approved)
+            except WatchroomError as error:
+                return self.refuse(name, {}, error)
             except Exception:  # noqa: BLE001  # a defect of ours ends one call, not its caller; the log names it
                 _log.exception("%s called %s", self.actor, validation.escape_unstorable(name, 100))
                 return self.refuse(name, {}, WatchroomError())
+
+    @contextmanager
+    def _wait_for_turn(self, call: str) -> Iterator[None]:
+        """Have the approved ``call`` to oneself, among all processes: its approval is used once."""
+        while True:
+            with self._store.journal.claim(f"call/{self.actor}/{call}") as is_ours:
+                if is_ours:
+                    yield
+                    return
+            time.sleep(_TURN_SECONDS)
 
     def _dispatch(
         self, tool_name: str, arguments: Mapping[str, Json] | str, repeated: str, approved: str
@@ -225,7 +223,7 @@ class Toolbox:
             for problem in error.errors(include_url=False, include_input=False)[:_MAX_PROBLEMS]:
                 name = validation.escape_unstorable(".".join(str(step) for step in problem["loc"]), 100)
                 kind, text = problem["type"], problem["msg"]
-                if kind in _TRANSLATED_PROBLEMS:
+                if f"arguments.{kind}" in self.texts:
                     text = self.texts(f"arguments.{kind}", **problem.get("ctx", {}))
                 problems.append(f"{name}: {text}")
             raise InvalidArguments(tool=tool.name, problems="; ".join(problems)) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from watchroom.errors import NothingWaits
 from watchroom.model import SEEN, Note, Row
 from watchroom.rules.needs import is_acknowledgeable, need_opened_by
+from watchroom.rules.presence import presence_of
+from watchroom.zones.presence import record_lost_processes
 from watchroom.zones.store import Store
 
 
@@ -16,9 +18,13 @@ class Acknowledgements:
 
     def acknowledge(self, actor: str, number: int, message: str) -> Row:
         """Note that ``actor`` has looked at row ``number``, with a ``message``: it needs nobody any more.
-        What comes after that row does, for it was not seen. Returns the note's row. Raises `NothingWaits`
-        where the row opened no need that a look can close: a conflict has to be settled."""
+        What comes after that row does, for it was not seen. A step stands for the loss of the process that
+        took it, of which no row may tell yet. Returns the note's row. Raises `NothingWaits` where the row
+        opened no need that a look can close: a conflict has to be settled."""
         row = self._store.journal.row(number)
+        if row is not None and need_opened_by(row) is None and presence_of(row):
+            losses = {loss.path: loss for loss in record_lost_processes(self._store)}
+            row = losses.get(presence_of(row))
         need = need_opened_by(row) if row is not None else None
         if row is None or need is None or not is_acknowledgeable(need, row.zone):
             raise NothingWaits(row=number)
@@ -29,6 +35,6 @@ class Acknowledgements:
             row.path,
             message=message,
             base=row.version,
-            detail={"need": need, "row": number, "actor": row.actor},
+            detail={"need": need, "row": row.seq, "actor": row.actor},
         )
         return self._store.commits.commit(note).row

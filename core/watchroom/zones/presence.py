@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from watchroom.model import LOST, SYSTEM, Json, Note
+from watchroom.model import LOST, SYSTEM, Json, Note, Row
 from watchroom.zones.store import Store
 
 
-def record_lost_processes(store: Store) -> None:
-    """Make a row for each lease that has run out, whoever notices it first, and forget the lease. Raises
-    `JournalError`, `WorkspaceLocked`."""
+def record_lost_processes(store: Store) -> list[Row]:
+    """Make a row for each lease that has run out, whoever notices it first, and forget the lease. Returns
+    those rows. Raises `JournalError`, `WorkspaceLocked`."""
+    rows = []
     for each in store.journal.presences():
         if not each.is_alive:
             detail: dict[str, Json] = {"process": each.process, "machine": each.machine, "since": each.since}
-            store.commits.commit(
-                Note(
-                    *(SYSTEM, LOST, "workspace", each.id, "failed", "not_seen_alive"),
-                    message=each.resume,
-                    detail=detail,
-                    key=f"lost/{each.id}",
-                )
+            note = Note(
+                *(SYSTEM, LOST, "workspace", each.id, "failed", "not_seen_alive"),
+                message=each.resume,
+                detail=detail,
+                key=f"lost/{each.id}",
             )
+            rows.append(store.commits.commit(note).row)
             store.journal.forget_presence(each.id)
+    return rows

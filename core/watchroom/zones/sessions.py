@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from watchroom import validation
 from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, UnknownAgent
 from watchroom.journal.topics import messages_to, steps_of
-from watchroom.model import PRESENCE, SPAWN, STREAM, Json, Note, Row, Write
+from watchroom.model import CONTINUE, PRESENCE, SPAWN, STREAM, Json, Note, Row, Write
+from watchroom.rules.presence import presence_of
 from watchroom.zones.store import Store
 
 ZONE: Final = "session"
@@ -65,6 +66,16 @@ class SessionZone:
     def _present(self, detail: Mapping[str, Json]) -> dict[str, Json]:
         """The detail of a step, and which process took it."""
         return {**detail, PRESENCE: self._store.journal.present()}
+
+    def record_takeover(self, last: Row) -> None:
+        """Note soon that this process goes on with the session whose newest step is ``last``, if another one
+        took that."""
+        presence = self._store.journal.present()
+        if presence_of(last) != presence:
+            agent, _ = split_session(last.path)
+            detail = {PRESENCE: presence}
+            note = Note(agent, CONTINUE, ZONE, last.path, base=last.version, detail=detail, durable=False)
+            self._store.commits.note(note)
 
     def record_stream(self, path: str, text: str) -> None:
         """Note ``text``, a piece of a model's answer in the session at ``path``, soon: the whole answer comes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 from watchroom.call_context import conditions_of
@@ -13,7 +13,6 @@ from watchroom.errors import ApprovalOutdated, InvalidPath, NotFound, NotText, P
 from watchroom.files import NotAFile
 from watchroom.follower import Follower
 from watchroom.journal import Journal
-from watchroom.keyed_lock import KeyedLock
 from watchroom.model import UNCHECKED, Appended, Note, Row, Write, Zone
 from watchroom.registry import Registry
 
@@ -27,8 +26,6 @@ class Store:
     checkout: Materializer
     follower: Follower
     registry: Registry
-    calls: KeyedLock = field(default_factory=KeyedLock)
-    """Held by each approved call, so that the same one made twice at once finds what it has done."""
 
     def write(self, draft: Write) -> Appended:
         """Commit ``draft``; returns what became of it: a conflict is the caller's to tell.

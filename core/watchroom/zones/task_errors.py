@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from watchroom.errors import PermissionDenied, WatchroomError
-from watchroom.model import Outcome
+from watchroom.errors import DeniedError, PermissionDenied, WatchroomError
 
 
-class NotInTask(WatchroomError):
+class NotInTask(DeniedError):
     """The agent works on no task. Values: agent."""
 
     code = "not_in_task"
-    outcome: ClassVar[Outcome] = "denied"
 
 
 class AgentEnded(WatchroomError):
@@ -39,8 +35,7 @@ class TaskInUse(WatchroomError):
     code = "task_taken"
 
 
-class AgentLimitExceeded(WatchroomError):
+class AgentLimitExceeded(DeniedError):
     """A task may have no more agents, or none deeper. Values: limit (depth, agents), most."""
 
     code = "society_limit"
-    outcome: ClassVar[Outcome] = "denied"

@@ -25,7 +25,7 @@ from watchroom.editing import (
 )
 from watchroom.projections import Fold
 from watchroom.projections.buffers import BufferState
-from watchroom.zones.buffers.record import read_buffer_text
+from watchroom.zones.buffers.buffer_text import read_buffer_text
 
 short = st.text("ab\n[", max_size=3)
 

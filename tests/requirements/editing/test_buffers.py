@@ -10,8 +10,8 @@ from calls import ok, refused
 from watchroom import Json, Toolbox, Workspace
 from watchroom.journal import RowFilter
 from watchroom.model import MAX_TEXT_BYTES
+from watchroom.zones.buffers.buffer_text import WHOLE_EVERY, read_buffer_text
 from watchroom.zones.buffers.naming import LONGEST_NAME
-from watchroom.zones.buffers.record import WHOLE_EVERY, read_buffer_text
 from watchroom.zones.buffers.zone import MOST_OPEN
 
 

@@ -10,7 +10,7 @@ import pytest
 from calls import ok, refused
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.projections import Fold
-from watchroom.zones.buffers.record import read_buffer_text
+from watchroom.zones.buffers.buffer_text import read_buffer_text
 
 Writes = Callable[[str], None]
 

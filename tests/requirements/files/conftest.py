@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from watchroom import Workspace
-from watchroom.journal import MemoryJournal
+from watchroom.journal.memory import MemoryJournal
 
 
 @pytest.fixture(params=["sqlite", "memory"])

@@ -71,3 +71,13 @@ def test_a_key_that_cannot_be_is_no_damaged_state(alice: Toolbox, given: dict[st
     assert result["error"] == "invalid_key"
     assert why in result["message"]
     assert get(alice, "config") == before
+
+
+def test_a_map_that_has_grown_too_large_is_not_read_whole(alice: Toolbox) -> None:
+    create(alice, "large", meta="lww_map")
+    for key in ("a", "b"):
+        value = "x" * (6 * 1024 * 1024)
+        ok(alice, "realtime_set_field", doc_id="large", field_name="meta", key=key, value=value)
+    asked = refused(alice, "realtime_get_field", doc_id="large", field_name="meta")
+    whole = refused(alice, "realtime_get_document_snapshot", doc_id="large")
+    assert (asked["error"], whole["error"]) == ("too_large", "too_large")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from watchroom import Toolbox, Workspace
-from watchroom.journal import MemoryJournal
+from watchroom.journal.memory import MemoryJournal
 
 SCHEMA = {
     "title": "lww_register",

@@ -97,6 +97,20 @@ def test_property_4_and_9_all_is_listed_and_counted(team: Team, paths: list[str]
     assert info["totalSize"] == sum(range(len(paths)))
 
 
+def test_a_long_folder_is_listed_in_parts(team: Team) -> None:
+    folder = emptied(team.folder)
+    names = sorted(f"{number:04}.txt" for number in range(1002))
+    for name in names:
+        (folder / name).touch()
+    first = ok(team.one, "list_files")
+    assert [each["name"] for each in first["files"]] == names[:1000]
+    assert first["more"] == 2
+    assert names[999] in first["notice"]
+    rest = ok(team.one, "list_files", after=names[999])
+    assert [each["name"] for each in rest["files"]] == names[1000:]
+    assert "more" not in rest
+
+
 def everything(toolbox: Toolbox, path: str) -> dict[str, set[str]]:
     """What `list_files` tells of a folder and all below it."""
     found: dict[str, set[str]] = {"file": set(), "directory": set()}

@@ -9,12 +9,21 @@ from typing import Any, Final
 _thread: Final = local()
 
 
+class _CountingCursor(sqlite3.Cursor):
+    def execute(self, sql: str, parameters: Any = (), /) -> _CountingCursor:
+        _thread.count = CountingConnection.count_of_thread() + 1
+        super().execute(sql, parameters)
+        return self
+
+
 class CountingConnection(sqlite3.Connection):
     """A connection that counts what is executed on it."""
 
+    def cursor(self, factory: Any = _CountingCursor) -> Any:
+        return super().cursor(factory)
+
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        _thread.count = CountingConnection.count_of_thread() + 1
-        return super().execute(sql, parameters)
+        return _CountingCursor(self).execute(sql, parameters)
 
     @staticmethod
     def count_of_thread() -> int:

@@ -10,7 +10,7 @@ from watchroom import validation
 from watchroom.journal.protocol import Damage
 
 
-def problems(reader: sqlite3.Connection) -> list[Damage]:
+def problems(reader: sqlite3.Cursor) -> list[Damage]:
     """Everything that is broken; nothing if the journal is whole."""
     return [
         *_damaged_pages(reader),
@@ -20,12 +20,12 @@ def problems(reader: sqlite3.Connection) -> list[Damage]:
     ]
 
 
-def _damaged_pages(reader: sqlite3.Connection) -> list[Damage]:
+def _damaged_pages(reader: sqlite3.Cursor) -> list[Damage]:
     found = [str(line) for (line,) in reader.execute("PRAGMA integrity_check(20)")]
     return [] if found == ["ok"] else [Damage(line) for line in found]
 
 
-def _damaged_texts(reader: sqlite3.Connection) -> Iterator[Damage]:
+def _damaged_texts(reader: sqlite3.Cursor) -> Iterator[Damage]:
     texts = ("zone", "path", "actor", "tool", "error", "message", "detail")
     as_bytes = ", ".join(f"CAST({name} AS BLOB)" for name in texts)
     for seq, version, *values in reader.execute(f"SELECT seq, version, {as_bytes} FROM rows"):
@@ -43,7 +43,7 @@ def _is_whole(name: str, value: bytes) -> bool:
         return False
 
 
-def _version_gaps(reader: sqlite3.Connection) -> list[Damage]:
+def _version_gaps(reader: sqlite3.Cursor) -> list[Damage]:
     found = reader.execute(
         "SELECT zone, path, count(*), max(version) FROM rows WHERE version IS NOT NULL"
         " GROUP BY zone, path HAVING count(*) <> max(version)"
@@ -54,7 +54,7 @@ def _version_gaps(reader: sqlite3.Connection) -> list[Damage]:
     ]
 
 
-def _wrong_contents(reader: sqlite3.Connection) -> Iterator[Damage]:
+def _wrong_contents(reader: sqlite3.Cursor) -> Iterator[Damage]:
     for seq, zone, path, version, expected, content in reader.execute(
         # As bytes: a text that is broken may be no UTF-8 any more. Not a join: that would look up the large
         # contents for every row.

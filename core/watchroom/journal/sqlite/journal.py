@@ -73,7 +73,7 @@ class SqliteJournal:
         self._waiting: WeakSet[LocalChanges] = WeakSet()
         self._waiting_lock = Lock()
         self._text_factory: Callable[[bytes], str] = str
-        with _translated():
+        with _TRANSLATED:
             self._writer = Writer(self._prepared(), self._lock_path)
 
     def _prepared(self) -> sqlite3.Connection:
@@ -104,7 +104,7 @@ class SqliteJournal:
 
     @despite_damage
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
-        with _translated():
+        with _TRANSLATED:
             appended = self._writer.append(drafts, self._text_factory)
         with self._waiting_lock:
             for changes in self._waiting:
@@ -143,7 +143,7 @@ class SqliteJournal:
         self._presence.forget(presence)
 
     def last_seq(self) -> int:
-        with self._reader() as reader:
+        with self._reader(is_brief=True) as reader:
             return int(reader.execute("SELECT ifnull(max(seq),0) FROM rows").fetchone()[0])
 
     @despite_damage
@@ -177,7 +177,7 @@ class SqliteJournal:
 
     @despite_damage
     def head(self, zone: Zone, path: str, *, as_of: int | None = None) -> Row | None:
-        with self._reader() as reader:
+        with self._reader(is_brief=True) as reader:
             return find_head(reader, zone, path, as_of)
 
     def heads_of(self, paths: Sequence[tuple[Zone, str]]) -> list[Row | None]:
@@ -187,7 +187,7 @@ class SqliteJournal:
     def _each_of(self, sql: str, asked: Sequence[tuple[str, ...]]) -> list[Row | None]:
         """The row that ``sql`` finds for each of what is asked."""
         found: list[Row | None] = [None] * len(asked)
-        with self._reader() as reader:
+        with self._reader(is_brief=True) as reader:
             for index, *fields in reader.execute(sql, (json.dumps(asked),)):
                 found[index] = Row._make(fields)
         return found
@@ -281,7 +281,7 @@ class SqliteJournal:
         return self._newest(f"zone=? AND path=? AND {SETTLED}", (zone, path), after, None, limit)
 
     def content(self, seq: int) -> str | None:
-        with self._reader() as reader:
+        with self._reader(is_brief=True) as reader:
             found = reader.execute(CONTENT, (seq,)).fetchone()
             if found is None or found[0] is None:
                 return None
@@ -293,7 +293,7 @@ class SqliteJournal:
     def problems(self) -> list[Damage]:
         from watchroom.journal.sqlite.integrity import problems
 
-        with self._reader() as reader, _translated():
+        with self._reader() as reader:
             return problems(reader)
 
     @property
@@ -322,29 +322,41 @@ class SqliteJournal:
     ) -> list[Row]:
         sql = f"{SELECT} WHERE {where} AND seq>? AND seq<=? ORDER BY seq DESC LIMIT ?"
         bounds = (after, sys.maxsize if until is None else until, -1 if limit is None else limit)
-        with self._reader() as reader:
+        with self._reader(is_brief=limit == 1) as reader:
             return [Row._make(fields) for fields in reader.execute(sql, (*values, *bounds))]
 
     @despite_damage
     def _one(self, sql: str, *values: str | int) -> Row | None:
-        with self._reader() as reader:
+        with self._reader(is_brief=True) as reader:
             found = reader.execute(sql, values).fetchone()
         return Row._make(found) if found else None
 
     @contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
+    def _reader(self, *, is_brief: bool = False) -> Iterator[sqlite3.Cursor]:
+        """What asks questions. One that ``is_brief`` may hold off a commit for so long."""
+        borrowed = self._writer.borrow() if is_brief else None
+        connection = borrowed or self._idle_reader()
+        connection.text_factory = self._text_factory
+        cursor = connection.cursor()
         try:
-            reader = self._readers.get_nowait()
+            with _TRANSLATED:
+                yield cursor
+        finally:
+            # An answer that was not read to its end would keep the connection at what was there then.
+            cursor.close()
+            if borrowed is None:
+                self._readers.put(connection)
+            else:
+                self._writer.give_back()
+
+    def _idle_reader(self) -> sqlite3.Connection:
+        try:
+            return self._readers.get_nowait()
         except Empty:
-            with _translated():
+            with _TRANSLATED:
                 reader = self._connect()
                 reader.execute("PRAGMA query_only=1")
-        reader.text_factory = self._text_factory
-        try:
-            with _translated():
-                yield reader
-        finally:
-            self._readers.put(reader)
+            return reader
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -361,13 +373,20 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
+class _Translation:
+    """Within, errors of SQLite are raised as ours."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if not isinstance(error, sqlite3.Error):
+            return
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise JournalBusy(seconds=_BUSY_SECONDS) from error
         if str(error).startswith(_NOT_DECODED):
             raise JournalDamaged from error
         raise JournalError(reason=str(error)) from error
+
+
+_TRANSLATED: Final = _Translation()

@@ -101,7 +101,9 @@ FIRST_PATH: Final = NEXT_PATH.replace("path>", "path>=")
 SETTLED: Final = f"tool IN ('{RESOLVE}', '{DISMISS}', '{REVERT}') AND outcome = 'ok'"
 
 
-def find_head(reader: sqlite3.Connection, zone: Zone, path: str, as_of: int | None) -> Row | None:
+def find_head(
+    reader: sqlite3.Connection | sqlite3.Cursor, zone: Zone, path: str, as_of: int | None
+) -> Row | None:
     found = reader.execute(HEAD, (zone, path)).fetchone()
     if found is None:
         return None
@@ -122,7 +124,12 @@ def find_head(reader: sqlite3.Connection, zone: Zone, path: str, as_of: int | No
 
 
 def find_heads(
-    reader: sqlite3.Connection, zone: Zone, prefix: str, after: bytes | None, as_of: int | None, most: int
+    reader: sqlite3.Connection | sqlite3.Cursor,
+    zone: Zone,
+    prefix: str,
+    after: bytes | None,
+    as_of: int | None,
+    most: int,
 ) -> tuple[list[Row], bytes | None]:
     """The heads of the next paths after ``after``, at most so many, and where to go on, None at the end.
 

@@ -42,6 +42,7 @@ class Writer:
         self._turn = Lock()
         self._lock: ProcessLock | None = None
         self._synchronous = ""
+        self._is_closed = False
 
     def append(self, drafts: Sequence[Draft], text_factory: Callable[[bytes], str]) -> list[Appended]:
         """Make rows of ``drafts`` in one transaction; ``text_factory`` decodes the texts that it reads.
@@ -63,8 +64,23 @@ class Writer:
             self._connection.execute(f"PRAGMA synchronous={mode}")
             self._synchronous = mode
 
+    def borrow(self) -> sqlite3.Connection | None:
+        """The connection, to read with it until `give_back`; None while somebody appends, or reads so. What
+        it has just written it need not read again."""
+        if not self._turn.acquire(blocking=False):
+            return None
+        if self._is_closed:
+            self._turn.release()
+            return None
+        return self._connection
+
+    def give_back(self) -> None:
+        """Let others have the connection that `borrow` gave."""
+        self._turn.release()
+
     def close(self) -> None:
         with self._turn:
+            self._is_closed = True
             self._connection.close()
             if self._lock is not None:
                 self._lock.close()
@@ -143,14 +159,7 @@ class _Found:
         self._with_files: set[tuple[Zone, str]] = set()
         self._keyed: dict[tuple[str, str], Row] = {}
         self.last = self.last_time = 0
-        writes = [draft for draft in drafts if isinstance(draft, Write)]
-        heads = dict.fromkeys(chain.from_iterable(map(_asked_heads, writes)))
-        folders = dict.fromkeys(
-            (draft.zone, draft.path, f"{draft.path}/", f"{draft.path}0")
-            for draft in writes
-            if rules.is_blockable(draft)
-        )
-        keys = dict.fromkeys((draft.actor, draft.key) for draft in drafts if draft.key)
+        heads, folders, keys = _asked(drafts)
         if not heads and not keys:
             self.last, self.last_time = connection.execute(LAST).fetchone() or (0, 0)
             return
@@ -162,18 +171,17 @@ class _Found:
         else:
             sql = LOOK_UP
             values = [json.dumps(list(each), ensure_ascii=False) for each in (heads, folders, keys)]
-        for kind, *fields in connection.execute(sql, values):
-            self._keep(kind, Row._make(fields))
-
-    def _keep(self, kind: str, row: Row) -> None:
-        if kind == "last":
-            self.last, self.last_time = row.seq, row.time
-        elif kind == "head":
-            self._heads[row.zone, row.path] = row
-        elif kind == "folder":
-            self._with_files.add((row.zone, row.path))
-        else:
-            self._keyed[row.actor, str(row.detail[rules.KEY])] = row
+        for kind, *fields in connection.execute(sql, values).fetchall():
+            if kind == "last":
+                self.last, self.last_time = fields[:2]
+                continue
+            row = Row._make(fields)
+            if kind == "head":
+                self._heads[row.zone, row.path] = row
+            elif kind == "folder":
+                self._with_files.add((row.zone, row.path))
+            else:
+                self._keyed[row.actor, str(row.detail[rules.KEY])] = row
 
     def head(self, zone: Zone, path: str) -> Row | None:
         return self._heads.get((zone, path))
@@ -195,11 +203,28 @@ class _Found:
         return Appended(row, find_head(self._connection, row.zone, row.path, row.seq - 1))
 
 
-def _asked_heads(draft: Write) -> Iterator[tuple[Zone, str]]:
-    yield draft.zone, draft.path
-    if rules.is_blockable(draft):
-        yield from ((draft.zone, above) for above in rules.folders_above(draft.path))
-    yield from ((each.zone, each.path) for each in draft.conditions)
+def _asked(
+    drafts: Sequence[Draft],
+) -> tuple[dict[tuple[Zone, str], None], dict[tuple[Zone, str, str, str], None], dict[tuple[str, str], None]]:
+    """What has to be known of ``drafts``, each once and in order: of which paths the heads, of which folders
+    (zone, path, where the paths inside begin and end) whether anything is inside, and which keys (actor, key)
+    were used."""
+    heads: dict[tuple[Zone, str], None] = {}
+    folders: dict[tuple[Zone, str, str, str], None] = {}
+    keys: dict[tuple[str, str], None] = {}
+    for draft in drafts:
+        if draft.key:
+            keys[draft.actor, draft.key] = None
+        if isinstance(draft, Write):
+            zone, path = draft.zone, draft.path
+            heads[zone, path] = None
+            if rules.is_blockable(draft):
+                folders[zone, path, f"{path}/", f"{path}0"] = None
+                for above in rules.folders_above(path):
+                    heads[zone, above] = None
+            for condition in draft.conditions:
+                heads[condition.zone, condition.path] = None
+    return heads, folders, keys
 
 
 def _is_large(draft: Draft) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from watchroom.runtime.models.answer_accumulator import AnswerAccumulator, ModelAnswer, to_chunk
 from watchroom.runtime.models.protocol import (
     FunctionDelta,
     ModelChunk,
@@ -15,7 +16,6 @@ from watchroom.runtime.models.protocol import (
 )
 
 if TYPE_CHECKING:
-    from watchroom.runtime.models.answer_accumulator import AnswerAccumulator, ModelAnswer, to_chunk
     from watchroom.runtime.models.openai import OpenAICompatible, Timeouts
     from watchroom.runtime.models.retry_policy import RetryPolicy
     from watchroom.runtime.models.simulated import Reply, SimulatedModel
@@ -38,14 +38,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AnswerAccumulator": "answer_accumulator",
-    "ModelAnswer": "answer_accumulator",
     "OpenAICompatible": "openai",
     "RetryPolicy": "retry_policy",
     "Reply": "simulated",
     "SimulatedModel": "simulated",
     "Timeouts": "openai",
-    "to_chunk": "answer_accumulator",
 }
 
 

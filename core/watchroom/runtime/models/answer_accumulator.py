@@ -14,6 +14,8 @@ from watchroom.errors import ModelFailed
 from watchroom.runtime.messages import Frozen, Function, ToolCall
 from watchroom.runtime.models.protocol import FunctionDelta, ModelChunk, ToolCallDelta, Usage
 
+_MAX_DESCRIPTION: Final = 500
+"""Characters."""
 _DEEPEST: Final = 4
 """How many levels the fields of a chunk have: a chunk, its calls, a call, its function."""
 
@@ -202,10 +204,8 @@ def _drop_nones(given: object, depth: int) -> object:
     return given
 
 
-def describe_validation_error(error: ValidationError) -> str:
-    """The first problem in ``error`` in a few words, without the value that was given."""
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field_name = ".".join(str(step) for step in problem["loc"])
-    return validation.escape_unstorable(
-        f"{field_name}: {problem['msg']}" if field_name else problem["msg"], 200
-    )
+def describe_validation_error(error: ValidationError, most: int = 1) -> str:
+    """The first problems in ``error``, at most so many (``most``), without the values that were given."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)[:most]
+    texts = [": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in problems]
+    return validation.escape_unstorable("; ".join(texts), _MAX_DESCRIPTION)

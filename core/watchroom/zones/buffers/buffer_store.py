@@ -20,19 +20,16 @@ from watchroom.editing import (
     TextEditStatus,
 )
 from watchroom.model import MAX_TEXT_BYTES, Json, Note, Outcome, Row, Write
+from watchroom.rules.buffers import RESPONSE, ZONE, BufferRecord, parse_record
 from watchroom.texts import Language
-from watchroom.zones.buffers.naming import is_valid_name
-from watchroom.zones.buffers.record import (
-    RESPONSE,
+from watchroom.zones.buffers.buffer_text import (
     WHOLE_EVERY,
-    ZONE,
-    BufferRecord,
     count_since_whole,
     had_text,
-    parse_record,
     read_buffer_text,
     read_text,
 )
+from watchroom.zones.buffers.naming import is_valid_name
 from watchroom.zones.buffers.sources import FLUSH, RecordedSource, SourceZones
 from watchroom.zones.store import Store
 

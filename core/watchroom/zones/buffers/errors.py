@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from watchroom.errors import InvalidName, WatchroomError
-from watchroom.model import Outcome
+from watchroom.errors import DeniedError, InvalidName
 
 
 class InvalidBuffer(InvalidName):
@@ -14,29 +11,25 @@ class InvalidBuffer(InvalidName):
     code = "invalid_buffer"
 
 
-class BufferNotFound(WatchroomError):
+class BufferNotFound(DeniedError):
     """The agent has no open buffer of that name. Values: buffer, known."""
 
     code = "buffer_not_found"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class BufferTaken(WatchroomError):
+class BufferTaken(DeniedError):
     """The agent has that name, or that source, open already. Values: buffer, source."""
 
     code = "buffer_taken"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class BufferUnflushed(WatchroomError):
+class BufferUnflushed(DeniedError):
     """A buffer with unflushed changes is only closed with ``discard``. Values: buffer."""
 
     code = "buffer_unflushed"
-    outcome: ClassVar[Outcome] = "denied"
 
 
-class TooManyBuffers(WatchroomError):
+class TooManyBuffers(DeniedError):
     """The agent has as many buffers open as it may. Values: most, known."""
 
     code = "too_many_buffers"
-    outcome: ClassVar[Outcome] = "denied"

@@ -3,10 +3,9 @@ add through an entry point of the group ``watchroom.sources``."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Final, NamedTuple, TypeAlias
 
@@ -16,8 +15,8 @@ from watchroom.editing import DataSource, SourceText, StaleSourceError
 from watchroom.errors import NotFound, VersionConflict
 from watchroom.model import Row, Zone
 from watchroom.registry import Registry
+from watchroom.rules.buffers import agent_path
 from watchroom.zones.boards import BoardZone
-from watchroom.zones.buffers.record import agent_path
 from watchroom.zones.collab import CollabZone
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.task_files import TaskFiles
@@ -89,24 +88,26 @@ class OutsideEditOverlay:
             raise StaleSourceError
 
 
-class FileSource(ABC):
-    """A file with versions in the journal, as a `DataSource`. ``edits`` are those made by hand, where they
-    are no versions."""
+class FileSource:
+    """A file with versions in the journal, as a `DataSource`.
 
-    def __init__(self, edits: OutsideEditOverlay | None = None) -> None:
+    ``current`` returns the row of the newest version, None where there is none; ``read`` the text of the
+    newest version, which exists, and its row. ``write`` takes a text, the expected version and a message, and
+    returns the row of the version that it makes; it raises `VersionConflict`. ``edits`` are those made by
+    hand, where they are no versions.
+    """
+
+    def __init__(
+        self,
+        current: Callable[[], Row | None],
+        read: Callable[[], tuple[str, Row]],
+        write: Callable[[str, int, str], Row],
+        edits: OutsideEditOverlay | None = None,
+    ) -> None:
+        self._current = current
+        self._read = read
+        self._write = write
         self._edits = edits
-
-    @abstractmethod
-    def _current(self) -> Row | None:
-        """The row of the newest version, None where there is none."""
-
-    @abstractmethod
-    def _read_version(self) -> tuple[str, Row]:
-        """The text of the newest version, which exists, and its row."""
-
-    @abstractmethod
-    def _write_version(self, text: str, expected: int, message: str) -> Row:
-        """Write ``text`` as the version after ``expected``, with ``message``. Raises `VersionConflict`."""
 
     def version(self) -> int:
         """The current version, 0 if there is none."""
@@ -119,11 +120,10 @@ class FileSource(ABC):
     def read(self) -> SourceText:
         """The current text with its version. Raises what the zone raises."""
         row = self._current()
-        if row is None or row.deleted:
-            found = SourceText("", version_of(row))
-        else:
-            content, row = self._read_version()
-            found = SourceText(content, version_of(row))
+        content = ""
+        if row is not None and not row.deleted:
+            content, row = self._read()
+        found = SourceText(content, version_of(row))
         return self._edits.apply(found) if self._edits else found
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
@@ -132,75 +132,9 @@ class FileSource(ABC):
         if self._edits:
             self._edits.check(edit)
         try:
-            return version_of(self._write_version(text, expected, message))
+            return version_of(self._write(text, expected, message))
         except VersionConflict as conflict:
             raise StaleSourceError from conflict
-
-
-class PrivateSource(FileSource):
-    """The file ``filename`` of the private ``zone`` of ``owner``, who writes there alone, with its
-    commands."""
-
-    def __init__(self, zone: PrivateZone, owner: str, filename: str) -> None:
-        super().__init__()
-        self._zone = zone
-        self._owner = owner
-        self._filename = filename
-
-    def _current(self) -> Row | None:
-        return self._zone.current(self._owner, self._filename)
-
-    def _read_version(self) -> tuple[str, Row]:
-        return self._zone.read(self._owner, self._owner, self._filename, tool=READ)
-
-    def _write_version(self, text: str, expected: int, message: str) -> Row:
-        if self.version() != expected:
-            raise StaleSourceError
-        owner, name = self._owner, self._filename
-        return self._zone.write(owner, owner, name, text, tool=FLUSH, message=message, expected=expected)
-
-
-class CollabSource(FileSource):
-    """The shared file ``path`` in ``zones`` as ``actor`` writes it: by compare-and-swap. A flush that comes
-    too late stays as a conflict's row."""
-
-    def __init__(self, zones: SourceZones, actor: str, path: str) -> None:
-        super().__init__(OutsideEditOverlay(zones, "collab", path))
-        self._zone = zones.collab
-        self._actor = actor
-        self._path = path
-
-    def _current(self) -> Row | None:
-        return self._zone.current(self._path)
-
-    def _read_version(self) -> tuple[str, Row]:
-        found = self._zone.read(self._actor, self._path)
-        return found.content, found.row
-
-    def _write_version(self, text: str, expected: int, message: str) -> Row:
-        return self._zone.write(self._actor, self._path, text, expected, tool=FLUSH, message=message)
-
-
-class TaskFileSource(FileSource):
-    """The file ``path`` among the ``files`` of the task that ``actor`` works on. Other agents of the task,
-    and commands, write there too."""
-
-    def __init__(self, files: TaskFiles, actor: str, path: str) -> None:
-        super().__init__()
-        self._files = files
-        self._actor = actor
-        self._path = path
-
-    def _current(self) -> Row | None:
-        return self._files.current_row(self._actor, self._path)
-
-    def _read_version(self) -> tuple[str, Row]:
-        return self._files.read(self._actor, self._path, tool=READ)
-
-    def _write_version(self, text: str, expected: int, message: str) -> Row:
-        return self._files.write(
-            self._actor, self._path, text, tool=FLUSH, message=message, expected=expected
-        )
 
 
 class RecordedSource:
@@ -240,18 +174,47 @@ class RecordedSource:
 
 
 def _private(zones: SourceZones, actor: str, path: str) -> BoundSource:
+    """A private file: its owner writes there alone, with its commands."""
+    zone = zones.private
     zones.registry.agent(actor)
     validation.check_path(path)
-    return BoundSource("private", f"{actor}/{path}", PrivateSource(zones.private, actor, path))
+    current = partial(zone.current, actor, path)
+
+    def write(text: str, expected: int, message: str) -> Row:
+        if version_of(current()) != expected:
+            raise StaleSourceError
+        return zone.write(actor, actor, path, text, tool=FLUSH, message=message, expected=expected)
+
+    read = partial(zone.read, actor, actor, path, tool=READ)
+    return BoundSource("private", f"{actor}/{path}", FileSource(current, read, write))
 
 
 def _collab(zones: SourceZones, actor: str, path: str) -> BoundSource:
+    """A shared file. A flush that comes too late stays as a conflict's row."""
+    zone = zones.collab
     validation.check_path(path)
-    return BoundSource("collab", path, CollabSource(zones, actor, path))
+
+    def read() -> tuple[str, Row]:
+        found = zone.read(actor, path)
+        return found.content, found.row
+
+    def write(text: str, expected: int, message: str) -> Row:
+        return zone.write(actor, path, text, expected, tool=FLUSH, message=message)
+
+    edits = OutsideEditOverlay(zones, "collab", path)
+    return BoundSource("collab", path, FileSource(partial(zone.current, path), read, write, edits))
 
 
 def _file(zones: SourceZones, actor: str, path: str) -> BoundSource:
-    return BoundSource("file", zones.files.row_path(actor, path), TaskFileSource(zones.files, actor, path))
+    """A file of the task that an agent works on. Other agents of the task, and commands, write there too."""
+    zone = zones.files
+
+    def write(text: str, expected: int, message: str) -> Row:
+        return zone.write(actor, path, text, tool=FLUSH, message=message, expected=expected)
+
+    read = partial(zone.read, actor, path, tool=READ)
+    source = FileSource(partial(zone.current_row, actor, path), read, write)
+    return BoundSource("file", zone.row_path(actor, path), source)
 
 
 _OWN: Final[Mapping[str, Opener]] = {"private": _private, "collab": _collab, "file": _file}

@@ -29,11 +29,11 @@ from watchroom.editing import (
 )
 from watchroom.errors import JournalDamaged, WatchroomError
 from watchroom.model import Json, Note, Row, Write, Zone
+from watchroom.rules.buffers import ZONE, BufferRecord, buffer_name, parse_record
 from watchroom.texts import Language
 from watchroom.zones.buffers.buffer_store import BufferStore, LoadedBuffer, StaleBufferError
 from watchroom.zones.buffers.errors import BufferNotFound, BufferTaken, BufferUnflushed, TooManyBuffers
 from watchroom.zones.buffers.naming import check_name, generate_name, is_valid_name
-from watchroom.zones.buffers.record import ZONE, BufferRecord, buffer_name, parse_record
 from watchroom.zones.buffers.sources import BoundSource, SourceZones, source_openers, version_of
 from watchroom.zones.buffers.tracing import trace_operation
 from watchroom.zones.store import Store

@@ -4,10 +4,10 @@ does there, and not here."""
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -22,7 +22,9 @@ _MEMORY: Final = 2 * 1024**3
 """Bytes."""
 
 
-def check_apart(schema: Mapping[str, str], fields: Json, ours: Json, here: Known, writers: Writers) -> None:
+def check_apart(
+    schema: Mapping[str, str], fields: Json, ours: Json, here: Known, writers: Writers, now: int
+) -> None:
     """`check_remote` in another process, with bounded time and memory. Raises `InvalidState`."""
     job = {
         "schema": dict(schema),
@@ -32,7 +34,7 @@ def check_apart(schema: Mapping[str, str], fields: Json, ours: Json, here: Known
         "replicas": [*writers.replicas],
         "agents": [*writers.agents],
         "merger": writers.merger,
-        "now": time.time_ns() // 1_000_000,
+        "now": now,
         "seconds": _CPU_SECONDS,
     }
     try:
@@ -45,7 +47,7 @@ def check_apart(schema: Mapping[str, str], fields: Json, ours: Json, here: Known
         )
     except subprocess.TimeoutExpired as error:
         raise InvalidState(rule="state_slow") from error
-    if done.returncode == -getattr(signal, "SIGXCPU", 0):
+    if done.returncode == -signal.SIGXCPU:
         raise InvalidState(rule="state_slow")
     if done.returncode != 0:
         raise InvalidState(rule="state_text")
@@ -67,10 +69,6 @@ def main() -> None:
 
 
 def _bound_resources(seconds: int) -> None:
-    if sys.platform == "win32":
-        return
-    import resource
-
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -148,7 +148,7 @@ class DocumentEditor:
         return self._commit(field, found, delta, {"op": op, "amount": abs(amount)})
 
     def _stamp(self) -> Stamp:
-        return self.document.stamp(self._view.replica)
+        return self.document.stamp(self._view.replica, self._store.journal.now() // 1_000_000)
 
     def _restore_view(self, field: str) -> None:
         """What the actor saw of the field in an earlier process."""

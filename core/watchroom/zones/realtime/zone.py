@@ -118,7 +118,7 @@ class RealtimeZone:
             here = count_known_operations(live.document, writers)
             ours = live.document.state()["fields"]
         text = _encode_fields({field: fields[field] for field in schema if field in fields})
-        check_apart(schema, fields, ours, here, writers)
+        check_apart(schema, fields, ours, here, writers, self._store.journal.now() // 1_000_000)
         claims = collect_claims(schema, fields, writers) - collect_claims(schema, ours, writers)
         for claim in unproven_claims(claims, self._store.journal, live, writers):
             raise InvalidState(rule="state_forged", field=claim.field)

@@ -1,0 +1,20 @@
+"""Which rows only tell that somebody looked. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchroom.model import CONTROLS, SEEN, SETTLING_NOTES, Row, Zone
+from watchroom.rules.handoffs import ACKNOWLEDGE_TOOL
+
+_READ_ZONES: Final[frozenset[Zone]] = frozenset(
+    {"private", "handoff", "collab", "board", "realtime", "file", "buffer"}
+)
+_ACTS: Final = frozenset({ACKNOWLEDGE_TOOL, SEEN, *SETTLING_NOTES, *CONTROLS})
+
+
+def is_reading(row: Row) -> bool:
+    """Whether ``row`` only tells that somebody read something, or looked what there is: it changed nothing,
+    answered nothing and was not refused."""
+    is_note = row.version is None and row.outcome == "ok"
+    return is_note and row.zone in _READ_ZONES and row.tool not in _ACTS
