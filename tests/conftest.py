@@ -33,6 +33,31 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 50, 50)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def settings_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Dashboards of tests, also in processes of their own, remember nothing in the settings of whoever runs them."""
+    folder = tmp_path_factory.mktemp("config")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def module_settings(settings_folder: Path, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nor do those that all tests of a module look at open where another module's were left."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(settings_folder / str(hash(request.node.nodeid))))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(
+    settings_folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Nor does one test's dashboard open where another's was left."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(settings_folder / str(hash(request.node.nodeid))))
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / "team"

@@ -1,4 +1,5 @@
-"""What is said in both languages: no bracket or quotation mark stands without its other half."""
+"""What is said in both languages: no bracket or quotation mark stands without its other half, and no text of a
+tool is left over."""
 
 from __future__ import annotations
 
@@ -7,7 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from watchroom.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
 from watchroom.errors import ToolNotFound
+from watchroom.toolbox.buffers import buffer_tool
+from watchroom.toolbox.tool_registry import all_tools
 
 ROOT = Path(__file__).parents[1]
 CATALOGUES = sorted(
@@ -46,3 +50,16 @@ def test_a_tool_that_is_not_found_is_told_whole_in_chinese() -> None:
     message = ToolNotFound(tool="get_time").message("zh")
     assert "Tool not found: get_time" in message
     assert is_balanced(message)
+
+
+def test_each_text_of_a_tool_or_an_argument_belongs_to_one() -> None:
+    tools = [*all_tools().values(), *(buffer_tool("alice", "b", kind) for kind in (*EDIT_TOOLS, *SYNC_TOOLS))]
+    used: set[str] = set()
+    for each in tools:
+        fields = each.params.model_json_schema()["properties"]
+        used |= {f"{each.text_key}.{part}" for part in ("title", "description", *fields)}
+        used |= {f"argument.{field}" for field in fields}
+    for place in ("core/watchroom", "whiteboards/watchroom_whiteboards"):
+        found = texts(tomllib.loads((ROOT / place / "texts/en.toml").read_text("utf-8")))
+        left = [key for key, _ in found if key.startswith(("tool.", "argument.")) and key not in used]
+        assert left == []

@@ -128,3 +128,28 @@ def test_a_damaged_row_of_a_society_stops_neither_verify_nor_the_others(
         ok(workspace.tools("alice"), "collab_write", filepath="plan.md", content="x", message="m")
         said = workspace.tools(first.id).dispatch_tool_call("collab_list", {})
         assert said["success"] is True
+
+
+@pytest.mark.parametrize("content", [NOT_UTF8, None, b"agents = 3"], ids=["no text", "lost", "not valid"])
+def test_a_damaged_config_is_a_need_and_everything_that_rests_on_an_older_one_says_so(
+    root: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
+) -> None:
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        workspace.register([Agent("bob")])
+        head = workspace.journal.head("config", "config.toml")
+        assert head is not None
+    break_text(root, "config.toml", head.version or 0, "content", content, zone="config")
+    status, out, err = run(capsys, "show", str(root), "agents")
+    assert (status, "alice" in out, "bob" in out) == (0, True, False)
+    assert "the last valid one holds" in err
+    status, out, err = run(capsys, "show", str(root), "needs", "--json")
+    assert [(each["path"], each["what"]) for each in json.loads(out)] == [
+        ("config.toml", "not valid, or damaged; the last valid one holds")
+    ]
+    status, out, _ = run(capsys, "verify", str(root))
+    assert status == 1
+    assert f"v{head.version} is not valid or is damaged: the last valid version holds" in out
+    with Workspace.open(root) as workspace:
+        workspace.register([Agent("bob", role="reviewer")])
+    assert json.loads(run(capsys, "show", str(root), "needs", "--json")[1]) == []
+    assert "bob" in run(capsys, "show", str(root), "agents")[1]

@@ -18,7 +18,12 @@ def test_show_agents(capsys: Captured, team: str) -> None:
     bob = agents[1]
     assert (bob["rows"], bob["refused"], bob["status"], bob["last_path"]) == (3, 2, "error", "../x")
     assert agents[2]["rows"] == 0
-    assert len(printed(capsys, "show", team, "agents").splitlines()) == 3
+    head, *lines = printed(capsys, "show", team, "agents").splitlines()
+    assert head.startswith("agent ")
+    assert head.split()[-3:] == ["ago", "operations", "refused"]
+    assert len(lines) == 3
+    for name in ("layer", "status"):
+        assert {line[head.index(name) - 1] for line in lines} == {" "}, "columns stand beneath their names"
 
 
 def test_show_needs(capsys: Captured, team: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from cli.running import Captured, printed, printed_rows, run
 from watchroom_tui.cli import OK
-from watchroom_tui.local_time import local_clock, local_time, utc_offset, zoned_time
+from watchroom_tui.formatters.local_time import local_clock, local_time, utc_offset, zoned_time
 
 WINTER = int(datetime(2026, 1, 31, 9, 30, 0, 250_000, UTC).timestamp() * 1e9)
 SUMMER = int(datetime(2026, 7, 31, 23, 30, tzinfo=UTC).timestamp() * 1e9)
@@ -40,12 +40,14 @@ def test_people_read_local_times_and_programs_utc(
     rows = printed_rows(capsys, "log", team, "--json")
     moments = [datetime.fromisoformat(row["time"]) for row in rows]
     assert all(row["time"].endswith("Z") for row in rows)
-    lines = printed(capsys, name, team, *view).splitlines()
-    assert lines
     precision = "milliseconds" if name == "log" else "seconds"
-    known = {moment.astimezone().isoformat(" ", precision) for moment in moments}
-    for line in lines:
-        assert any(each in line for each in known), line
+    for option, zone in (((), None), (("--utc",), UTC)):
+        lines = printed(capsys, name, team, *view, *option).splitlines()[len(view) :]
+        assert lines
+        known = {moment.astimezone(zone).isoformat(" ", precision) for moment in moments}
+        for line in lines:
+            assert any(each in line for each in known), line
+    assert local_clock(SUMMER) == "01:30:00", "only that command was in UTC"
 
 
 def test_a_printed_time_can_be_given_back(capsys: Captured, team: str) -> None:
@@ -57,6 +59,7 @@ def test_a_printed_time_can_be_given_back(capsys: Captured, team: str) -> None:
 def test_tokens_are_listed_with_local_times(capsys: Captured, team: str) -> None:
     assert run(capsys, "token", team, "alice", "--days", "1")[0] == OK
     (line,) = printed(capsys, "token", team).splitlines()
+    assert "+00:00" in printed(capsys, "token", team, "--utc")
     made, expires = (datetime.fromisoformat(each) for each in line.split("\t")[3:])
     assert (expires - made).total_seconds() == 86_400
     assert "+0" in line

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
-from cli.running import Captured, misuse, printed, refusal
+from cli.running import Captured, as_typed, misuse, printed, refusal
+from pty_driver import Terminal
+from watchroom import Workspace
 from watchroom_tui.actions import keys_page
+from watchroom_tui.cli import USAGE
 from watchroom_tui.commands import COMMANDS
 from watchroom_tui.localization import load_texts
 
 
-def test_without_a_command_or_with_an_unknown_one_the_usage_is_told(capsys: Captured) -> None:
-    assert "usage: watchroom" in misuse(capsys)
+def test_an_unknown_command_is_told_the_usage(capsys: Captured) -> None:
     assert "usage: watchroom" in misuse(capsys, "nonsense")
+
+
+def test_without_a_command_and_a_workspace_it_says_how_to_begin(
+    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = misuse(capsys)
+    assert all(f"watchroom {command} " in said for command in ("demo", "init", "attach"))
+    tmp_path.rmdir()
+    assert misuse(capsys) == said, "nor in a folder that was removed"
+
+
+def test_without_a_command_the_nearest_workspace_above_is_opened(root: Path, tmp_path: Path) -> None:
+    Workspace.open(root, agents=["alice"]).close()
+    below = root / "agents" / "alice"
+    with Terminal(as_typed(), 120, 40, cwd=str(below)) as terminal:
+        terminal.wait_for_text("alice", timeout=30)
+    ended = subprocess.run(as_typed(), cwd=below, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (USAGE, "")
+    assert f"watchroom watch {root}" in ended.stderr
+    assert f"watchroom show {root} needs" in ended.stderr
 
 
 def test_help_names_every_command(capsys: Captured) -> None:

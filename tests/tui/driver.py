@@ -16,10 +16,12 @@ from watchroom import Row, Workspace
 from watchroom.journal import Journal
 from watchroom.projections import Model
 from watchroom.texts import Language
+from watchroom_tui.actions import ACTIONS
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.text_view import TextView
+from watchroom_tui.widgets.line_view import LineView
 
 PATIENCE = 10.0
 ROUNDS = 4
@@ -60,6 +62,11 @@ class User:
         """Until all messages so far are dealt with, and those that they have caused."""
         for _ in range(ROUNDS):
             await self.pilot._wait_for_screen()
+
+    async def chooses(self, action: str) -> None:
+        """An action, by its id, as the palette does it."""
+        await self.app.run_palette_action(next(each for each in ACTIONS if each.id == action))
+        await self.settle()
 
     async def type(self, text: str) -> None:
         await self.press(*text)
@@ -157,8 +164,15 @@ class User:
         assert isinstance(found, LineList)
         return found
 
-    def text(self, pane: str) -> TextView:
-        return self.app.screen.query_one(f"#{pane}", TextView)
+    def text(self, pane: str) -> LineView:
+        return self.app.screen.query_one(f"#{pane}", LineView)
+
+    def spans(self, pane: str) -> Sequence[Span]:
+        """The pieces of a text, each with its style."""
+        drawing = self.text(pane)._drawing
+        assert drawing is not None
+        rows = [drawing.row(index, 1000, is_top=False) for index in range(len(drawing))]
+        return [span for cells in rows for cell in cells for span in (*cell.gutter, *cell.text)]
 
     def cursor(self, pane: str) -> Any:
         """The item under the pane's cursor."""

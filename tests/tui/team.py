@@ -11,8 +11,8 @@ from tui.driver import User
 from watchroom import Toolbox, Workspace
 from watchroom.checkout.layout import CONTROL
 from watchroom.process_lock import ProcessLock
-from watchroom_tui.merge_draft import MergeDraft
-from watchroom_tui.screens.merge import MergeScreen
+from watchroom_tui.screens.merge.draft import MergeDraft
+from watchroom_tui.screens.merge.screen import MergeScreen
 
 PLAN = "plan.md"
 

@@ -15,15 +15,15 @@ async def test_o_goes_through_the_outcomes(workspace: Workspace, alice: Toolbox,
         await user.goes_to("8", "activity")
         await user.until(lambda: len(user.list("rows").items) == workspace.journal.last_seq(), "all rows")
         for outcome in ("conflict", "denied", "failed"):
-            await user.press("o")
+            await user.press("f")
             await user.until(
                 lambda outcome=outcome: [row.outcome for row in user.list("rows").items] == [outcome],  # type: ignore[misc]
                 f"rows of outcome {outcome}",
             )
             await user.sees(f"Activity · {outcome}")
-        await user.press("o")
+        await user.press("f")
         await user.until(lambda: {row.outcome for row in user.list("rows").items} == {"ok"}, "what went well")
-        await user.press("o")
+        await user.press("f")
         await user.until(lambda: len(user.list("rows").items) == workspace.journal.last_seq(), "all rows")
 
 

@@ -16,9 +16,9 @@ async def test_enter_on_an_agent_opens_its_files_and_previews_them(
     ok(alice, "save_to_my_workspace", filename="b.md", content="gamma\n")
     ok(bob, "save_to_my_workspace", filename="mine.md", content="bob's own\n")
     async with dashboard(workspace) as user:
-        await user.press("down", "enter")
-        await user.until(lambda: user.place == "agents", "the agents")
-        await user.until(lambda: user.cursor("agents").agent.id == "bob", "bob")
+        await user.goes_to("2", "agents")
+        await user.press("down")
+        assert user.cursor("agents").agent.id == "bob"
         await user.sees("bob's own")
         await user.press("up")
         await user.sees("alpha", "beta")

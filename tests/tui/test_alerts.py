@@ -22,7 +22,7 @@ from watchroom_tui.alerts.policy import (
     next_mode,
 )
 from watchroom_tui.alerts.terminal import LONGEST, alert_sequence
-from watchroom_tui.describe import alert_text
+from watchroom_tui.formatters.labels import alert_text
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
 

@@ -68,7 +68,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
             for name, options in OPTIONS.items()
         }
         for user in terminals.values():
-            user.wait_for_text("1 need you", timeout=30)
+            user.wait_for_text("1 needs you", timeout=30)
             user.wait_for_text("zoo.md")
             user.settle()
         collides(bob)
@@ -103,5 +103,9 @@ def test_under_tmux_the_notification_is_wrapped(told: Terminals) -> None:
 
 def test_off_writes_nothing_and_the_key_changes_it(told: Terminals) -> None:
     assert heard(told["off"]) == (0, 0, 0)
-    told["off"].send("A")
+    told["off"].send(":")
+    told["off"].wait_for_text("Search for commands")
+    told["off"].send("alerts")
+    told["off"].wait_for_text("Everywhere: alerts")
+    told["off"].send("\r")
     told["off"].wait_for_text("Alerts: the terminal's bell")

@@ -12,7 +12,7 @@ from textual.widgets import TextArea
 from tui.board_steps import opens_editor, to_boards
 from tui.driver import dashboard
 from watchroom import Workspace
-from watchroom_tui.widgets.board_text_area import BoardTextArea
+from watchroom_tui.screens.boards.text_area import BoardTextArea
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def test_what_is_written_and_not_saved_stays_a_draft(workspace: Workspace)
         assert user.place == "boards"
         await user.press("q")
         await user.until(lambda: user.place == "ConfirmDialog", "the question whether to leave")
-        await user.press("n", "e")
+        await user.press("escape", "e")
         await user.until(lambda: user.place == "board_writing", "the editor")
         await user.until(lambda: user.app.screen.query_one(TextArea).text.startswith("Draft. "), "the draft")
     assert "Draft." not in current(workspace)
@@ -82,12 +82,12 @@ async def test_while_a_save_waits_for_a_lease_nothing_can_be_written_after_it(wo
 async def test_a_draft_is_marked_and_can_be_thrown_away(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await to_boards(user)
-        assert not user.shows("drop draft")
         await opens_editor(user)
         await user.type("Draft. ")
         await user.press("escape")
-        await user.sees("✐", "drop draft")
-        await user.press("x", "y")
+        await user.sees("✐")
+        await user.chooses("drop_draft")
+        await user.press("enter")
         await user.sees_no("✐")
         await opens_editor(user)
         assert not user.app.screen.query_one(BoardTextArea).source.startswith("Draft.")
@@ -106,7 +106,7 @@ async def test_saving_settles_no_conflict_that_was_not_shown(workspace: Workspac
         await user.type("m")
         await user.press("enter")
         await user.is_told("global saved as v4.")
-        await user.sees("⚔", "1 need you")
+        await user.sees("⚔", "1 needs you")
 
 
 async def test_a_collision_opens_the_merge_and_nothing_is_lost(workspace: Workspace) -> None:

@@ -11,7 +11,7 @@ from team_boards import TEAM, current, fill
 from tui.board_steps import to_boards
 from tui.driver import NARROW, User, dashboard, past
 from watchroom import Workspace
-from watchroom_tui.widgets.board_panel import BoardPanel
+from watchroom_tui.screens.boards.summary_panel import BoardPanel
 
 
 @pytest.fixture
@@ -22,9 +22,8 @@ def workspace(root: Path) -> Iterator[Workspace]:
 
 
 def summary(user: User) -> list[tuple[str, str]]:
-    return [
-        (item.kind, item.text) for item in user.app.screen.query_one(BoardPanel).items if not item.is_heading
-    ]
+    rows = user.app.screen.query_one(BoardPanel).items
+    return [(row.item.kind, row.item.text) for row in rows if not row.item.is_heading and not row.number]
 
 
 def names(user: User) -> list[str]:
@@ -90,8 +89,9 @@ async def test_the_panel_says_how_far_everything_is_and_leads_to_it(workspace: W
         (problem,) = [text for kind, text in summary(user) if kind == "problem"]
         assert "yesterday" in problem
         assert ("log", "Twelve sources are in.") in summary(user)
+        await user.sees("yesterday")
         panel = user.app.screen.query_one(BoardPanel)
-        panel.move_to(("log", "Twelve sources are in.", "anna", False))
+        panel.move_to(("log", "Twelve sources are in.", "anna", False, 0))
         panel.focus()
         await user.press("enter")
         await user.until(lambda: user.pane == "board", "the board")
@@ -136,9 +136,9 @@ async def test_words_are_found_and_gone_to(workspace: Workspace) -> None:
         await to_boards(user)
         await user.press("enter", "slash")
         await user.type("twelve")
-        await user.sees("/twelve▏ 1 found", "Twelve sources are in.")
+        await user.sees("/twelve · 1 found", "Twelve sources are in.")
         await user.press("enter")
-        await user.sees("/twelve 1 found")
+        await user.sees("/twelve · 1 found")
         await user.press("escape")
         await user.sees_no("/twelve")
 
@@ -168,7 +168,7 @@ async def test_an_edit_by_hand_of_a_board_that_nobody_wrote_is_marked_and_settle
     async with dashboard(workspace) as user:
         await to_boards(user)
         await user.sees("⚔")
-        await user.press("down", "c")
+        await user.press("down", "M")
         await user.until(lambda: user.place == "merge", "the merge")
         await user.sees("By hand.")
 
@@ -197,7 +197,7 @@ async def test_a_conflict_of_an_agent_is_settled_from_here(workspace: Workspace)
         await user.sees("incoming · ceo")
         await user.press("D")
         await user.until(lambda: user.place == "ConfirmDialog", "the question")
-        await user.press("y")
+        await user.press("enter")
         await user.until(lambda: user.place == "boards", "the screen")
         await user.sees_no("⚔")
     (row,) = [row for row in workspace.journal.rows() if row.tool == "dismiss_conflict"]
@@ -210,12 +210,12 @@ async def test_an_edit_by_hand_is_settled_from_here(workspace: Workspace, root: 
     workspace.scan()
     async with dashboard(workspace) as user:
         await to_boards(user)
-        await user.press("c")
+        await user.press("M")
         await user.until(lambda: user.place == "merge", "the merge")
         await user.sees("By hand.")
         await user.press("R")
         await user.until(lambda: user.place == "ConfirmDialog", "the question")
-        await user.press("y")
+        await user.press("enter")
         await user.until(lambda: user.place == "boards", "the screen")
     assert file.read_text(encoding="utf-8") == current(workspace)
     assert workspace.verify() == []
@@ -238,10 +238,10 @@ async def test_versions_are_compared_and_one_is_brought_back(workspace: Workspac
         await user.sees("oops", "− # Global board")
         await user.press("down")
         await user.sees("+ Twelve sources are in.")
-        await user.press("r")
+        await user.press("R")
         await user.until(lambda: user.place == "RestoreDialog", "the question")
         await user.is_asked("version 3")
-        await user.press("y")
+        await user.press("enter")
         await user.until(lambda: user.place == "board_versions", "the versions")
         await user.sees("v5")
     assert current(workspace) == before

@@ -72,7 +72,8 @@ async def looks_at_an_agent(user: User) -> None:
 
 async def looks_at_all(user: User) -> None:
     await looks_at_an_agent(user)
-    await user.press("b", "down", "down")
+    await user.chooses("buffers")
+    await user.press("down", "down")
     await user.press("tab")
     await user.until(lambda: "SEL#2" in user.words_in("#buffer"), "the text")
 

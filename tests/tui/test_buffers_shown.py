@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from calls import ok, refused
-from tui.driver import NARROW, User, dashboard, past
+from tui.driver import NARROW, WIDE, User, dashboard, past
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
-from watchroom_tui.screens.buffers import BuffersScreen
+from watchroom_tui.screens.agents.buffers_screen import BuffersScreen
 
 TEXT = "first foo\nsecond foo\nthird\n"
 
@@ -23,7 +23,7 @@ async def to_agents(user: User) -> None:
 
 async def to_buffers(user: User) -> None:
     """All of them, from the agents screen."""
-    await user.press("b")
+    await user.chooses("buffers")
     await user.until(lambda: isinstance(user.app.screen, BuffersScreen), "the buffers of all")
 
 
@@ -70,12 +70,12 @@ async def test_how_a_buffer_stands_is_said_in_full_in_chinese(workspace: Workspa
 async def test_the_places_that_wait_for_a_choice_are_marked(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice)
     refused(alice, "plan_replace", old_text="foo", new_text="bar")
-    async with dashboard(workspace) as user:
+    async with dashboard(workspace, size=WIDE) as user:
         await to_agents(user)
         await user.sees("first [[SEL#1]]foo[[/SEL#1]]", "second [[SEL#2]]foo[[/SEL#2]]")
         await user.sees("“foo” occurs in 2 places and is to become “bar”")
         assert stands(user, "◐")
-        marked = [span for line in user.text("preview")._lines for span in line if span.style == "match-here"]
+        marked = [span for span in user.spans("preview") if span.style == "match-here"]
         assert [span.text for span in marked] == ["[[SEL#1]]foo[[/SEL#1]]", "[[SEL#2]]foo[[/SEL#2]]"]
         ok(alice, "plan_replace_selection", selection_id=2)
         await user.sees_no("[[SEL#1]]")
@@ -85,10 +85,10 @@ async def test_the_places_that_wait_for_a_choice_are_marked(workspace: Workspace
 async def test_what_stands_in_the_text_is_not_taken_for_a_mark(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice, "a [[SEL#1]]foo[[/SEL#1]]\nb foo\n")
     refused(alice, "plan_replace", old_text="foo", new_text="bar")
-    async with dashboard(workspace) as user:
+    async with dashboard(workspace, size=WIDE) as user:
         await to_agents(user)
         await user.sees("a [[SEL#1]][[SEL2#1]]foo[[/SEL2#1]][[/SEL#1]]")
-        marked = [span for line in user.text("preview")._lines for span in line if span.style == "match-here"]
+        marked = [span for span in user.spans("preview") if span.style == "match-here"]
         assert [span.text for span in marked] == ["[[SEL2#1]]foo[[/SEL2#1]]", "[[SEL2#2]]foo[[/SEL2#2]]"]
 
 
@@ -126,21 +126,22 @@ async def test_enter_on_a_buffer_leads_to_it_among_all(
         await to_agents(user)
         await user.press("down")
         await user.until(lambda: [each.agent for each in user.list("buffers").items] == ["bob"], "bob's")
-        await user.press("tab", "enter")
+        await user.press("tab", "tab", "enter")
         await user.until(lambda: isinstance(user.app.screen, BuffersScreen), "the buffers of all")
         await user.until(lambda: chosen(user) == "bob/global", "the one it was")
         await user.press("enter")
         assert user.pane == "buffer"
 
 
-async def test_where_nothing_is_open_the_key_says_so(workspace: Workspace, alice: Toolbox) -> None:
+async def test_where_nothing_is_open_the_palette_says_so(workspace: Workspace, alice: Toolbox) -> None:
     async with dashboard(workspace) as user:
         await user.goes_to("2", "agents")
-        assert "b buffers" not in user.lines()[-1]
-        await user.press("b")
-        await user.is_told("No agent has a buffer open")
+        await user.chooses("buffers")
+        await user.is_told("Not possible here now: Show the open buffers")
         opens(alice)
-        await user.until(lambda: "b buffers" in user.lines()[-1], "the key")
+        await user.sees("Buffers")
+        await user.chooses("buffers")
+        await user.until(lambda: user.place == "buffers", "the buffers")
 
 
 async def test_the_preview_is_of_what_is_looked_at(workspace: Workspace, alice: Toolbox) -> None:
@@ -149,7 +150,7 @@ async def test_the_preview_is_of_what_is_looked_at(workspace: Workspace, alice: 
     async with dashboard(workspace) as user:
         await to_agents(user)
         await user.sees("second foo")
-        await user.press("tab", "tab")
+        await user.press("tab", "tab", "tab")
         assert user.pane == "files"
         await user.sees("a file of her own")
         await user.press("shift+tab")
@@ -175,9 +176,9 @@ async def test_at_80_columns_each_pane_can_be_reached(workspace: Workspace, alic
     ok(alice, "plan_append", text="the end\n")
     async with dashboard(workspace, size=NARROW) as user:
         await user.goes_to("2", "agents")
-        await user.press("tab")
+        await user.press("tab", "tab")
         await user.sees("✎ plan")
-        assert user.shown_panes() == ["buffers"]
+        assert user.shown_panes() == ["agents", "buffers"]
         await user.press("enter")
         await user.sees("✎ alice")
         await user.press("tab")
@@ -191,6 +192,6 @@ async def test_at_80_columns_each_pane_can_be_reached(workspace: Workspace, alic
 async def test_texts_of_agents_are_shown_and_not_obeyed(workspace: Workspace, alice: Toolbox) -> None:
     opens(alice, "a \x1b[31mred\x1b[0m [b]foo[/b]\u202e\nfoo\n")
     refused(alice, "plan_replace", old_text="foo", new_text="\x1b]0;title\x07[@click=app.quit]x[/]")
-    async with dashboard(workspace) as user:
+    async with dashboard(workspace, size=WIDE) as user:
         await to_agents(user)
         await user.sees("␛[31mred", "[b][[SEL#1]]foo[[/SEL#1]][/b]", "␛]0;title␇[@click=app.qu")

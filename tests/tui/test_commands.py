@@ -23,6 +23,6 @@ async def test_a_command_is_seen_with_how_it_ended_and_what_it_changed(
     async with dashboard(workspace) as user:
         await user.goes_to("8", "activity")
         await user.sees("Build a calculator.", "exit 0", "exit 5", "calc.py", "echo no tests")
-        assert not user.shows("printed"), "what it printed are no rows of their own there"
-        await user.press("s")
-        await user.sees("printed")
+        assert not user.shows("output"), "what it printed are no rows of their own there"
+        await user.press("z")
+        await user.sees("output")

@@ -30,8 +30,7 @@ def task(workspace: Workspace, folder: Path) -> str:
 
 def style_of(user: User, text: str) -> str:
     """In which style the output has a text."""
-    view = user.text("output")
-    return next(span.style for line in view._lines for span in line if text in span.text)
+    return next(span.style for span in user.spans("output") if text in span.text)
 
 
 async def test_a_command_shows_how_it_ended_and_what_it_printed(workspace: Workspace, task: str) -> None:
@@ -60,8 +59,8 @@ async def test_output_fills_while_the_command_runs(workspace: Workspace, task: s
         command = f"echo one; echo careful >&2; {WAITS.format(name='go')}; echo two"
         work = asyncio.create_task(asyncio.to_thread(runs, workspace, "root", command))
         await user.until(lambda: "one" in user.words_in("#output"), "what it prints first")
-        await user.until(lambda: "careful" in user.words_in("#output"), "its warning")
-        assert style_of(user, "careful") == "warning"
+        await user.until(lambda: "one careful" in user.words_in("#output"), "what it says on standard error")
+        assert style_of(user, "careful") == ""
         assert "▸" in str(user.text("output").border_title)
         assert user.cursor("commands").ended is None
         assert "$ echo one" in user.words_in("#members")
@@ -69,6 +68,14 @@ async def test_output_fills_while_the_command_runs(workspace: Workspace, task: s
         await user.until(lambda: "two" in user.words_in("#output"), "what it prints last")
         await user.until(lambda: "exit 0" in str(user.text("output").border_title), "its end")
         await work
+
+
+async def test_standard_error_warns_where_the_command_failed(workspace: Workspace, task: str) -> None:
+    runs(workspace, "root", "echo broken >&2; exit 3")
+    async with dashboard(workspace) as user:
+        await to_tasks(user)
+        await user.until(lambda: "broken" in user.words_in("#output"), "its error")
+        assert style_of(user, "broken") == "warning"
 
 
 async def test_the_newest_command_is_followed(workspace: Workspace, task: str) -> None:
@@ -165,7 +172,7 @@ async def test_an_ended_row_shows_its_output_in_the_detail(workspace: Workspace,
         await user.sees("exit 0")
         await user.press("enter")
         await user.until(lambda: user.place == "RowDialog", "the row")
-        await user.until(lambda: user.words_in("#detail").endswith("one two"), "what it printed")
+        await user.until(lambda: user.words_in("#content").endswith("one two"), "what it printed")
 
 
 async def test_nothing_printed_is_said(workspace: Workspace, task: str) -> None:
@@ -179,7 +186,7 @@ async def test_the_best_sandbox_is_shown_once_it_is_known(workspace: Workspace, 
     async with dashboard(workspace) as user:
         await to_tasks(user)
         await user.sees("Commands · sandbox: bubblewrap")
-        await user.press("f")
+        await user.chooses("sandbox")
         await user.until(lambda: user.place == "SandboxDialog", "the sandboxes")
         await user.sees("bubblewrap     ✓ works", "The kernel limits")
         await user.press("escape")

@@ -74,7 +74,7 @@ async def test_the_demos_conflict_is_resolved_from_its_overview_in_five_keys(
 def test_so_it_is_in_a_real_terminal(demo: Workspace, root: Path) -> None:
     command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(root), "--as", "dana"]
     with Terminal(command, 120, 40) as terminal:
-        terminal.wait_for_text("need you", timeout=PATIENCE)
+        terminal.wait_for_text("⚑ 1 needs you", timeout=PATIENCE)
         terminal.send("!")
         terminal.wait_for_text("2 open", timeout=PATIENCE)
         terminal.send("c")
@@ -82,7 +82,7 @@ def test_so_it_is_in_a_real_terminal(demo: Workspace, root: Path) -> None:
         terminal.send("i")
         terminal.wait_for_text("all decided", timeout=PATIENCE)
         terminal.send("w")
-        terminal.wait_for_text("enter commits", timeout=PATIENCE)
+        terminal.wait_for_text("enter commit", timeout=PATIENCE)
         terminal.send("\r")
         terminal.wait_for_text("is version 3 now", timeout=PATIENCE)
     check(demo, root)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from watchroom.merge import diff_lines, split_lines
-from watchroom_tui.diff_drawing import CONTEXT, Cell, DiffDrawing, DiffInput
+from watchroom_tui.formatters.diff_drawing import CONTEXT, Cell, DiffDrawing, DiffInput
+from watchroom_tui.formatters.styled_text import Line, width_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.styled_text import Line, width_of
 
 lines = st.sampled_from(
     ["", "a", "b", "the cat sat", "the dog sat", "港口 吞吐", "d\r", "e\u2028f", "\x1b[1m"]
@@ -61,10 +61,10 @@ def test_lines_that_did_not_change_stand_side_by_side_with_themselves(old: str, 
 @given(texts, texts, st.booleans())
 def test_all_gutters_are_as_wide_as_the_drawing_says(old: str, new: str, sides: bool) -> None:
     drawing = comparison(old, new, side_by_side=sides)
-    for row in rows(drawing):
+    for index, row in enumerate(rows(drawing)):
         assert len(row) == (1 if row[0].under == "header-line" else drawing.columns)
         for cell in row:
-            assert width_of(cell.gutter) == (0 if cell.under == "header-line" else drawing.gutter())
+            assert width_of(cell.gutter) == drawing.gutter(index)
 
 
 @given(texts, texts, st.booleans())

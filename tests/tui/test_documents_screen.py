@@ -14,8 +14,8 @@ from tui.driver import User, dashboard, past
 from watchroom import Row, Toolbox, Workspace
 from watchroom.checkout.document_replica import DocumentReplica
 from watchroom.model import Zone
-from watchroom_tui.document_pane import SLOWEST
-from watchroom_tui.widgets.document_view import DocumentFieldsView
+from watchroom_tui.screens.documents.document_pane import SLOWEST
+from watchroom_tui.screens.documents.document_view import DocumentFieldsView
 from watchroom_tui.widgets.scrubber import Scrubber
 
 
@@ -55,7 +55,7 @@ def _says(spans: object, text: str) -> bool:
 async def test_each_field_is_shown_by_its_type(workspace: Workspace, board: None) -> None:
     async with dashboard(workspace) as user:
         await user.goes_to("5", "documents")
-        await user.sees("title  register  alice", "Sprint 1", "body  text  25 characters", "• urgent  bob")
+        await user.sees("title  value  alice", "Sprint 1", "body  text  25 characters", "• urgent  bob")
         await user.sees("theme  dark  alice", "score  counter  8", "alice", "+5", "bob", "+3", "v8 of 8")
 
 
@@ -83,7 +83,7 @@ async def test_edits_appear_as_they_are_made_and_are_marked_as_new(
             assert "accent" in styles_of(user, text), text
         assert any(style.endswith("-new") for style in styles_of(user, "Alice, yes,"))
         assert "accent" not in styles_of(user, "Bob too.")
-        await user.press("m")
+        await user.press("S")
         await user.sees_no("new since you looked")
         assert "accent" not in styles_of(user, "Sprint 2")
 
@@ -98,7 +98,7 @@ async def test_what_was_looked_at_is_not_new_although_a_long_text_is_still_read(
         await user.sees("Sprint 1")
         put(alice, "title", "Sprint 2")
         await user.sees("Sprint 2", "1 new since you looked")
-        await user.press("m")
+        await user.press("S")
         await user.sees_no("new since you looked")
 
 
@@ -156,7 +156,7 @@ async def test_every_earlier_version_can_be_shown(workspace: Workspace, board: N
             assert any(line == f"score  counter  {then['score']}" for line in said)
         await user.press("right_square_bracket")
         await user.sees("v2 of 8", 'alice  title = "Sprint 1"')
-        await user.press("L")
+        await user.press("escape")
         await user.sees("● live  v8 of 8")
 
 
@@ -179,7 +179,7 @@ async def test_the_history_plays_to_its_end_and_is_live_again(workspace: Workspa
     async with dashboard(workspace) as user:
         await user.goes_to("5", "documents")
         await user.sees("v8 of 8")
-        await user.press("p")
+        await user.press("greater_than_sign")
         await user.sees("▶ past  v1 of 8")
         await user.sees("▶ past  v4 of 8")
         await user.sees("● live  v8 of 8")
@@ -199,7 +199,7 @@ async def test_a_version_that_takes_long_to_read_is_played_all_the_same(
             return version(zone, path, number)
 
         monkeypatch.setattr(user.app.journal, "version", late)
-        await user.press("p")
+        await user.press("greater_than_sign")
         await user.until(lambda: asked == [1], "the first reading")
         # Twice as long as a version is shown: nothing tells of what does not happen.
         await asyncio.sleep(2 * SLOWEST)
@@ -211,11 +211,11 @@ async def test_play_can_be_paused_and_goes_on_from_there(workspace: Workspace, b
     async with dashboard(workspace) as user:
         await user.goes_to("5", "documents")
         await user.sees("v8 of 8")
-        await user.press("p")
+        await user.press("greater_than_sign")
         await user.sees("▶ past  v2 of 8")
-        await user.press("p")
+        await user.press("greater_than_sign")
         await user.sees("⏸ past")
-        await user.press("p")
+        await user.press("greater_than_sign")
         await user.sees("● live  v8 of 8")
 
 

@@ -45,7 +45,7 @@ async def test_a_marked_version_is_compared_with_the_one_under_the_cursor(
 ) -> None:
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
-        await user.press("m")
+        await user.press("space")
         await user.sees("Versions  ◆ v1", "◆─ v1")
         await user.press("g")
         await is_titled(user, "v1 → v3")
@@ -61,7 +61,7 @@ async def test_whichever_of_two_versions_is_marked_the_older_comes_first(
 ) -> None:
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
-        await user.press("g", "m", "G")
+        await user.press("g", "space", "G")
         await is_titled(user, "v1 → v3")
 
 
@@ -70,9 +70,9 @@ async def test_a_second_press_takes_the_mark_away_and_another_file_too(
 ) -> None:
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
-        await user.press("m", "m")
+        await user.press("space", "space")
         await user.sees_no("◆")
-        await user.press("m")
+        await user.press("space")
         await user.sees("◆─ v1")
         await user.press("shift+tab", "down")
         await user.until(lambda: user.cursor("shared").path == "zoo.md", "another file")
@@ -90,7 +90,7 @@ async def test_a_refused_write_is_compared_with_its_base_with_the_current_and_wi
         await user.press("d")
         await is_titled(user, "v3 → ✗")
         await user.sees("− three", "+ late")
-        await user.press("m", "down")
+        await user.press("space", "down")
         await is_titled(user, "v2 → ✗")
         await user.sees("− two", "+ late")
 
@@ -137,7 +137,7 @@ async def test_blame_says_who_wrote_each_line_in_which_version_and_why(
 ) -> None:
     async with dashboard(workspace) as user:
         await opens_poem(user)
-        await user.press("b")
+        await user.press("L")
         await is_titled(user, "who wrote v3")
         await user.sees(
             "v2 bob        1 │ zero",
@@ -152,14 +152,14 @@ async def test_blame_says_who_wrote_each_line_in_which_version_and_why(
         await user.until(lambda: "v3 · alice" in foot(user), "the third line's version")
         await user.press("G")
         await user.until(lambda: "v1 · alice" in foot(user), "the last line's version")
-        await user.press("b")
+        await user.press("L")
         await is_titled(user, "v2 → v3")
 
 
 async def test_blame_follows_the_cursor_to_other_versions(workspace: Workspace, poem: None) -> None:
     async with dashboard(workspace) as user:
         await opens_poem(user)
-        await user.press("b", "down", "down")
+        await user.press("L", "down", "down")
         await is_titled(user, "who wrote v1")
         await user.sees("v1 alice      1 │ one")
         await user.sees_no("│ zero")
@@ -173,7 +173,7 @@ async def test_blame_of_a_refused_write_begins_with_its_base(
         await opens_merge(user)
         await user.press("escape")
         await is_titled(user, "→ ✗")
-        await user.press("b")
+        await user.press("L")
         await is_titled(user, "who wrote ✗")
         await user.sees("v1 alice      1 │ one", "✗ bob        4 │ four")
 
@@ -189,7 +189,7 @@ async def test_a_file_of_more_versions_than_blame_looks_at_says_which_lines_may_
     async with dashboard(workspace) as user:
         await user.goes_to("4", "files")
         await user.until(lambda: len(user.list("versions").items) == 500, "the versions")
-        await user.press("tab", "b")
+        await user.press("tab", "L")
         await user.sees("≤v11 alice", "│ first", "v510 alice")
 
 
@@ -213,9 +213,9 @@ async def test_a_text_that_the_journal_has_lost_is_told_and_is_not_brought_back(
     async with dashboard(workspace) as user:
         await opens_poem(user)
         await user.sees("The journal cannot give the content of v2.")
-        await user.press("b")
+        await user.press("L")
         await user.sees("The journal cannot give the content of v2.")
-        await user.press("down", "r")
+        await user.press("down", "R")
         await user.is_told("The journal cannot give the content of v2.")
         assert user.place == "files"
 
@@ -230,7 +230,7 @@ async def test_a_version_that_changed_nothing_says_so(workspace: Workspace, conf
 async def test_a_rollback_shows_first_what_it_would_change(workspace: Workspace, conflict: int) -> None:
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
-        await user.press("r")
+        await user.press("R")
         await user.is_asked("Bring plan.md back to version 1? This makes version 4; nothing is lost.")
         shown = user.words_in("#changes")
         assert "plan.md v3 → v1" in shown
@@ -243,10 +243,10 @@ async def test_a_rollback_is_not_done_when_the_file_moved_since_it_was_shown(
 ) -> None:
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
-        await user.press("r")
+        await user.press("R")
         await user.is_asked("This makes version 4")
         write(alice, "four\n", 3)
-        await user.press("y")
+        await user.press("enter")
         await user.is_asked("Not done: alice has made version 4 meanwhile.")
         await user.is_asked("This makes version 5; nothing is lost.")
         assert "− four" in user.words_in("#changes")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tui.driver import dashboard
+from calls import ok
+from tui.driver import User, dashboard
 from tui.team import PLAN, choose_version
 from watchroom import Workspace
 
@@ -13,11 +14,10 @@ async def test_rolling_back_asks_first_and_no_changes_nothing(workspace: Workspa
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
         rows = workspace.journal.last_seq()
-        for answer in ("n", "escape"):
-            await user.press("r")
-            await user.is_asked("Bring plan.md back to version 1? This makes version 4; nothing is lost.")
-            await user.press(answer)
-            await user.until(lambda: user.place == "files", "the files")
+        await user.press("R")
+        await user.is_asked("Bring plan.md back to version 1? This makes version 4; nothing is lost.")
+        await user.press("escape")
+        await user.until(lambda: user.place == "files", "the files")
         assert workspace.journal.last_seq() == rows
 
 
@@ -26,9 +26,9 @@ async def test_rolling_back_makes_a_new_version_in_the_persons_name(
 ) -> None:
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
-        await user.press("r")
+        await user.press("R")
         await user.is_asked("Bring plan.md back to version 1?")
-        await user.press("y")
+        await user.press("enter")
         await user.is_told("plan.md is version 1 again, as its version 4.")
         head = workspace.journal.head("collab", PLAN)
         assert head is not None
@@ -45,9 +45,9 @@ async def test_the_current_version_and_a_refused_write_cannot_be_brought_back(
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
         rows = workspace.journal.last_seq()
-        await user.press("g", "r")
+        await user.press("g", "R")
         await user.is_told("Version 3 is the current one already.")
-        await user.press("down", "r")
+        await user.press("down", "R")
         await user.is_told("Only an accepted version can be brought back.")
         assert user.cursor("versions").seq == conflict
         assert workspace.journal.last_seq() == rows
@@ -61,3 +61,24 @@ async def test_d_compares_with_the_current_version_and_back(workspace: Workspace
         await user.sees("v1 → v3", "− one", "+ three")
         await user.press("d")
         await user.sees("v0 → v1")
+
+
+async def test_a_conflict_is_red_while_it_is_open_and_grey_once_it_is_settled(
+    workspace: Workspace, conflict: int
+) -> None:
+    async with dashboard(workspace) as user:
+        await choose_version(user, 1)
+        assert refused_style(user, "versions", conflict) == "error"
+        ok(workspace.tools_for_human("dana"), "dismiss_conflict", conflict=conflict, message="m")
+        await user.has_taken_in(workspace)
+        await user.until(lambda: refused_style(user, "versions", conflict) == "dim", "the past conflict")
+        await user.goes_to("8", "activity")
+        await user.until(lambda: user.list("rows").items, "the activity")
+        assert refused_style(user, "rows", conflict) == "dim"
+
+
+def refused_style(user: User, pane: str, seq: int) -> str:
+    """How the sign of a refused write is coloured in a list."""
+    shown = user.list(pane)
+    spans = next(shown.line(each, 100) for each in shown.items if each.seq == seq)
+    return next(span.style for span in spans if "├" in span.text or "conflict" in span.text)

@@ -6,18 +6,16 @@ import pytest
 from textual.widgets import OptionList
 from tui.driver import User, dashboard
 from watchroom import Workspace
-from watchroom_tui.actions import of_scope
+from watchroom_tui.actions import ACTIONS, SCREEN_OF_SCOPE, of_scope
 
 
-async def test_help_and_rows_close_with_esc_and_with_q(workspace: Workspace) -> None:
+async def test_help_and_rows_close_with_esc(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         for opening in (("question_mark",), ("G", "tab", "tab", "enter")):
-            for closing_key in ("escape", "q"):
-                await user.press(*opening)
-                await user.until(lambda: user.place != "overview", "what lies over the screen")
-                await user.press(closing_key)
-                await user.until(lambda: user.place == "overview", "the overview")
-                await user.press("shift+tab", "shift+tab") if len(opening) > 1 else None
+            await user.press(*opening)
+            await user.until(lambda: user.place != "overview", "what lies over the screen")
+            await user.press("escape")
+            await user.until(lambda: user.place == "overview", "the overview")
 
 
 @pytest.mark.parametrize(("key", "screen"), [("4", "files"), ("3", "handoffs"), ("8", "activity")])
@@ -42,17 +40,20 @@ async def test_asking_for_help_twice_needs_one_esc(workspace: Workspace) -> None
         assert user.place == "overview"
 
 
-async def test_the_palette_lists_the_actions_of_here_and_runs_them(
+async def test_the_palette_lists_the_actions_of_all_screens_with_their_keys_and_runs_them(
     workspace: Workspace, conflict: int
 ) -> None:
     async with dashboard(workspace) as user:
         await user.goes_to("4", "files")
         await user.press("ctrl+p")
         palette = await offered(user)
-        for action in of_scope("app", "files"):
-            assert any(action.help(user.app.texts) in each for each in palette), action.id
-        assert not any("not acknowledged" in each for each in palette), "that is for the handoffs"
-        await user.type("Activity")
+        for action in ACTIONS:
+            if action.scope in SCREEN_OF_SCOPE or action.scope == "app":
+                keys = " ".join(action.shown_keys({})) or "no key"
+                assert any(action.help(user.app.texts) in each and f"({keys})" in each for each in palette), (
+                    action.id
+                )
+        await user.type("Everywhere: Activity")
         await user.until(lambda: len(options(user)) == 1, "the one that matches")
         await user.press("enter")
         await user.until(lambda: user.place == "activity", "the activity screen")
@@ -68,3 +69,11 @@ async def offered(user: User) -> list[str]:
 def options(user: User) -> list[str]:
     found = user.app.screen.query_one(OptionList)
     return [str(found.get_option_at_index(index).prompt) for index in range(found.option_count)]
+
+
+def test_no_key_has_two_meanings() -> None:
+    meanings: dict[str, set[str]] = {}
+    for action in ACTIONS:
+        for key in action.keys:
+            meanings.setdefault(key, set()).add(action.meaning or action.id)
+    assert {key: found for key, found in meanings.items() if len(found) > 1} == {}

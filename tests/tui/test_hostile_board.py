@@ -55,7 +55,7 @@ def test_no_hostile_sequence_on_a_board_reaches_the_terminal_and_its_picture_doe
         terminal.settle()
         pages = 0
         while not any(LAST in line for line in terminal.screen()):
-            press(terminal, " ")
+            press(terminal, "\x1b[6~")
             pages += 1
             assert pages < 300, "the end of the board never came"
         written = POINTER_SHAPE.sub(b"", terminal.raw())

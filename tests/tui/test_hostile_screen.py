@@ -211,8 +211,8 @@ POINTER_SHAPE: Final = re.compile(rb"\x1b\]22;[a-z-]*\x07")
 
 ARRIVED: Final = {
     "overview": "Needs you",
-    "agents": "Rows",
-    "handoffs": "Who → whom",
+    "agents": "Activity",
+    "handoffs": "acknowledged",
     "files": "Versions",
     "requests": "Requests",
     "activity": "outcome",
@@ -311,7 +311,7 @@ def test_the_dashboard_still_answers_and_ends_in_order(terminals: dict[str, Term
     terminal.send("q")
     # A merge was begun on the way.
     terminal.wait_for_text("Quit now?", timeout=30)
-    terminal.send("y")
+    terminal.send("\r")
     assert terminal.wait(20) == 0
 
 

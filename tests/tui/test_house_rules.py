@@ -275,12 +275,17 @@ def test_every_action_has_its_texts(language: str) -> None:
         assert words(f"action.screen_{screen}.label")
 
 
+DIALOGS: Final = ("writing", "commit", "confirm", "dialog")
+"""The scopes that no other reaches into."""
+
+
 def test_no_key_does_two_things_in_one_place() -> None:
     # While a person writes, every key is the editor's.
-    screens = [scope for scope in SCOPES if scope not in (*OF_THE_FOCUSED, "app")]
-    panes = [("list",), ("view",), ("view", "session"), ("list", "choices")]
+    screens = [scope for scope in SCOPES if scope not in (*OF_THE_FOCUSED, *DIALOGS, "app")]
+    panes = [("list",), ("view",)]
     reaches = [{"app", screen, *pane} for screen in screens for pane in panes]
-    for reach in [*reaches, {"editor"}, {"writing"}]:
+    special = [{"app", "agents", "view", "session"}, {"app", "requests", "list", "choices"}]
+    for reach in [*reaches, *special, {"editor"}, {"dialog", "view"}, *({each} for each in DIALOGS)]:
         keys = [key for action in ACTIONS if action.scope in reach for key in action.keys]
         assert len(keys) == len(set(keys)), f"{reach}: {sorted(key for key in keys if keys.count(key) > 1)}"
 
@@ -294,7 +299,7 @@ def test_every_action_can_be_run_where_it_is_offered() -> None:
                 for scope in scopes_bound(node):
                     methods = {each.name for each in node.body if isinstance(each, Function)}
                     defined.setdefault(scope, set()).update(methods)
-    inherited = {"action_quit", "action_command_palette"}
+    inherited = {"action_quit", "action_command_palette", "action_dismiss"}
     for action in ACTIONS:
         assert action.scope in defined, f"nothing binds the keys of {action.scope!r}"
         method = "action_" + action.name.partition("(")[0]

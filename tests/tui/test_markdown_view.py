@@ -12,8 +12,8 @@ from textual.app import ComposeResult
 from textual.strip import Strip
 from tui.driver import MIDDLE, NARROW, WIDE, User
 from watchroom_tui.app import WatchroomApp
+from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.markdown import code
-from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.line_widget import StyleRegistry
 from watchroom_tui.widgets.markdown_view import MarkdownView
 

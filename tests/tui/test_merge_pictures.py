@@ -18,7 +18,7 @@ from watchroom import Workspace
 from watchroom.journal import Journal
 from watchroom.texts import Language
 from watchroom_tui.app import WatchroomApp
-from watchroom_tui.screens.merge import MergeScreen
+from watchroom_tui.screens.merge.screen import MergeScreen
 
 POLISHED = {
     "12 % more cargo than last year": "an eighth more cargo than last year",
@@ -80,7 +80,7 @@ async def test_a_merge_half_done(
     collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
     async with at_noon(collided, size) as user:
-        await user.press("B", "v")
+        await user.press("B", "z")
         assert await at_rest(user) == picture
 
 
@@ -106,5 +106,5 @@ async def test_the_merge_screen_in_chinese(
     collided: Journal, picture: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
     async with at_noon(collided, size, "zh") as user:
-        await user.press("a")
+        await user.press("A")
         assert await at_rest(user) == picture

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merge.triples import triple
 from watchroom.merge import CHOICES, Choice, join_regions, merge, rebase_regions
-from watchroom_tui.merge_state import (
+from watchroom_tui.screens.merge.state import (
     MergeState,
     RegionLayout,
     count_choices,

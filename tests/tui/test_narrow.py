@@ -4,35 +4,48 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from calls import ok
 from documents import create, edit
 from textual.geometry import Offset
-from tui.driver import MIDDLE, NARROW, User, dashboard
+from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard
+from tui.pictures import SIZES
 from tui.societies import works
-from tui.team import PLAN, deliver, opens_merge
+from tui.team import PLAN, deliver, opens_merge, write
 from watchroom import Toolbox, Workspace
 from watchroom_tui.actions import SCREENS
+
+STACKED = ("handoffs", "agents", "tasks")
+"""Screens of which more than one pane shows, one above the other."""
 
 
 async def test_below_100_columns_one_pane_shows_and_tabs_name_the_others(
     workspace: Workspace, conflict: int
 ) -> None:
     async with dashboard(workspace, size=NARROW) as user:
-        assert user.shown_panes() == ["agents"]
-        await user.sees("Agents 3", "Needs you 1", "Activity ")
+        await user.goes_to("4", "files")
+        assert user.shown_panes() == ["shared"]
+        await user.sees("Shared files 3", "Versions 1", "Changes")
         await user.press("tab")
-        assert user.shown_panes() == ["needs"]
-        await user.sees("bob ↔ alice")
+        assert user.shown_panes() == ["versions"]
         tabs = user.lines()[1]
-        await user.pilot.click(offset=(tabs.index("Activity"), 1))
-        await user.until(lambda: user.shown_panes() == ["activity"], "the activity")
-        assert user.pane == "activity"
+        await user.pilot.click(offset=(tabs.index("Changes"), 1))
+        await user.until(lambda: user.shown_panes() == ["diff"], "the changes")
+        assert user.pane == "diff"
 
 
-async def test_above_100_columns_all_panes_show_and_there_are_no_tabs(workspace: Workspace) -> None:
-    async with dashboard(workspace, size=(100, 30)) as user:
-        assert user.shown_panes() == ["agents", "needs", "activity"]
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_overview_shows_needs_above_agents_above_activity_without_tabs(
+    workspace: Workspace, conflict: int, size: tuple[int, int]
+) -> None:
+    async with dashboard(workspace, size=size) as user:
+        assert user.shown_panes() == ["needs", "agents", "activity"]
         assert not user.shows("tab ⇄")
+        needs, agents, activity = (user.list(pane) for pane in ("needs", "agents", "activity"))
+        await user.until(lambda: (needs.size.height, agents.size.height) == (1, 3), "as high as they hold")
+        assert activity.region.bottom == size[1] - 1
+        assert needs.region.y < activity.region.y
+        assert agents.region.y == (needs.region.y if size == WIDE else needs.region.bottom)
 
 
 async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
@@ -51,9 +64,8 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
         content="- [x] all",
     )
     wanted = {
-        "overview": ["● alice", "⚔ conflict", "hand over"],
-        "agents": ["● alice", "a.md", "No session yet", "the preview", "hand over"],
-        "handoffs": ["about one.md", "1 ✉1", "the delivery"],
+        "agents": ["● alice", "No session yet", "a.md", "the preview", "hand over"],
+        "handoffs": ["about one.md", "the delivery"],
         "files": [PLAN, "●─ v1", "+ another"],
         "documents": ["doc1", "the text"],
         "boards": ["global", "Global board", "☑ all"],
@@ -71,12 +83,13 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
     }
     async with dashboard(workspace, size=NARROW) as user:
         for key, screen in SCREENS:
-            if screen != "overview":
-                await user.goes_to(key, screen)
+            if screen == "overview":
+                continue
+            await user.goes_to(key, screen)
             for text in wanted[screen]:
                 await user.sees(text)
-                assert len(user.shown_panes()) == 1
-                assert user.pane == user.shown_panes()[0]
+                assert len(user.shown_panes()) == 1 or screen in STACKED
+                assert user.pane in user.shown_panes()
                 await user.press("tab")
 
 
@@ -86,15 +99,15 @@ async def test_at_80_by_24_a_conflict_is_found_seen_and_rolled_back(
     async with dashboard(workspace, size=NARROW) as user:
         await opens_merge(user)
         await user.press("escape")
-        await user.sees("│╰◌✗")
+        await user.sees("├◌ ✗")
         await user.press("enter")
         await user.sees("+ late")
         await user.until(lambda: user.pane == "diff", "the keys in the changes")
         await user.press("shift+tab")
         await user.until(lambda: user.pane == "versions", "the keys in the versions")
-        await user.press("down", "r")
+        await user.press("down", "R")
         await user.is_asked("back to version 2?")
-        await user.press("y")
+        await user.press("enter")
         await user.until(lambda: not workspace_needs(user), "nothing open any more")
 
 
@@ -113,10 +126,11 @@ async def test_resizing_to_80_columns_and_back_keeps_focus_and_cursor(
     workspace: Workspace, alice: Toolbox
 ) -> None:
     for n in range(50):
-        ok(alice, "save_to_my_workspace", filename=f"n{n}.md", content="x")
+        write(alice, f"{n}\n", n)
     async with dashboard(workspace) as user:
-        await user.press("tab", "tab", *["down"] * 30)
-        item = user.cursor("activity")
+        await user.goes_to("4", "files")
+        await user.press("tab", *["down"] * 30)
+        item = user.cursor("versions")
         for size in (NARROW, MIDDLE):
             await user.pilot.resize_terminal(*size)
             await user.until(lambda size=size: user.app.size == size, str(size))  # type: ignore[misc]
@@ -124,19 +138,19 @@ async def test_resizing_to_80_columns_and_back_keeps_focus_and_cursor(
                 lambda size=size: len(user.shown_panes()) == (1 if size == NARROW else 3),  # type: ignore[misc]
                 "the panes for that width",
             )
-            assert user.pane == "activity"
-            assert user.cursor("activity") == item
-            await user.until(lambda: user.shows(item.path.removeprefix("alice/")), "the line of the cursor")
+            assert user.pane == "versions"
+            assert user.cursor("versions") == item
+            await user.until(lambda: user.shows(f"v{item.version} "), "the line of the cursor")
 
 
 async def test_a_pane_that_was_clicked_is_the_one_that_stays_when_the_screen_gets_narrow(
     workspace: Workspace, conflict: int
 ) -> None:
     async with dashboard(workspace) as user:
-        needs = user.list("needs")
-        await user.pilot.click(needs, offset=Offset(3, 1))
-        assert user.pane == "needs"
+        await user.goes_to("4", "files")
+        await user.pilot.click(user.list("versions"), offset=Offset(3, 2))
+        assert user.pane == "versions"
         await user.pilot.resize_terminal(*NARROW)
         await user.until(lambda: len(user.shown_panes()) == 1, "one pane")
-        assert user.shown_panes() == ["needs"]
-        assert user.pane == "needs"
+        assert user.shown_panes() == ["versions"]
+        assert user.pane == "versions"

@@ -65,7 +65,7 @@ async def test_a_file_that_was_changed_by_hand_is_put_back(
         await opens_merge(user)
         await user.press("R")
         await user.is_asked("Put version 1 of plan.md back")
-        await user.press("y")
+        await user.press("enter")
         await user.is_told("is as the journal has it")
         assert on_disk(root) == BASE
         await user.has_taken_in(workspace)
@@ -93,7 +93,7 @@ async def test_a_file_that_was_edited_once_more_is_not_put_back(
         (root / "collaborative/current" / PLAN).write_text("twice\n", encoding="utf-8")
         await user.press("R")
         await user.is_asked("Put version 1 of plan.md back")
-        await user.press("y")
+        await user.press("enter")
         await user.is_told("edited by hand once more")
         assert on_disk(root) == "twice\n"
         assert user.place == "merge"
@@ -112,6 +112,6 @@ async def test_an_edit_that_is_no_text_is_never_committed_as_an_empty_file(
         await user.is_told("is no text, or too long")
         await user.press("R")
         await user.is_asked("Put version 2 of plan.md back")
-        await user.press("y")
+        await user.press("enter")
         await user.is_told("is as the journal has it")
         assert on_disk(root) == CURRENT

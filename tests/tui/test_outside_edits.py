@@ -15,7 +15,7 @@ async def test_a_shared_file_edited_by_hand_becomes_a_need_while_the_dashboard_i
     async with dashboard(workspace) as user:
         file = root / "collaborative/current/zoo.md"
         await user.until(lambda: touched(file, user, "outside"), "the need")
-        await user.sees("✎ outside", "changed by hand", "2 need you")
+        await user.sees("✎ hand edit", "changed by hand", "2 need you")
 
 
 async def test_a_private_file_edited_by_hand_becomes_a_row_while_the_dashboard_is_open(

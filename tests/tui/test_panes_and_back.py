@@ -12,9 +12,9 @@ async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(
     workspace: Workspace,
 ) -> None:
     orders = {
-        "overview": ["agents", "needs", "activity"],
-        "agents": ["agents", "files", "session", "preview", "rows"],
-        "handoffs": ["deliveries", "matrix", "content"],
+        "overview": ["needs", "agents", "activity"],
+        "agents": ["agents", "session", "files", "preview", "rows"],
+        "handoffs": ["deliveries", "content"],
         "files": ["shared", "versions", "diff"],
         "documents": ["documents", "document"],
         "boards": ["boards", "board", "summary"],

@@ -12,8 +12,8 @@ async def test_in_the_past_nothing_can_be_rolled_back(workspace: Workspace, conf
     last = workspace.journal.last_seq()
     async with past(workspace.journal, last) as user:
         await choose_version(user, 1)
-        await user.press("r")
-        await user.is_told("This is a look into the past: nothing can be changed here.")
+        await user.press("R")
+        await user.is_told("This is the past: nothing can be changed here.")
         assert user.place == "files"
         assert workspace.journal.last_seq() == last
 
@@ -26,8 +26,8 @@ async def test_in_the_past_a_conflict_is_looked_at_but_not_settled(
         await user.press("exclamation_mark")
         await user.until(lambda: user.place == "files", "the files")
         await user.until(lambda: getattr(user.cursor("versions"), "seq", 0) == conflict, "the refused row")
-        await user.press("c")
-        await user.is_told("This is a look into the past: nothing can be changed here.")
+        await user.press("M")
+        await user.is_told("This is the past: nothing can be changed here.")
         assert user.place == "files"
 
 
@@ -43,7 +43,7 @@ async def test_in_the_past_every_screen_shows_that_moment_only(
     deliver(alice, "bob", "later.md")
     write(bob, "later\n", 3)
     async with past(workspace.journal, moment) as user:
-        await user.sees("◷", "1 need you")
+        await user.sees("◷", "1 needs you")
         assert user.list("activity").items[0].seq == moment
         await user.goes_to("2", "agents")
         await user.sees("as it was then")

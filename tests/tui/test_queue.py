@@ -22,7 +22,7 @@ async def is_closed(user: User, workspace: Workspace) -> None:
 async def marks_as_seen(user: User, question: str) -> None:
     await user.press("S")
     await user.is_asked(question)
-    await user.press("y")
+    await user.press("enter")
     await user.is_told("marked as seen")
 
 
@@ -32,7 +32,7 @@ async def test_a_conflict_is_one_key_away_and_dismissed_there(
     collide(alice, bob)
     async with dashboard(workspace) as user:
         await opens_merge(user)
-        await user.press("D", "y")
+        await user.press("D", "enter")
         await is_closed(user, workspace)
 
 
@@ -44,11 +44,11 @@ async def test_an_edit_by_hand_is_one_key_away_and_reverted_there(
     workspace.scan()
     async with dashboard(workspace) as user:
         await opens_merge(user)
-        await user.press("R", "y")
+        await user.press("R", "enter")
         await is_closed(user, workspace)
 
 
-@pytest.mark.parametrize("keys", [("exclamation_mark",), ("tab", "enter")], ids=["urgent", "enter"])
+@pytest.mark.parametrize("keys", [("exclamation_mark",), ("enter",)], ids=["urgent", "enter"])
 async def test_an_unchecked_overwrite_is_one_key_away_and_marked_as_seen_there(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, keys: tuple[str, ...]
 ) -> None:
@@ -59,7 +59,7 @@ async def test_an_unchecked_overwrite_is_one_key_away_and_marked_as_seen_there(
         await user.until(lambda: user.place == "files", "the files")
         await user.sees("+ over it", "− one")
         await user.is_told("S marks it as seen")
-        await marks_as_seen(user, "bob wrote over alice unchecked")
+        await marks_as_seen(user, "bob wrote over alice without a check")
         await is_closed(user, workspace)
         row = user.model.recent[0]
         assert (row.actor, row.tool, row.version) == ("human:dana", "mark_as_seen", None)
@@ -72,8 +72,8 @@ async def test_no_is_no(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> N
         await user.press("exclamation_mark")
         await user.until(lambda: user.place == "files", "the files")
         await user.press("S")
-        await user.is_asked("bob wrote over alice unchecked")
-        await user.press("n")
+        await user.is_asked("bob wrote over alice without a check")
+        await user.press("escape")
         await user.until(lambda: user.place == "files", "the files")
         await user.has_taken_in(workspace)
         assert [need.kind for need in user.model.needs] == ["unchecked"]
@@ -90,7 +90,7 @@ async def test_a_denied_agent_is_one_key_away_with_what_it_tried_and_marked_as_s
         await user.press("exclamation_mark")
         await user.until(lambda: user.place == "agents", "the agents")
         await user.until(lambda: user.cursor("agents").agent.id == "charlie", "charlie")
-        await user.sees("denied: unknown_agent")
+        await user.sees("denied: unkn")
         assert user.pane == "rows"
         await marks_as_seen(user, "charlie was refused 3 times in a row")
         await is_closed(user, workspace)
@@ -111,7 +111,6 @@ def stalls(root: Path) -> None:
 async def test_a_stalled_agent_is_gone_to_with_what_it_did_last_whatever_waits_for_it(tmp_path: Path) -> None:
     with closing(recorded(tmp_path, stalls, apart=400 * SECOND)) as journal:
         async with past(journal, journal.last_seq()) as user:
-            await user.press("tab")
             await user.until(lambda: len(user.list("needs").items) == 2, "the queue")
             await user.sees("2 need you")
             conflict, stalled = user.list("needs").items
@@ -142,14 +141,14 @@ async def test_a_conflict_cannot_be_looked_away(workspace: Workspace, alice: Too
     collide(alice, bob)
     async with dashboard(workspace) as user:
         await user.press("S")
-        await user.is_told("settled, not only seen")
+        await user.is_told("settled, not only marked as seen")
         await user.goes_to("4", "files")
         await user.press("S")
         await user.is_told("Nothing that waits for you is under the cursor")
 
 
-async def test_the_key_changes_how_one_is_told_and_says_so(workspace: Workspace) -> None:
+async def test_the_palette_changes_how_needs_are_announced(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         for said in ("a notification on the desktop", "bell and notification", "Alerts: off", "bell"):
-            await user.press("A")
+            await user.chooses("alerts")
             await user.is_told(said)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
 from calls import ok
 from runtime.weather import ANSWER, QUESTION, Calls, call, calling, weather_agent, weather_model
 from tui.driver import NARROW, User, dashboard, past
+from tui.recorded import SECOND
 from tui.sessions import asks, running, says
 from tui.team import PLAN, write
 from watchroom import Toolbox, Workspace
 from watchroom.runtime import Session, ToolMessage
-from watchroom_tui.dialogs.text_input import TextInputDialog
+from watchroom_tui.dialogs.text_input import TextDraft, TextInputDialog
+from watchroom_tui.services.request_actions import RequestActions
 
 
 async def sees_request(user: User, *texts: str) -> None:
@@ -50,7 +53,7 @@ async def test_the_weather_is_asked_and_the_call_approved_in_the_dashboard(works
         state = await asyncio.wait_for(work, 20)
         assert (state.status, state.messages[-1].content) == ("done", ANSWER)
         assert tool.given == [{"city": "Beijing"}]
-        await user.press("s")
+        await user.press("t")
         await user.until(lambda: user.place == "agents", "the agents")
         await user.sees(QUESTION, "get_weather Beijing", "answer: approved", ANSWER, "done")
 
@@ -155,9 +158,9 @@ async def test_a_question_is_answered_with_a_text(workspace: Workspace) -> None:
         running(workspace, "bob", asks("Which month?"), says("Thanks.")) as bob,
     ):
         await sees_request(user, "Which month?", "question · bob")
-        await user.press("w")
+        await user.press("enter")
         await user.type("October")
-        await user.press("escape", "w")
+        await user.press("escape", "enter")
         await user.sees("October")
         await user.press("ctrl+j", "2", "enter")
         await bob.ended()
@@ -167,13 +170,14 @@ async def test_a_question_is_answered_with_a_text(workspace: Workspace) -> None:
 async def test_going_back_before_there_is_anything_to_write_in_does_no_harm(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         answers: list[str | None] = []
-        screen = TextInputDialog("Answer", "Which month?", "October")
+        draft = TextDraft("answer", "bob", "October")
+        screen = TextInputDialog("Answer", "Which month?", draft)
         pushed = user.app.push_screen(screen, answers.append)
         # As a key does that was pressed before the screen was put together.
-        screen.action_back()
+        screen.dismiss(None)
         await pushed
         await user.until(lambda: answers == [None], "the way back")
-        assert (user.place, screen.draft) == ("overview", "October")
+        assert (user.place, draft.text) == ("overview", "October")
 
 
 async def test_one_of_several_options_is_chosen(workspace: Workspace) -> None:
@@ -226,7 +230,7 @@ async def test_whoever_answers_second_is_told_who_was_first(workspace: Workspace
         running(workspace, "bob", asks("Which?"), says("Thanks.")) as bob,
     ):
         await sees_request(user, "Which?")
-        await user.press("w")
+        await user.press("enter")
         await user.type("mine")
         number = user.model.requests[0].id
         ok(workspace.tools_for_human("eve"), "answer_request", request=number, text="hers")
@@ -238,7 +242,7 @@ async def test_whoever_answers_second_is_told_who_was_first(workspace: Workspace
         assert result["answer"] == "hers"
 
 
-async def test_a_request_whose_time_is_over_needs_nobody(workspace: Workspace) -> None:
+async def test_a_request_whose_time_is_over_reads_expired(workspace: Workspace) -> None:
     async with (
         dashboard(workspace) as user,
         running(workspace, "bob", asks("Quick?"), says("I go on."), patience=0.05) as bob,
@@ -246,9 +250,74 @@ async def test_a_request_whose_time_is_over_needs_nobody(workspace: Workspace) -
         assert (await bob.ended()).status == "done"
         await user.goes_to("7", "requests")
         await user.sees("expired", "Quick?")
-        await user.press("w")
-        await user.is_told("No open request")
-        assert not user.shows("need you")
+
+
+async def test_the_time_that_is_left_is_counted_down(workspace: Workspace) -> None:
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", asks("Quick?"), says("I go on."), patience=90),
+    ):
+        await sees_request(user, "Quick?", "1 m left")
+        asked = user.model.requests[0]
+        assert asked.expires is not None
+        end = asked.expires
+        user.app.now = lambda: end - 12 * SECOND  # type: ignore[method-assign]
+        await user.until(lambda: user.words_in("#request").endswith("12 s left"), "the time left")
+        user.app.now = lambda: end + SECOND  # type: ignore[method-assign]
+        await user.until(lambda: user.words_in("#request").endswith("expired"), "that it is over")
+        await user.press("enter")
+        await user.is_told("Its time is over")
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_a_call_is_approved_where_its_need_is_listed_unless_there_is_more_to_read(
+    workspace: Workspace, calls: int
+) -> None:
+    saves = [
+        call("save_to_my_workspace", f"call_{number}", filename=f"{number}.md", content="x")
+        for number in range(calls)
+    ]
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", calling(*saves), says("Done."), ask=["save_to_my_workspace"]) as bob,
+    ):
+        await user.until(lambda: user.model.needs, "the need")
+        RequestActions(user.app).approve_need(user.model.needs[0])
+        if calls == 1:
+            await user.is_told("bob: approved")
+            assert (await bob.ended()).status == "done"
+        else:
+            await user.is_told("several calls")
+            assert user.model.requests
+
+
+async def test_a_question_is_not_approved_where_its_need_is_listed(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user, running(workspace, "bob", asks("Which month?")):
+        await user.until(lambda: user.model.needs, "the need")
+        RequestActions(user.app).approve_need(user.model.needs[0])
+        await user.is_told("enter writes the answer")
+        assert user.model.requests
+
+
+async def test_an_answer_that_is_not_sent_stays_and_is_asked_about(workspace: Workspace) -> None:
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", asks("Which month?"), says("Thanks.")) as bob,
+    ):
+        await sees_request(user, "Which month?")
+        await user.press("enter")
+        await user.paste("Octo\x1b[31m")
+        await user.press("escape", "1", "q")
+        await user.is_asked("gone then: answer to bob")
+        await user.press("escape", "7", "enter")
+        await user.sees("Octo␛[31m")
+        await user.press(*["backspace"] * 5, *"ber", "enter")
+        await bob.ended()
+        result = told(bob.session)
+        assert isinstance(result, dict)
+        assert result["answer"] == "October"
+        await user.press("q")
+        await user.until(lambda: user.app._exit, "the end")
 
 
 async def test_where_there_is_little_space_nothing_is_approved_unseen(workspace: Workspace) -> None:
@@ -287,5 +356,5 @@ async def test_in_the_past_nothing_is_answered(workspace: Workspace) -> None:
         async with past(workspace.journal, workspace.journal.last_seq()) as user:
             await user.goes_to("7", "requests")
             await user.sees("Which?")
-            await user.press("w")
+            await user.press("enter")
             assert not user.shows("Answer to bob")

@@ -59,7 +59,7 @@ async def test_the_header_counts_what_needs_a_person(
     workspace: Workspace, bob: Toolbox, conflict: int
 ) -> None:
     async with dashboard(workspace) as user:
-        await user.sees("⚑ 1 need you")
+        await user.sees("⚑ 1 needs you")
         write(bob, "merged\n", 3)
         await user.sees("✓ all well")
 

@@ -105,7 +105,7 @@ async def test_a_message_is_read_with_the_next_turn(workspace: Workspace) -> Non
         await user.sees("Message to bob")
         await user.type("In French, please.")
         await user.press("enter")
-        await user.is_told("bob reads it with its next turn")
+        await user.is_told("bob reads it before its next step")
         await user.sees("In French, please.", "In French, then.")
         assert bob.model.asked[1].messages[-1].model_dump()["author"] == "human:dana"
 
@@ -138,7 +138,7 @@ async def test_an_agent_is_paused_and_goes_on(workspace: Workspace) -> None:
         speaker.go_on(2)
         state: AgentState = await asyncio.wait_for(work, PATIENCE)
         assert (state.status, state.messages[-1].content) == ("done", "one two")
-        await user.sees("goes on", "one two")
+        await user.sees("resumed", "one two")
 
 
 async def test_a_session_is_ended_for_good_and_asks_nothing_any_more(workspace: Workspace) -> None:
@@ -148,7 +148,7 @@ async def test_a_session_is_ended_for_good_and_asks_nothing_any_more(workspace: 
         await user.sees("waits: Which?")
         await user.press("X")
         await user.is_asked("End the session of bob for good?")
-        await user.press("y")
+        await user.press("enter")
         assert (await bob.ended()).status == "cancelled"
         await user.sees("ended by a person")
         await user.until(lambda: not user.model.requests, "no request")
@@ -191,13 +191,13 @@ async def test_a_session_that_an_error_stopped_needs_a_person(workspace: Workspa
     async with dashboard(workspace) as user:
         async with running(workspace, "bob", ValueError("no such model"), task="Think.") as bob:
             assert (await bob.ended()).status == "error"
-        await user.sees("✖ failed", "ValueError: no such", "⚑ 1 need you")
+        await user.sees("✖ failed", "ValueError: no such", "⚑ 1 needs you")
         await user.press("exclamation_mark")
         await user.until(lambda: user.place == "agents", "the agents")
         await user.sees("Think.", "stopped by an error")
         await user.press("S")
         await user.is_asked("bob")
-        await user.press("y")
+        await user.press("enter")
         await user.sees("✓ all well")
 
 
@@ -208,8 +208,8 @@ async def test_a_message_that_is_being_written_is_not_lost_by_quitting(workspace
         await user.press("m")
         await user.type("wait")
         await user.press("ctrl+q")
-        await user.is_asked("What you have written is not sent")
-        await user.press("n", "exclamation_mark", "enter")
+        await user.is_asked("Not saved or sent, and gone then: message to")
+        await user.press("escape", "exclamation_mark", "enter")
         await user.is_told("bob reads it")
         await user.sees("wait!")
 

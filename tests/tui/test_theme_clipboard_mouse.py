@@ -8,13 +8,13 @@ from watchroom import Workspace
 from watchroom_tui.theme import DARK, LIGHT
 
 
-async def test_t_flips_between_dark_and_light(workspace: Workspace) -> None:
+async def test_the_palette_flips_between_dark_and_light(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         dark = user.app.screen.styles.background
-        await user.press("t")
+        await user.chooses("theme")
         assert user.app.theme == LIGHT
         assert user.app.screen.styles.background != dark
-        await user.press("t")
+        await user.chooses("theme")
         assert user.app.theme == DARK
         assert user.app.screen.styles.background == dark
 
@@ -30,7 +30,7 @@ async def test_y_copies_the_path_under_the_cursor(workspace: Workspace, conflict
 async def test_screens_keys_and_rows_can_be_clicked(workspace: Workspace, conflict: int) -> None:
     async with dashboard(workspace) as user:
         footer = user.lines()[-1]
-        await user.pilot.click(offset=(footer.index("Files"), len(user.lines()) - 1))
+        await user.pilot.click(offset=(footer.index("File"), len(user.lines()) - 1))
         await user.until(lambda: user.place == "files", "the files")
         await user.sees("zoo.md")
         line = next(n for n, text in enumerate(user.lines()) if "zoo.md" in text)

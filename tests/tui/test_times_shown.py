@@ -30,5 +30,5 @@ async def test_header_lists_and_details_show_local_time(tmp_path: Path) -> None:
             await user.until(lambda: user.list("rows").items, "the rows")
             await user.sees("13:00:00 human:dana")
             await user.press("enter")
-            await user.sees("2026-01-01 13:00:00.000+01:00")
+            await user.sees("· UTC+01:00", "2026-01-01 13:00:00.000")
             assert not user.shows("12:00:00")

@@ -35,13 +35,13 @@ async def test_no_act_is_offered_and_none_is_done(workspace: Workspace, conflict
         assert "m message" not in user.lines()[-1]
         for key in ("m", "p", "X"):
             await user.press(key)
-            await user.is_told("You may look, and change nothing here")
+            await user.is_told("View only")
         await user.goes_to("6", "boards")
         await user.press("e")
-        await user.is_told("You may look, and change nothing here")
+        await user.is_told("View only")
         await user.press("exclamation_mark")
         await has_opened_merge(user)
         await user.press("i", "w")
-        await user.is_told("You may look, and change nothing here")
+        await user.is_told("View only")
     workspace.flush()
     assert workspace.journal.last_seq() == before

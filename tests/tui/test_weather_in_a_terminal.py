@@ -41,7 +41,7 @@ def test_a_person_approves_in_a_terminal_and_the_agent_goes_on(tmp_path: Path, i
             assert running.poll() is None
         command = [sys.executable, "-m", "watchroom_tui.cli", "open", str(root)]
         terminal = stack.enter_context(Terminal(command, 120, 40))
-        terminal.wait_for_text("1 need you", timeout=PATIENCE)
+        terminal.wait_for_text("1 needs you", timeout=PATIENCE)
         if is_restarted:
             running.send_signal(signal.SIGKILL)
             running.wait(PATIENCE)
@@ -53,5 +53,5 @@ def test_a_person_approves_in_a_terminal_and_the_agent_goes_on(tmp_path: Path, i
             running = stack.enter_context(agent(root, "resume"))
         out, _ = running.communicate(timeout=PATIENCE)
         assert out.splitlines() == ["called with Beijing", f"done: {ANSWER}"]
-        terminal.send("s")
+        terminal.send("t")
         terminal.wait_for_text(ANSWER, timeout=PATIENCE)

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import pytest
 from calls import ok
-from watchroom import Row, Toolbox, Workspace
+from watchroom import Toolbox, Workspace
 from watchroom.merge import diff_lines
 from watchroom.projections.blame import blame
-from watchroom_tui.blame import AT_ONCE, blame_lines
-from watchroom_tui.services.worker import WorkerProcess
-from watchroom_tui.services.worker_main import diff
+from watchroom_tui.readers.blame import AT_ONCE, blame_lines
+from watchroom_tui.worker.main import CHUNK, CHUNK_CHARACTERS, chunks, diff
+from watchroom_tui.worker.process import WorkerProcess
 
 TEXTS = ["", "one\ntwo\n", "one\n二\n", "one\r\n二\n\x00\x1b[31m", "", "no end"]
 LARGE = "line\n" * (AT_ONCE // 5 + 1)
@@ -64,11 +64,26 @@ async def test_blame_step_by_step_is_blame_at_once(
         writer = (alice, bob)[number % 2]
         ok(writer, "collab_write", filepath="long.md", content=text, message="m", expected_version=number)
     rows = workspace.journal.history("collab", "long.md")
-
-    def read(row: Row) -> str:
-        return workspace.journal.content(row.seq) or ""
-
-    text, found = await blame_lines(rows, read, process)
+    text, found = await blame_lines(workspace.journal, rows, process)
     assert text == texts[-1]
     assert found == blame(list(zip(rows, texts, strict=True)))
     assert [row.version for row in found] == [5, 3]
+
+
+async def test_a_long_answer_leaves_the_event_loop_free_between_its_parts(process: WorkerProcess) -> None:
+    old, new = "\n".join(map(str, range(60_000))), "\n".join(f"{each}!" for each in range(60_000))
+    asked = asyncio.create_task(process.diff(old, new))
+    turns = 0
+    while not asked.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert len(await asked) > 120_000
+    assert turns > 120_000 // CHUNK
+
+
+def test_parts_hold_everything_once_and_the_last_says_so() -> None:
+    for count in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK):
+        answer = [(number, "x" * (CHUNK_CHARACTERS if number % 100 == 7 else 1)) for number in range(count)]
+        parts = list(chunks(answer))
+        assert [item for part, _ in parts for item in part] == answer
+        assert [is_last for _, is_last in parts] == [*[False] * (len(parts) - 1), True]

@@ -35,7 +35,7 @@ async def test_a_conflict_is_settled_by_keyboard_after_a_write_made_meanwhile(ro
             await tab.press("i")
             await tab.sees("all decided")
             await tab.press("w")
-            await tab.sees("enter commits")
+            await tab.sees("enter commit")
             await tab.press("Enter")
             await tab.sees("all well")
     with Workspace.open(root) as workspace:
@@ -53,7 +53,7 @@ async def test_who_may_only_look_changes_nothing(root: Path) -> None:
             await tab.press("!")
             await tab.sees("region 1 of 1")
             await tab.press("i", "w")
-            await tab.sees("You may look")
+            await tab.sees("View only")
     with Workspace.open(root) as workspace:
         head = workspace.journal.head("collab", "plan.md")
         assert head is not None

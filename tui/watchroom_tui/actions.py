@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from textual.actions import parse
 from textual.binding import Binding, BindingType
+from textual.keys import Keys, _character_to_key
 from watchroom.texts import Catalogue
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
+    from textual.screen import Screen
 
 Scope: TypeAlias = Literal[
     "app",
     "list",
     "view",
+    "overview",
+    "search",
     "agents",
     "session",
     "buffers",
@@ -18,7 +27,6 @@ Scope: TypeAlias = Literal[
     "files",
     "documents",
     "boards",
-    "board",
     "board_versions",
     "board_writing",
     "merge",
@@ -28,20 +36,25 @@ Scope: TypeAlias = Literal[
     "choices",
     "writing",
     "activity",
+    "confirm",
+    "commit",
+    "dialog",
 ]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 
 class Action(NamedTuple):
     """One thing a person can do. ``name`` is Textual's action (with arguments); its texts stand in the
-    catalogue under ``action.{id}``. ``acts`` changes the workspace, so it is not offered in the past."""
+    catalogue under ``action.{id}``. ``acts`` changes the workspace, so it is not offered in the past.
+    ``meaning`` is what its keys stand for on every screen, its id where nothing shares them."""
 
     id: str
     scope: Scope
     name: str
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = ()
     footer: bool = False
     acts: bool = False
+    meaning: str = ""
 
     def label(self, texts: Catalogue) -> str:
         """One or two words, for the footer."""
@@ -57,26 +70,46 @@ class Action(NamedTuple):
         whose = "app" if self.scope == "app" else "focused" if self.scope in OF_THE_FOCUSED else "screen"
         return f"{whose}.{self.name}"
 
-    @property
-    def shown_keys(self) -> tuple[str, ...]:
-        return tuple(KEY_NAMES.get(key, key) for key in self.keys)
+    def keys_in(self, keymap: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Its keys, as ``keymap`` changes them: by the ids of actions. What changes the workspace follows the
+        action that it is a shortcut to, whose id is its meaning."""
+        shared = keymap.get(self.meaning, self.keys) if self.acts else self.keys
+        return keymap.get(self.id, shared)
+
+    def shown_keys(self, keymap: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Its keys as people read them."""
+        return tuple(KEY_NAMES.get(key, key) for key in self.keys_in(keymap))
 
 
-OF_THE_FOCUSED: Final = frozenset(
-    {"list", "view", "board", "board_writing", "editor", "session", "choices", "writing"}
-)
+OF_THE_FOCUSED: Final = frozenset({"list", "view", "search", "board_writing", "editor", "session", "choices"})
 """What these keys do is done by the widget that has the focus."""
+
+SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
+    "overview": "overview",
+    "agents": "agents",
+    "session": "agents",
+    "tasks": "tasks",
+    "files": "files",
+    "documents": "documents",
+    "boards": "boards",
+    "handoffs": "handoffs",
+    "requests": "requests",
+    "choices": "requests",
+    "activity": "activity",
+}
+"""The screen on which the keys of a scope work; the others work on what is opened from one."""
 
 KEY_NAMES: Final = {
     "question_mark": "?",
     "exclamation_mark": "!",
+    "greater_than_sign": ">",
+    "colon": ":",
     "slash": "/",
     "escape": "esc",
     "shift+tab": "⇧tab",
+    "shift+enter": "⇧enter",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
-    "left_curly_bracket": "{",
-    "right_curly_bracket": "}",
     "up": "↑",
     "down": "↓",
     "left": "←",
@@ -85,10 +118,10 @@ KEY_NAMES: Final = {
     "pagedown": "pgdn",
     "ctrl+p": "^p",
     "ctrl+c": "^c",
+    "ctrl+j": "^j",
     "ctrl+r": "^r",
     "ctrl+s": "^s",
-    "ctrl+b": "^b",
-    "ctrl+f": "^f",
+    "ctrl+x": "^x",
 }
 
 SCREENS: Final[tuple[tuple[str, str], ...]] = (
@@ -104,112 +137,165 @@ SCREENS: Final[tuple[tuple[str, str], ...]] = (
 )
 """The number key of each screen and its name."""
 
+OPEN: Final = ("enter", "l")
+BACK: Final = ("escape", "h")
+PREVIOUS: Final = ("left_square_bracket",)
+NEXT: Final = ("right_square_bracket",)
+
 ACTIONS: Final[tuple[Action, ...]] = (
     *(Action(f"screen_{name}", "app", f"show_screen('{name}')", (key,)) for key, name in SCREENS),
     Action("urgent", "app", "urgent", ("exclamation_mark",), footer=True),
     Action("next_pane", "app", "next_pane", ("tab",)),
     Action("previous_pane", "app", "previous_pane", ("shift+tab",)),
-    Action("back", "app", "back", ("escape",)),
+    Action("back", "app", "back", BACK, meaning="back"),
     Action("help", "app", "help", ("question_mark",), footer=True),
-    Action("palette", "app", "command_palette", ("ctrl+p",)),
-    Action("seen", "app", "mark_as_seen", ("S",), acts=True),
-    Action("alerts", "app", "cycle_alerts", ("A",)),
-    Action("theme", "app", "flip_theme", ("t",)),
+    Action("palette", "app", "command_palette", ("colon", "ctrl+p")),
+    Action("seen", "app", "mark_as_seen", ("S",), acts=True, meaning="seen"),
+    Action("new_task", "app", "new_task", ("N",), acts=True),
+    Action("stop_all", "app", "stop_all", ("ctrl+x",), acts=True),
+    Action("alerts", "app", "cycle_alerts"),
+    Action("theme", "app", "flip_theme"),
     Action("quit", "app", "quit", ("q", "ctrl+c")),
-    Action("up", "list", "move(-1)", ("up", "k")),
-    Action("down", "list", "move(1)", ("down", "j")),
-    Action("page_up", "list", "page(-1)", ("pageup", "ctrl+b")),
-    Action("page_down", "list", "page(1)", ("pagedown", "ctrl+f")),
-    Action("first", "list", "first", ("home", "g")),
-    Action("last", "list", "last", ("end", "G")),
-    Action("filter", "list", "filter", ("slash",), footer=True),
-    Action("open", "list", "open", ("enter", "l"), footer=True),
-    Action("copy", "list", "copy", ("y",)),
-    Action("view_up", "view", "scroll_by(-1)", ("up", "k")),
-    Action("view_down", "view", "scroll_by(1)", ("down", "j")),
-    Action("view_left", "view", "scroll_sideways(-8)", ("left", "h")),
-    Action("view_right", "view", "scroll_sideways(8)", ("right", "l")),
-    Action("view_page_up", "view", "scroll_pages(-1)", ("pageup", "ctrl+b")),
-    Action("view_page_down", "view", "scroll_pages(1)", ("pagedown", "ctrl+f", "space")),
-    Action("view_first", "view", "scroll_to_end(0)", ("home", "g")),
-    Action("view_last", "view", "scroll_to_end(1)", ("end", "G")),
-    Action("message", "agents", "message", ("m",), footer=True, acts=True),
-    Action("pause", "agents", "pause", ("p",), footer=True, acts=True),
-    Action("end_session", "agents", "end_session", ("X",), footer=True, acts=True),
-    Action("older_session", "agents", "session(1)", ("left_square_bracket",), footer=True),
-    Action("newer_session", "agents", "session(-1)", ("right_square_bracket",)),
-    Action("buffers", "agents", "buffers", ("b",), footer=True),
-    Action("fold", "session", "fold", ("enter",), footer=True),
-    Action("fold_all", "session", "fold_all", ("z",), footer=True),
-    Action("write_to_agent", "tasks", "message", ("m",), footer=True, acts=True),
-    Action("end_agent", "tasks", "end_agent", ("X",), footer=True, acts=True),
-    Action("cancel_task", "tasks", "cancel_task", ("C",), footer=True, acts=True),
-    Action("task_detail", "tasks", "task_detail", ("d",), footer=True),
-    Action("sandbox", "tasks", "sandbox", ("f",), footer=True),
-    Action("rollback", "files", "rollback", ("r",), footer=True, acts=True),
-    Action("settle", "files", "settle", ("c",), footer=True, acts=True),
-    Action("mark", "files", "mark", ("m",), footer=True),
-    Action("unified", "files", "flip_diff", ("d",), footer=True),
+    Action("up", "list", "move(-1)", ("up", "k"), meaning="up"),
+    Action("down", "list", "move(1)", ("down", "j"), meaning="down"),
+    Action("page_up", "list", "page(-1)", ("pageup",), meaning="page up"),
+    Action("page_down", "list", "page(1)", ("pagedown",), meaning="page down"),
+    Action("first", "list", "first", ("home", "g"), meaning="first"),
+    Action("last", "list", "last", ("end", "G"), meaning="last"),
+    Action("filter", "list", "filter", ("slash",), footer=True, meaning="search"),
+    Action("open", "list", "open", OPEN, footer=True, meaning="open"),
+    Action("copy", "list", "copy", ("y",), meaning="copy"),
+    Action("view_up", "view", "scroll_by(-1)", ("up", "k"), meaning="up"),
+    Action("view_down", "view", "scroll_by(1)", ("down", "j"), meaning="down"),
+    Action("view_left", "view", "scroll_sideways(-8)", ("left",)),
+    Action("view_right", "view", "scroll_sideways(8)", ("right",)),
+    Action("view_page_up", "view", "scroll_pages(-1)", ("pageup",), meaning="page up"),
+    Action("view_page_down", "view", "scroll_pages(1)", ("pagedown",), meaning="page down"),
+    Action("view_first", "view", "scroll_to_end(0)", ("home", "g"), meaning="first"),
+    Action("view_last", "view", "scroll_to_end(1)", ("end", "G"), meaning="last"),
+    Action("search", "view", "search", ("slash",), footer=True, meaning="search"),
+    Action("next_match", "view", "match(1)", ("n",), footer=True),
+    Action("previous_match", "view", "match(-1)", ("P",)),
+    Action("copy_text", "view", "copy", ("y",), meaning="copy"),
+    Action("keep_search", "search", "keep", ("enter",), footer=True, meaning="open"),
+    Action("end_search", "search", "clear", ("escape",), footer=True, meaning="back"),
+    Action("message", "agents", "message", ("m",), footer=True, acts=True, meaning="message"),
+    Action("pause", "agents", "pause", ("p",), footer=True, acts=True, meaning="pause"),
+    Action("end_session", "agents", "end_session", ("X",), footer=True, acts=True, meaning="end"),
+    Action("older_session", "agents", "session(1)", PREVIOUS, footer=True, meaning="previous"),
+    Action("newer_session", "agents", "session(-1)", NEXT, meaning="next"),
+    Action("buffers", "agents", "buffers"),
+    Action("fold", "session", "fold", OPEN, footer=True, meaning="open"),
+    Action("fold_all", "session", "fold_all", ("z",), footer=True, meaning="fold"),
+    Action("write_to_agent", "tasks", "message", ("m",), footer=True, acts=True, meaning="message"),
+    Action("pause_agent", "tasks", "pause", ("p",), footer=True, acts=True, meaning="pause"),
+    Action("end_agent", "tasks", "end", ("X",), footer=True, acts=True, meaning="end"),
+    Action("task_detail", "tasks", "task_detail"),
+    Action("sandbox", "tasks", "sandbox"),
+    Action("rollback", "files", "rollback", ("R",), footer=True, acts=True, meaning="restore"),
+    Action("settle", "files", "settle", ("M",), footer=True, acts=True, meaning="merge"),
+    Action("mark", "files", "mark", ("space",), footer=True, meaning="mark"),
+    Action("unified", "files", "flip_diff", ("d",), footer=True, meaning="difference"),
     Action("sides", "files", "flip_sides", ("s",), footer=True),
-    Action("blame", "files", "flip_blame", ("b",), footer=True),
-    Action("play", "documents", "play", ("p",), footer=True),
-    Action("earlier", "documents", "step(-1)", ("left_square_bracket",), footer=True),
-    Action("later", "documents", "step(1)", ("right_square_bracket",), footer=True),
-    Action("leap_back", "documents", "leap(-1)", ("left_curly_bracket",)),
-    Action("leap_ahead", "documents", "leap(1)", ("right_curly_bracket",)),
-    Action("live", "documents", "live", ("L",), footer=True),
-    Action("looked", "documents", "looked", ("m",), footer=True),
-    Action("edit_board", "boards", "edit", ("e",), footer=True, acts=True),
+    Action("blame", "files", "flip_blame", ("L",), footer=True),
+    Action("play", "documents", "play", ("greater_than_sign",), footer=True),
+    Action("earlier", "documents", "step(-1)", PREVIOUS, footer=True, meaning="previous"),
+    Action("later", "documents", "step(1)", NEXT, footer=True, meaning="next"),
+    Action("leap_back", "documents", "leap(-1)"),
+    Action("leap_ahead", "documents", "leap(1)"),
+    Action("live", "documents", "live"),
+    Action("edit_board", "boards", "edit", ("e",), footer=True, acts=True, meaning="edit"),
     Action("board_versions", "boards", "versions", ("v",), footer=True),
     Action("outline", "boards", "outline", ("o",), footer=True),
-    Action("drop_draft", "boards", "drop_draft", ("x",), footer=True),
-    Action("settle_board", "boards", "settle", ("c",), footer=True, acts=True),
-    Action("search", "board", "search", ("slash",), footer=True),
-    Action("next_match", "board", "match(1)", ("n",)),
-    Action("previous_match", "board", "match(-1)", ("N",)),
-    Action("restore", "board_versions", "restore", ("r",), footer=True, acts=True),
-    Action("mark_version", "board_versions", "mark", ("m",), footer=True),
-    Action("save_board", "board_writing", "save", ("ctrl+s",), footer=True, acts=True),
-    Action("leave_board", "board_writing", "leave", ("escape",), footer=True),
+    Action("drop_draft", "boards", "drop_draft"),
+    Action("settle_board", "boards", "settle", ("M",), footer=True, acts=True, meaning="merge"),
+    Action("restore", "board_versions", "restore", ("R",), footer=True, acts=True, meaning="restore"),
+    Action("mark_version", "board_versions", "mark", ("space",), footer=True, meaning="mark"),
+    Action("save_board", "board_writing", "save", ("ctrl+s",), footer=True, acts=True, meaning="save"),
+    Action("leave_board", "board_writing", "leave", ("escape",), footer=True, meaning="back"),
     Action("take_current", "merge", "take('current')", ("c",), footer=True, acts=True),
     Action("take_incoming", "merge", "take('incoming')", ("i",), footer=True, acts=True),
     Action("take_both", "merge", "take('both')", ("b",), footer=True, acts=True),
     Action("take_both_incoming_first", "merge", "take('both_incoming_first')", ("B",), acts=True),
     Action("take_neither", "merge", "take('neither')", ("x",), footer=True, acts=True),
-    Action("whole_file", "merge", "whole_file", ("a",), footer=True, acts=True),
+    Action("whole_file", "merge", "whole_file", ("A",), footer=True, acts=True),
     Action("commit", "merge", "commit", ("w",), footer=True, acts=True),
-    Action("edit", "merge", "edit", ("e",), footer=True, acts=True),
-    Action("next_region", "merge", "step(1)", ("n",), footer=True),
-    Action("previous_region", "merge", "step(-1)", ("p",)),
+    Action("edit", "merge", "edit", ("e",), footer=True, acts=True, meaning="edit"),
+    Action("previous_region", "merge", "step(-1)", PREVIOUS, footer=True, meaning="previous"),
+    Action("next_region", "merge", "step(1)", NEXT, meaning="next"),
     Action("undo", "merge", "undo", ("u",), footer=True, acts=True),
-    Action("redo", "merge", "redo", ("U", "ctrl+r"), acts=True),
-    Action("preview", "merge", "preview", ("d",), footer=True),
-    Action("base", "merge", "flip_base", ("v",)),
+    Action("redo", "merge", "redo", ("ctrl+r",), acts=True),
+    Action("preview", "merge", "preview", ("d",), footer=True, meaning="difference"),
+    Action("base", "merge", "flip_base", ("z",), meaning="fold"),
     Action("dismiss", "merge", "dismiss_conflict", ("D",), footer=True, acts=True),
-    Action("revert", "merge", "revert", ("R",), acts=True),
-    Action("finish", "editor", "finish", ("escape", "ctrl+s"), footer=True),
+    Action("revert", "merge", "revert", ("R",), acts=True, meaning="restore"),
+    Action("finish", "editor", "finish", ("escape",), footer=True, meaning="back"),
+    Action("finish_and_save", "editor", "finish", ("ctrl+s",), meaning="save"),
     Action("approve", "requests", "approve", ("a",), footer=True, acts=True),
     Action("reject", "requests", "reject", ("r",), footer=True, acts=True),
-    Action("edit_arguments", "requests", "edit_arguments", ("e",), footer=True, acts=True),
-    Action("write_answer", "requests", "write_answer", ("w",), footer=True, acts=True),
-    Action("to_session", "requests", "to_session", ("s",), footer=True),
-    Action("tick", "choices", "tick", ("space",), footer=True, acts=True),
-    Action("send", "writing", "send", ("ctrl+s",), footer=True),
-    Action("outcome", "activity", "next_outcome", ("o",), footer=True),
-    Action("steps", "activity", "flip_steps", ("s",), footer=True),
-    Action("acknowledged", "handoffs", "flip_acknowledged", ("a",), footer=True),
+    Action("edit_arguments", "requests", "edit_arguments", ("e",), footer=True, acts=True, meaning="edit"),
+    Action("write_answer", "requests", "write_answer", acts=True),
+    Action("to_session", "requests", "to_session", ("t",), footer=True),
+    Action("tick", "choices", "tick", ("space",), footer=True, acts=True, meaning="mark"),
+    Action("send_line", "writing", "send_line", ("enter",), footer=True, meaning="open"),
+    Action("new_line", "writing", "new_line", ("ctrl+j", "shift+enter"), footer=True),
+    Action("send", "writing", "send", ("ctrl+s",), footer=True, meaning="save"),
+    Action("leave_writing", "writing", "dismiss(None)", ("escape",), footer=True, meaning="back"),
+    Action("commit_message", "commit", "commit", ("enter",), footer=True, meaning="open"),
+    Action("changes_up", "commit", "line(-1)", ("up",), footer=True, meaning="up"),
+    Action("changes_down", "commit", "line(1)", ("down",), footer=True, meaning="down"),
+    Action("changes_page_up", "commit", "scroll(-1)", ("pageup",), meaning="page up"),
+    Action("changes_page_down", "commit", "scroll(1)", ("pagedown",), meaning="page down"),
+    Action("leave_commit", "commit", "dismiss(None)", ("escape",), footer=True, meaning="back"),
+    Action("outcome", "activity", "next_outcome", ("f",), footer=True),
+    Action("steps", "activity", "flip_steps", ("z",), footer=True, meaning="fold"),
+    Action("acknowledged", "handoffs", "flip_acknowledged", ("z",), footer=True, meaning="fold"),
+    Action("approve_need", "overview", "approve", ("a",), footer=True, acts=True, meaning="approve"),
+    Action("reject_need", "overview", "reject", ("r",), footer=True, acts=True, meaning="reject"),
+    Action("overview_message", "overview", "message", ("m",), footer=True, acts=True, meaning="message"),
+    Action("overview_pause", "overview", "pause", ("p",), footer=True, acts=True, meaning="pause"),
+    Action("overview_end", "overview", "end_session", ("X",), footer=True, acts=True, meaning="end"),
+    Action("readings", "overview", "readings", ("z",), footer=True, meaning="fold"),
+    Action("confirm", "confirm", "answer(True)", ("enter",), footer=True, meaning="open"),
+    Action("cancel", "confirm", "answer(False)", ("escape",), footer=True, meaning="back"),
+    Action("close", "dialog", "back", ("escape",), footer=True, meaning="back"),
 )
 
 
-BEFORE_WIDGETS: Final = {"next_pane", "previous_pane", "finish", "save_board", "leave_board"}
-"""Textual's screens and its editor take these keys otherwise."""
+_KEY_NAMES: Final = frozenset(key.value for key in Keys)
+
+BEFORE_WIDGETS: Final = {
+    "next_pane",
+    "previous_pane",
+    "finish",
+    "finish_and_save",
+    "filter",
+    "search",
+    "save_board",
+    "leave_board",
+    "send_line",
+    "new_line",
+    "send",
+    "leave_writing",
+    "commit_message",
+    "changes_up",
+    "changes_down",
+}
+"""Textual's screens and its editor take these keys otherwise; and what is typed right after a search is begun
+belongs to it."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:
-    """Textual's bindings of one scope."""
+    """Textual's bindings of one scope, with the ids of the actions, so that a keymap can change them. An
+    action without keys is bound to a name that no terminal sends: a keymap can give it its first."""
     return [
         Binding(
-            ",".join(action.keys), action.name, action.id, show=False, priority=action.id in BEFORE_WIDGETS
+            ",".join(action.keys) or f"unbound_{action.id}",
+            action.name,
+            action.id,
+            show=False,
+            priority=action.id in BEFORE_WIDGETS,
+            id=action.id,
         )
         for action in ACTIONS
         if action.scope == scope
@@ -219,6 +305,62 @@ def bindings(scope: Scope) -> list[BindingType]:
 def offered(is_live: bool, *scopes: str) -> list[Action]:
     """The actions of these scopes that can be done now, or in a look into the past."""
     return [action for action in of_scope(*scopes) if is_live or not action.acts]
+
+
+def is_possible(action: Action, screen: Screen[Any]) -> bool:
+    """Whether ``action`` makes sense for what the cursor of ``screen`` is on: Textual's ``check_action``."""
+    node: DOMNode = screen.app if action.scope == "app" else screen
+    if action.scope in OF_THE_FOCUSED and screen.focused is not None:
+        node = screen.focused
+    _, name, parameters = parse(action.name)
+    return bool(node.check_action(name, parameters))
+
+
+class AmbiguousKey(NamedTuple):
+    """A key that would have a second meaning: that of another action."""
+
+    key: str
+    action: str
+
+
+def find_ambiguous_key(changed: str, keymap: Mapping[str, tuple[str, ...]]) -> AmbiguousKey | None:
+    """What keeps the action with the id ``changed`` from having the keys that ``keymap`` gives it; None if
+    nothing does."""
+    mine = next(action for action in ACTIONS if action.id == changed)
+    keys = {_normal(key) for key in mine.keys_in(keymap)}
+    for other in ACTIONS:
+        shared = keys & {_normal(key) for key in other.keys_in(keymap)}
+        if shared and (other.meaning or other.id) != (mine.meaning or mine.id):
+            return AmbiguousKey(min(shared), other.id)
+    return None
+
+
+def changed_actions(keymap: Mapping[str, tuple[str, ...]]) -> list[Action]:
+    """The actions whose keys ``keymap`` changes."""
+    return [action for action in ACTIONS if action.keys_in(keymap) is not action.keys]
+
+
+def is_key(name: str) -> bool:
+    """Whether ``name`` is a key: a character, or a name as ``f5``, ``pageup`` or ``ctrl+t``."""
+    *modifiers, key = name.split("+") if len(name) > 1 else [name]
+    known = len(key) == 1 or _normal(key) in _KEY_NAMES
+    return known and key.isprintable() and set(modifiers) <= {"ctrl", "shift", "alt"}
+
+
+def _normal(key: str) -> str:
+    return _character_to_key(key) if len(key) == 1 else key
+
+
+def key_hints(node: DOMNode, texts: Catalogue, keymap: Mapping[str, tuple[str, ...]], *scopes: Scope) -> str:
+    """The keys of these scopes that ``node``, a dialog, takes, each with what it does: for its edge."""
+    actions = [each for each in of_scope(*scopes) if each.footer and node.check_action(*parse(each.name)[1:])]
+    return " · ".join(f"{each.shown_keys(keymap)[0]} {each.label(texts)}" for each in actions if each.keys)
+
+
+def shown_key(action_id: str, keymap: Mapping[str, tuple[str, ...]]) -> str:
+    """The first key of the action with this id, as people read it."""
+    action = next(each for each in ACTIONS if each.id == action_id)
+    return next(iter(action.shown_keys(keymap)), "–")
 
 
 def of_scope(*scopes: str) -> list[Action]:
@@ -248,7 +390,7 @@ def keys_page(texts: Catalogue) -> str:
             "|---|---|",
         ]
         for action in actions:
-            keys = " ".join(f"`{key}`" for key in action.shown_keys)
+            keys = " ".join(f"`{key}`" for key in action.shown_keys({}))
             lines.append(f"| {keys} | {action.help(texts)} |")
         lines.append("")
     return "\n".join(lines)

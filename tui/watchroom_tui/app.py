@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterable
+from asyncio import Task
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import time_ns
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
@@ -16,30 +17,45 @@ from textual.message import Message
 from textual.notifications import Notify
 from textual.screen import Screen
 from watchroom.journal import Journal
+from watchroom.model import Json
 from watchroom.projections import Model
 from watchroom.texts import Language
 
-from watchroom_tui.actions import SCREENS, bindings, offered, scopes_of
+from watchroom_tui.actions import (
+    ACTIONS,
+    SCREEN_OF_SCOPE,
+    SCREENS,
+    Action,
+    bindings,
+    changed_actions,
+    is_possible,
+    scopes_of,
+)
 from watchroom_tui.alerts.monitor import AlertMonitor
 from watchroom_tui.alerts.policy import AlertMode
 from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.context import DraftStore
 from watchroom_tui.localization import load_texts
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.screen_registry import STYLESHEETS, load_screen_class
 from watchroom_tui.services.feed import Feed
 from watchroom_tui.services.navigator import Navigator
 from watchroom_tui.theme import DARK, LIGHT, THEMES
 from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.scrollable import ScrollableWidget
 
 if TYPE_CHECKING:
     from watchroom import Workspace
 
-    from watchroom_tui.board_drafts import BoardDraft
-    from watchroom_tui.merge_draft import MergeDraft
+    from watchroom_tui.services.agent_stop import AgentStop
     from watchroom_tui.services.file_watcher import FileWatcher
-    from watchroom_tui.services.worker import WorkerProcess
+    from watchroom_tui.settings import Settings
     from watchroom_tui.terminal import TerminalWatch
+    from watchroom_tui.worker.process import WorkerProcess
 
 
+NOTICE_SECONDS: Final = {"information": 3.0, "warning": 5.0, "error": 8.0}
+"""So long a passing message stays."""
 WATCH_SECONDS: Final = 0.5
 """How often it is looked whether the terminal is still there."""
 
@@ -64,24 +80,7 @@ class WatchroomApp(App[None]):
     """
 
     # All at once: a stylesheet that comes later has Textual parse every one again.
-    CSS_PATH: ClassVar[list[str]] = [  # type: ignore[assignment]
-        f"styles/{name}.tcss"
-        for name in (
-            "app",
-            "overview",
-            "agents",
-            "handoffs",
-            "files",
-            "documents",
-            "boards",
-            "requests",
-            "activity",
-            "tasks",
-            "detail",
-            "merge",
-            "buffers",
-        )
-    ]
+    CSS_PATH: ClassVar[list[str]] = ["app.tcss", "dialogs/dialogs.tcss", *STYLESHEETS]  # type: ignore[assignment]
     BINDINGS = bindings("app")
     DEFAULT_MODE = SCREENS[0][1]
     ENABLE_COMMAND_PALETTE = True
@@ -100,6 +99,7 @@ class WatchroomApp(App[None]):
         alerts: AlertMode = "bell",
         initial_screen: str | None = None,
         watch: TerminalWatch | None = None,
+        settings: Settings | None = None,
     ) -> None:
         if initial_screen is not None:
             # Before Textual names the first screen after it.
@@ -117,12 +117,16 @@ class WatchroomApp(App[None]):
         self._open_workspace = open_workspace
         self._end_after = end_after
         self._file_watcher: FileWatcher | None = None
+        self._agent_stop: AgentStop | None = None
         self._visited: list[str] = []
         self.navigator = Navigator(self)
-        self.merges: dict[int, MergeDraft] = {}
-        """What was begun and not committed, by the row that was refused."""
-        self.board_drafts: dict[str, BoardDraft] = {}
-        """What was written on boards and not saved, by their names."""
+        self.drafts = DraftStore()
+        self.keymap = settings.keymap if settings else {}
+        self.filters = dict(settings.filters) if settings else {}
+        self.set_keymap(
+            {each.id: ",".join(each.keys_in(self.keymap)) for each in changed_actions(self.keymap)}
+        )
+        self._acts: set[Task[Mapping[str, Json] | None]] = set()
         self.feed = Feed(
             journal,
             lambda model, progress: self._from_feed(ModelChanged(model, progress)),
@@ -134,8 +138,9 @@ class WatchroomApp(App[None]):
         for theme in THEMES:
             self.register_theme(theme)
         # Without the watcher, which would have every stylesheet parsed once more before the first paint.
-        self.set_reactive(WatchroomApp.theme, DARK)
-        self.add_class(f"-theme-{DARK}", "-dark-mode")
+        chosen = LIGHT if settings and settings.theme == "light" else DARK
+        self.set_reactive(WatchroomApp.theme, chosen)
+        self.add_class(f"-theme-{chosen}", "-light-mode" if chosen == LIGHT else "-dark-mode")
         self.stylesheet.set_variables(self.get_css_variables())
         self.model, self.progress = self.feed.read_initial_model()
 
@@ -181,9 +186,33 @@ class WatchroomApp(App[None]):
         return self.feed.is_live and self._open_workspace is not None
 
     def explain_read_only(self) -> None:
-        """Say why nothing can be changed, or not yet."""
-        key = "not_ready" if self.can_act else "only_looking" if self.feed.is_live else "in_the_past"
+        """Say why nothing can be changed."""
+        key = "only_looking" if self.feed.is_live else "in_the_past"
         self.show_message(self.texts(f"files.{key}"), "warning")
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the present is shown, and not an earlier moment."""
+        return self.feed.is_live
+
+    def act(self, tool: str, arguments: Mapping[str, Json]) -> Task[Mapping[str, Json] | None]:
+        """Call a tool as the person, off the event loop, as soon as the workspace is open.
+
+        It is a task, and not Textual's worker, so that it goes on though the screen that began it is left.
+        The result is the tool's; None where nothing can be changed, which has been said then.
+        """
+        task = asyncio.create_task(self._act(tool, arguments))
+        self._acts.add(task)
+        task.add_done_callback(self._acts.discard)
+        return task
+
+    async def _act(self, tool: str, arguments: Mapping[str, Json]) -> Mapping[str, Json] | None:
+        workspace = self.workspace or await self.wait_for_workspace()
+        if workspace is None:
+            self.explain_read_only()
+            return None
+        tools = workspace.tools_for_human(self.person)
+        return await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
 
     async def wait_for_workspace(self) -> Workspace | None:
         """The workspace, as soon as it is open: a quick key means what it says. None where nothing can be
@@ -216,7 +245,7 @@ class WatchroomApp(App[None]):
     def worker_process(self) -> WorkerProcess:
         """Where heavy work is done."""
         if self._worker_process is None:
-            from watchroom_tui.services.worker import WorkerProcess
+            from watchroom_tui.worker.process import WorkerProcess
 
             self._worker_process = WorkerProcess()
         return self._worker_process
@@ -229,7 +258,7 @@ class WatchroomApp(App[None]):
         self, text: str, severity: Literal["information", "warning", "error"] = "information"
     ) -> None:
         """A passing message; ``text`` is shown as it is."""
-        self.notify(sanitize(text), severity=severity, markup=False, timeout=3)
+        self.notify(sanitize(text), severity=severity, markup=False, timeout=NOTICE_SECONDS[severity])
 
     def notify(
         self,
@@ -257,6 +286,10 @@ class WatchroomApp(App[None]):
         return next((each for each in reversed(self.screen_stack) if isinstance(each, BaseScreen)), None)
 
     async def action_show_screen(self, name: str) -> None:
+        await self.show_screen(name)
+
+    async def show_screen(self, name: str) -> None:
+        """Go to the screen of this name, leaving what lies over the one that is shown."""
         while len(self.screen_stack) > 1:
             await self._leave_screen()
         if self.current_mode != name:
@@ -275,35 +308,45 @@ class WatchroomApp(App[None]):
     async def action_urgent(self) -> None:
         await self.navigator.go_to_next_need()
 
+    def action_stop_all(self) -> None:
+        if self._agent_stop is None:
+            from watchroom_tui.services.agent_stop import AgentStop
+
+            self._agent_stop = AgentStop(self)
+        self.run_worker(self._agent_stop.toggle(), group="stop", exclusive=True)
+
     async def action_quit(self) -> None:
         """Leave; but what was begun and is neither committed nor sent would go with it, so ask first."""
-        conflicts = self.model.conflicts
-        begun = [each for each in self.merges.values() if each.has_decisions(conflicts)]
-        if begun:
-            paths = ", ".join(sanitize(each.sides.incoming.path) for each in begun)
-            text = self.texts("merge.quit_question", path=paths)
-        elif self.board_drafts or getattr(self.screen, "has_unsent_text", False):
-            text = self.texts("writing.quit_question")
-        else:
+        unsaved = self.drafts.unsaved(self.model)
+        if not unsaved:
             self.exit()
             return
         from watchroom_tui.dialogs.confirm import ConfirmDialog
 
+        text = self.texts("merge.quit_question", path=", ".join(sanitize(each.label) for each in unsaved))
         question = ConfirmDialog(self.texts("merge.quit_title"), text)
         await self.push_screen(question, lambda leaves: self.exit() if leaves else None)
 
     def action_mark_as_seen(self) -> None:
         from watchroom_tui.services.seen import mark_as_seen
 
-        need = self.base_screen.current_need if self.base_screen else None
+        screen = self.base_screen
+        need = screen.current_need if screen else None
+        if need is None and screen is not None and screen.mark_seen():
+            return
         self.run_worker(mark_as_seen(self, need), group="seen", exclusive=True)
+
+    def action_new_task(self) -> None:
+        from watchroom_tui.services.new_task import begin_task
+
+        self.run_worker(begin_task(self), group="new-task", exclusive=True)
 
     def action_cycle_alerts(self) -> None:
         self.alert_monitor.cycle()
 
     async def action_back(self) -> None:
         focused = self.focused
-        if isinstance(focused, LineList) and focused.clear_filter():
+        if isinstance(focused, (LineList, ScrollableWidget)) and focused.end_search():
             return
         if isinstance(self.screen, BaseScreen) and self.screen.cancel_mode():
             return
@@ -335,17 +378,45 @@ class WatchroomApp(App[None]):
         self.theme = LIGHT if self.theme == DARK else DARK
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The palette offers what the keys do."""
-        scopes = [
+        """Every action of every screen, those of here first, each with its keys."""
+        here = {
+            "app",
             *([self.base_screen.SCREEN_NAME] if self.base_screen else []),
             *scopes_of(screen.focused),
-        ]
-        for action in offered(self.can_act, "app", *scopes):
-            yield SystemCommand(
-                action.label(self.texts),
-                action.help(self.texts),
-                partial(self.call_later, self.run_action, action.target),
-            )
+        }
+        actions = [each for each in ACTIONS if self.can_act or not each.acts]
+        for action in sorted(actions, key=lambda each: each.scope not in here):
+            if action.scope in here or action.scope in SCREEN_OF_SCOPE:
+                yield SystemCommand(
+                    self._palette_title(action),
+                    action.help(self.texts),
+                    partial(self.call_later, self.run_palette_action, action),
+                )
+
+    def _palette_title(self, action: Action) -> str:
+        """The label with its screen and its keys."""
+        keys = " ".join(action.shown_keys(self.keymap)) or self.texts("palette.no_key")
+        return f"{self.texts(f'scope.{action.scope}')}: {action.label(self.texts)}  ({keys})"
+
+    async def run_palette_action(self, action: Action) -> None:
+        """Do ``action`` on its screen, or say that it is not possible now."""
+        name = SCREEN_OF_SCOPE.get(action.scope)
+        if name is not None and (self.base_screen is None or name != self.base_screen.SCREEN_NAME):
+            await self.show_screen(name)
+        if is_possible(action, self.screen):
+            await self.run_action(action.target, self.screen)
+        else:
+            self.show_message(self.texts("palette.not_here", action=action.help(self.texts)), "warning")
+
+    def remembered(self) -> dict[str, str | Mapping[str, str] | None]:
+        """What the next dashboard begins with: settings by their names."""
+        return {
+            "theme": "light" if self.theme == LIGHT else "dark",
+            "language": self.language,
+            "alerts": self.alert_monitor.mode,
+            "screen": self.current_mode,
+            "filters": {name: text for name, text in self.filters.items() if text},
+        }
 
     async def _stop_threads(self) -> None:
         await asyncio.to_thread(self.feed.stop)
@@ -359,39 +430,5 @@ class WatchroomApp(App[None]):
 
 
 def _make_screen(name: str) -> Screen[None]:
-    """Rooms are made when first visited, so that the first paint does not wait for all of them."""
-    if name == "overview":
-        from watchroom_tui.screens.overview import OverviewScreen
-
-        return OverviewScreen()
-    if name == "agents":
-        from watchroom_tui.screens.agents import AgentsScreen
-
-        return AgentsScreen()
-    if name == "handoffs":
-        from watchroom_tui.screens.handoffs import HandoffsScreen
-
-        return HandoffsScreen()
-    if name == "files":
-        from watchroom_tui.screens.files import FilesScreen
-
-        return FilesScreen()
-    if name == "documents":
-        from watchroom_tui.screens.documents import DocumentsScreen
-
-        return DocumentsScreen()
-    if name == "boards":
-        from watchroom_tui.screens.boards import BoardsScreen
-
-        return BoardsScreen()
-    if name == "requests":
-        from watchroom_tui.screens.requests import RequestsScreen
-
-        return RequestsScreen()
-    if name == "tasks":
-        from watchroom_tui.screens.tasks import TasksScreen
-
-        return TasksScreen()
-    from watchroom_tui.screens.activity import ActivityScreen
-
-    return ActivityScreen()
+    """Screens are made when first visited, so that the first paint does not wait for all of them."""
+    return load_screen_class(name)()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,13 +15,12 @@ from watchroom.projections import Model, Need, NeedKind
 from watchroom.projections.model import urgent_needs
 
 from watchroom_tui.actions import Scope
-from watchroom_tui.screens.worker_screen import WorkerScreen
+from watchroom_tui.context import Dashboard, RowTarget, Target, dashboard_of
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
 from watchroom_tui.widgets.line_list import LineList
 from watchroom_tui.widgets.line_widget import StyleRegistry
-
-if TYPE_CHECKING:
-    from watchroom_tui.app import WatchroomApp
+from watchroom_tui.widgets.search import close_search
+from watchroom_tui.worker_screen import WorkerScreen
 
 
 class Pane(Protocol):
@@ -44,19 +43,20 @@ class BaseScreen(WorkerScreen[None]):
         super().__init__()
         self._trail: list[Widget] = []
         self._needs: tuple[Need, ...] = ()
+        self._lists: dict[str, LineList[Any]] = {}
         # What is new is styled as it is mounted; Textual would parse every stylesheet twice more for it.
         self._css_update_count = self.app._css_update_count
 
     @property
-    def watchroom(self) -> WatchroomApp:
-        return cast("WatchroomApp", self.app)
+    def dashboard(self) -> Dashboard:
+        return dashboard_of(self)
 
     def compose(self) -> ComposeResult:
         yield StyleRegistry()
-        yield Header(self.watchroom.place)
+        yield Header(self.dashboard.place)
         yield PaneTabs()
         yield from self.compose_panes()
-        yield Footer(self.SCREEN_NAME, can_act=self.watchroom.can_act)
+        yield Footer(self.SCREEN_NAME, can_act=self.dashboard.can_act)
 
     @abstractmethod
     def compose_panes(self) -> ComposeResult:
@@ -66,39 +66,53 @@ class BaseScreen(WorkerScreen[None]):
     def show_model(self, model: Model) -> None:
         """Bring the panes up to the model."""
 
-    def offers(self, action: str) -> bool:
-        """Whether this action makes sense for what the cursor is on: the footer names only such."""
-        return True
-
     @property
     def current_need(self) -> Need | None:
         """What waits for a person and has the cursor on it, or on what it is about."""
         return None
 
+    def mark_seen(self) -> bool:
+        """Take what is marked as new here as seen; False if that is not how this screen has it."""
+        return False
+
     def find_need(self, kinds: Collection[NeedKind], *keys: str | None) -> Need | None:
         """The most urgent need of these kinds that presses under one of these keys."""
-        needs = urgent_needs(self.watchroom.model, self.watchroom.now())
+        needs = urgent_needs(self.dashboard.model, self.dashboard.now())
         return next((need for need in needs if need.kind in kinds and need.key in keys), None)
 
     def find_agent_need(self, kinds: Collection[NeedKind], agent: str | None) -> Need | None:
         """The most urgent need of these kinds that presses and is about this agent."""
-        needs = urgent_needs(self.watchroom.model, self.watchroom.now())
+        needs = urgent_needs(self.dashboard.model, self.dashboard.now())
         return next((need for need in needs if need.kind in kinds and need.agent == agent), None)
 
-    def go_to(self, row: Row) -> None:
+    def go_to(self, target: Target) -> None:
+        """Put the cursor on ``target``, where this screen can."""
+        if isinstance(target, RowTarget):
+            self.go_to_row(target.row)
+
+    def go_to_row(self, row: Row) -> None:
         """Put the cursor on what ``row`` is about, where this screen can."""
 
     async def leave(self) -> None:
         """Keep what would be gone with this screen's screen, before it is left for good."""
 
     def show(self, model: Model) -> None:
-        app = self.watchroom
+        app = self.dashboard
         self._needs = urgent_needs(model, app.now())
-        self.query_one(Header).show(
-            model, len(self._needs), is_live=app.feed.is_live, can_act=app.can_act, progress=app.progress
-        )
+        self._show_header()
         self.show_model(model)
         self._show_tabs()
+
+    def _show_header(self) -> None:
+        app = self.dashboard
+        self.query_one(Header).show(
+            app.model,
+            self._needs,
+            app.navigator.next_need,
+            is_live=app.is_live,
+            can_act=app.can_act,
+            progress=app.progress,
+        )
 
     def _show_tabs(self) -> None:
         panes = self.panes_in_use
@@ -121,20 +135,40 @@ class BaseScreen(WorkerScreen[None]):
     def on_mount(self) -> None:
         # Textual calls the on_mount of each class, a subclass's first: screens have `prepare` instead.
         self._put_in_front(self.panes[0])
+        self._restore_filters()
         self.set_interval(1.0, self._show_needs_of_now)
         self.prepare()
+
+    def _restore_filters(self) -> None:
+        self._lists = {
+            f"{self.SCREEN_NAME}.{each.id}": each for each in self.panes if isinstance(each, LineList)
+        }
+        for name, each in self._lists.items():
+            text = self.dashboard.filters.get(name, "")
+            if text:
+                each.set_filter(text)
+
+    def on_unmount(self) -> None:
+        """Have the filters for the next time."""
+        for name, each in self._lists.items():
+            self.dashboard.filters[name] = each.sought
 
     def prepare(self) -> None:
         """Called once, when the panes are mounted and the first is in front."""
 
     def _show_needs_of_now(self) -> None:
         """Needs come and go without a row, too: a request expires, a handoff has waited for too long."""
-        app = self.watchroom
-        if app.base_screen is self and self._needs != urgent_needs(app.model, app.now()):
+        app = self.dashboard
+        if self._is_shown and self._needs != urgent_needs(app.model, app.now()):
             self.show(app.model)
 
+    @property
+    def _is_shown(self) -> bool:
+        front: object = self.dashboard.base_screen
+        return front is self
+
     def on_screen_resume(self) -> None:
-        self.show(self.watchroom.model)
+        self.show(self.dashboard.model)
 
     @cached_property
     def panes(self) -> list[Widget]:
@@ -176,10 +210,9 @@ class BaseScreen(WorkerScreen[None]):
         self._show_tabs()
 
     def next_pane(self, step: int) -> None:
+        close_search(self)
         panes = self.panes_in_use
         index = next((n for n, pane in enumerate(panes) if pane is self.focused), -step)
-        if isinstance(self.focused, LineList):
-            self.focused.finish_filter()
         self._trail.clear()
         pane = panes[(index + step) % len(panes)]
         self._put_in_front(pane)

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Final
 
 from watchroom import __version__
@@ -16,6 +16,7 @@ from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.commands import COMMANDS, WrongUsage
 from watchroom_tui.escaping_stream import escape_terminal_output
+from watchroom_tui.formatters.local_time import use_utc
 from watchroom_tui.localization import load_texts
 
 OK: Final = 0
@@ -40,6 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(typed: list[str]) -> int:
     language = _language()
     texts = load_texts(language)
+    if not typed:
+        from watchroom_tui.commands.time_argument import find_workspace
+
+        root = find_workspace()
+        if root is None:
+            print(texts("cli.begin"), file=sys.stderr)
+            return USAGE
+        typed = ["open", root]
     parser = argparse.ArgumentParser(prog="watchroom", description=texts("cli.description"))
     parser.add_argument("--version", action="version", version=f"watchroom {__version__}")
     # Newer Pythons would colour the help, in escapes.
@@ -50,15 +59,18 @@ def _run(typed: list[str]) -> int:
     for command in named or COMMANDS:
         text = texts(f"cli.{command.name}.help")
         own = commands.add_parser(command.name, help=text, description=text)
-        own.set_defaults(language=language)
+        own.set_defaults(language=None)
         command.declare(own, texts)
     try:
         args = parser.parse_args(typed)
     except SystemExit as usage:
         return int(usage.code or OK)
+    # Who named no language has the one that is remembered, where something is.
+    args.is_language_chosen = args.language is not None or LANGUAGE_VARIABLE in os.environ
+    args.language = args.language or language
     command = next(each for each in COMMANDS if each.name == args.command)
     try:
-        with _debug_records(texts):
+        with _debug_records(texts), use_utc() if getattr(args, "utc", False) else nullcontext():
             return command.run(args, texts)
     except WatchroomError as error:
         message = error.message(language)

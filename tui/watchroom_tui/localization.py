@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, cast
 
 from watchroom.texts import Catalogue, Language, catalogue
@@ -14,6 +15,7 @@ class LocalizedApp(Protocol):
     """An app that has its texts with it."""
 
     texts: Catalogue
+    keymap: Mapping[str, tuple[str, ...]]
 
     def now(self) -> int: ...
 
@@ -25,6 +27,11 @@ def load_texts(language: Language) -> Catalogue:
 def now_of(node: DOMNode) -> int:
     """The moment that the app of ``node`` shows, nanoseconds since the epoch."""
     return cast("LocalizedApp", node.app).now()
+
+
+def keymap_of(node: DOMNode) -> Mapping[str, tuple[str, ...]]:
+    """The keys that a person gave to actions, by their ids."""
+    return cast("LocalizedApp", node.app).keymap
 
 
 def texts_of(node: DOMNode) -> Catalogue:

@@ -41,6 +41,11 @@ def sanitize(text: str) -> str:
     return text if text.isprintable() else text.translate(_LINE)
 
 
+def copyable(line: str) -> str:
+    """``line`` as it is copied: made safe, as it may be pasted into a shell, but for its tabs."""
+    return "\t".join(map(sanitize, line.split("\t")))
+
+
 def sanitize_lines(text: str) -> list[str]:
     """``text`` as safe lines, split at line feeds only; a carriage return before one is left out."""
     return [sanitize(line.removesuffix("\r")) for line in text.split("\n")]

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from watchroom.texts import Catalogue
 
-from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
     from textual.app import App

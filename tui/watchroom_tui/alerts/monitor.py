@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from watchroom.projections.model import urgent_needs
 
 from watchroom_tui.alerts.policy import AlertMode, AlertState, initial_state, next_alerts, next_mode
 from watchroom_tui.alerts.terminal import alert_sequence
-from watchroom_tui.describe import alert_text
-
-if TYPE_CHECKING:
-    from watchroom_tui.app import WatchroomApp
+from watchroom_tui.context import Dashboard
+from watchroom_tui.formatters.labels import alert_text
 
 LOOK_SECONDS: Final = 1.0
 
@@ -22,14 +20,14 @@ class AlertMonitor:
     """Looks once a second, from `start` on. What waits when the whole journal is read is never told: the
     header says it."""
 
-    def __init__(self, app: WatchroomApp, mode: AlertMode) -> None:
+    def __init__(self, app: Dashboard, mode: AlertMode) -> None:
         self.mode: AlertMode = mode
         self._app = app
         self._watch: AlertState | None = None
 
     def start(self) -> None:
         """Begin to look, if what is shown is live: nothing of the past is told."""
-        if self._app.feed.is_live:
+        if self._app.is_live:
             self.record_current_needs()
             self._app.set_interval(LOOK_SECONDS, self._look)
 

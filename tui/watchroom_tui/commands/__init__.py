@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom_tui.commands.command import Command, WrongUsage
+from watchroom_tui.commands.command import Command
+from watchroom_tui.usage import WrongUsage
 
 COMMANDS: Final = (
     Command("demo", "dashboard"),
     Command("open", "dashboard"),
+    Command("watch", "watch"),
     Command("web", "web"),
     Command("task", "task"),
     Command("init", "agents"),

@@ -9,7 +9,8 @@ from watchroom.rules.config import LAYERS, Agent
 from watchroom.texts import LANGUAGES, Catalogue
 from watchroom.workspace import Workspace
 
-from watchroom_tui.commands.command import WrongUsage, print_json
+from watchroom_tui.commands.command import print_json
+from watchroom_tui.usage import WrongUsage
 
 
 def declare_init(parser: ArgumentParser, texts: Catalogue) -> None:

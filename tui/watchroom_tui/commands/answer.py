@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
 
-from watchroom.clients.errors import AgentCannotAnswer
-from watchroom.clients.parent_agent import find_parent_agent
-from watchroom.model import ANSWER, Json
-from watchroom.projections import RequestView
+from watchroom.errors import RequestNotFound
+from watchroom.queries.requests import find_request, read_request
 from watchroom.rules.requests import Request
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
-from watchroom_tui.commands.command import WrongUsage, print_json
-from watchroom_tui.commands.person import name_of_this_person
-from watchroom_tui.readers.request import read_request, request_lines
-from watchroom_tui.services.worker_main import DiffLine, diff
+from watchroom_tui.commands.command import add_utc_argument, print_json
+from watchroom_tui.commands.person import act_as_person, name_of_this_person
+from watchroom_tui.readers.request import request_lines
+from watchroom_tui.services import person_calls
+from watchroom_tui.services.person_calls import PersonCall
+from watchroom_tui.usage import WrongUsage
+from watchroom_tui.worker.main import DiffLine, diff
 
 
 def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -32,6 +31,7 @@ def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
         "--arguments", action="append", default=[], metavar="[CALL=]JSON", help=texts("cli.argument.edited")
     )
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+    add_utc_argument(parser, texts)
 
 
 def run_answer(args: Namespace, texts: Catalogue) -> int:
@@ -43,30 +43,22 @@ def run_answer(args: Namespace, texts: Catalogue) -> int:
         if not (args.approve or args.reject is not None or args.text is not None or args.choose):
             _print(workspace, args.request, texts)
             return 0
-        tools = workspace.tools_for_human(args.person or name_of_this_person())
-        arguments = {"request": args.request, **_answer(args, request, texts)}
-        if agent := find_parent_agent(workspace.root, os.environ):
-            # People shall see that it was tried.
-            result = tools.refuse(ANSWER, arguments, AgentCannotAnswer(agent=agent))
-        else:
-            result = tools.dispatch_tool_call(ANSWER, arguments)
+        call = _answer_call(args, request, texts)
+        result = act_as_person(workspace, args.person or name_of_this_person(), call)
     print_json(result, indent=2)
     return 0 if result["success"] else 1
 
 
-def _answer(args: Namespace, request: Request, texts: Catalogue) -> Mapping[str, Json]:
+def _answer_call(args: Namespace, request: Request, texts: Catalogue) -> PersonCall:
     if args.text is not None:
-        return {"text": args.text}
+        return person_calls.reply(args.request, args.text)
     if args.choose:
-        return {"values": args.choose}
+        return person_calls.choose(args.request, args.choose)
     if not args.arguments:
-        return {"approved": bool(args.approve), "reason": args.reject or None}
+        return person_calls.decide(args.request, approved=args.approve, reason=args.reject or "")
     edited = dict(_edited(text, request, texts) for text in args.arguments)
-    return {
-        "decisions": [
-            {"call_id": call.id, "approved": True, "arguments": edited.get(call.id)} for call in request.calls
-        ]
-    }
+    calls = [call.id for call in request.calls]
+    return person_calls.approve_calls(args.request, calls, calls, edited)
 
 
 def _edited(text: str, request: Request, texts: Catalogue) -> tuple[str, str]:
@@ -82,8 +74,10 @@ def _edited(text: str, request: Request, texts: Catalogue) -> tuple[str, str]:
 
 def _print(workspace: Workspace, number: int, texts: Catalogue) -> None:
     journal = workspace.journal
-    (row,) = journal.rows(number - 1, until=number)
-    full = read_request(journal, RequestView(row, journal.version("request", row.path, 2)))
+    asked = find_request(journal, number)
+    if asked is None:
+        raise RequestNotFound(request=number)
+    full = read_request(journal, asked)
     changes: list[list[DiffLine] | None] = [
         diff(would.before, would.after) if would else None for would in full.proposals
     ]

@@ -27,7 +27,8 @@ from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
-from watchroom_tui.commands.command import WrongUsage, print_json
+from watchroom_tui.commands.command import print_json
+from watchroom_tui.usage import WrongUsage
 
 
 def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:

@@ -30,8 +30,9 @@ class Command(NamedTuple):
         return getattr(import_module(f"watchroom_tui.commands.{self.module}"), f"{kind}_{self.name}")
 
 
-class WrongUsage(Exception):
-    """The arguments make no sense; the text says why."""
+def add_utc_argument(parser: ArgumentParser, texts: Catalogue) -> None:
+    """Add ``--utc``, which the command line heeds for every command that has it."""
+    parser.add_argument("--utc", action="store_true", help=texts("cli.argument.utc"))
 
 
 def print_json(value: Mapping[str, object] | Sequence[object], *, indent: int | None = None) -> None:

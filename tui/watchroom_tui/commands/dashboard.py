@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shlex
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
@@ -17,24 +19,29 @@ from watchroom.projections import Fold
 from watchroom.texts import LANGUAGES, Catalogue
 
 from watchroom_tui.alerts.policy import MODES
-from watchroom_tui.commands.command import WrongUsage, print_json
+from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.time_argument import moment, open_journal
+from watchroom_tui.commands.watch import run_watch, watch_plainly
 from watchroom_tui.localization import load_texts
+from watchroom_tui.settings import read_settings, remember, settings_path
 from watchroom_tui.terminal import TerminalWatch, require_terminal
+from watchroom_tui.usage import WrongUsage
 
 DEMO_AGENTS: Final = 6
 HEADLESS_SECONDS: Final = 10.0
 
 if TYPE_CHECKING:
-    from watchroom.simulation import Summary
+    from watchroom.simulation import Scenario, Summary
     from watchroom.workspace import Workspace
 
 
 def _declare_common(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
-    parser.add_argument("--alerts", choices=MODES, default="bell", help=texts("cli.argument.alerts"))
+    parser.add_argument("--alerts", choices=MODES, help=texts("cli.argument.alerts"))
+    parser.add_argument("--plain", action="store_true", help=texts("cli.argument.plain"))
+    add_utc_argument(parser, texts)
 
 
 def declare_open(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -45,9 +52,13 @@ def declare_open(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_open(args: Namespace, texts: Catalogue) -> int:
+    if args.plain:
+        if args.at:
+            raise WrongUsage(texts("cli.open.plain_at"))
+        return run_watch(args, texts)
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(args.dir)))
-        require_terminal(texts, f"watchroom show {args.dir} agents")
+        require_terminal(texts, f"watchroom watch {args.dir}, watchroom show {args.dir} needs")
         until = moment(journal, args.at, texts) if args.at else None
 
         def opened() -> Workspace:
@@ -72,15 +83,15 @@ def declare_demo(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_demo(args: Namespace, texts: Catalogue) -> int:
-    if not args.headless:
-        require_terminal(texts, "watchroom demo --headless")
+    if not (args.headless or args.plain):
+        require_terminal(texts, "watchroom demo --plain, watchroom demo --headless")
     import tempfile
     from dataclasses import asdict
 
-    from watchroom.simulation import Simulation, demo, load
+    from watchroom.simulation import Simulation
     from watchroom.workspace import Workspace
 
-    scenario = demo() if args.scenario is None else load(args.scenario)
+    scenario = _read_scenario(args.scenario, texts)
     count = DEMO_AGENTS if args.scenario is None and args.agents is None else args.agents
     if count is not None and count < scenario.at_least:
         raise WrongUsage(texts("cli.demo.too_few", fewest=scenario.at_least))
@@ -106,7 +117,10 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
         )
         if not args.headless:
             with simulation:
-                status = run_dashboard(workspace.journal, root, args, lambda: workspace)
+                if args.plain:
+                    status = watch_plainly(workspace.journal, root, args, workspace)
+                else:
+                    status = run_dashboard(workspace.journal, root, args, lambda: workspace)
             if args.dir:
                 print(texts("cli.demo.kept", root=root))
             return status
@@ -123,14 +137,30 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
     return 0 if not problems else 1
 
 
+def _read_scenario(path: str | None, texts: Catalogue) -> Scenario:
+    """The scenario in the file at ``path``, the built-in one where that is None. Raises `InvalidScenario`,
+    and `WrongUsage` where the file cannot be read."""
+    from watchroom.simulation import demo, load
+
+    try:
+        return demo() if path is None else load(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise WrongUsage(texts("cli.demo.unreadable", path=path, reason=reason)) from error
+
+
 def declare_keys(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
+    parser.add_argument("--ids", action="store_true", help=texts("cli.argument.ids"))
 
 
 def run_keys(args: Namespace, texts: Catalogue) -> int:
-    from watchroom_tui.actions import keys_page
+    from watchroom_tui.actions import ACTIONS, keys_page
 
-    print(keys_page(load_texts(args.language)))
+    if args.ids:
+        print(*(f"{action.id} = {json.dumps(action.keys)}" for action in ACTIONS), sep="\n")
+    else:
+        print(keys_page(load_texts(args.language)))
     return 0
 
 
@@ -149,20 +179,28 @@ def run_dashboard(
     from watchroom_tui.app import WatchroomApp
 
     watch = TerminalWatch()
+    path = settings_path()
+    settings = read_settings(path, load_texts(args.language))
     app = WatchroomApp(
         journal,
         place=os.path.basename(os.path.abspath(root)) + "/",
-        language=args.language,
+        language=args.language if args.is_language_chosen else settings.language or args.language,
+        settings=settings,
         until=until,
         person=args.person or name_of_this_person(),
         open_workspace=open_workspace,
         end_after=getattr(args, "seconds", None),
-        alerts=args.alerts,
-        initial_screen=initial_screen,
+        alerts=args.alerts or settings.alerts or "bell",
+        initial_screen=initial_screen or settings.screen,
         watch=watch,
     )
     with watch.hangups():
         app.run()
+    try:
+        remember(path, **app.remembered())
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        print(app.texts("settings.not_kept", path=path, reason=reason), file=sys.stderr)
     return app.return_code or 0
 
 

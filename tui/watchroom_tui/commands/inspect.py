@@ -10,7 +10,7 @@ from contextlib import closing
 from time import time_ns
 from typing import Final, get_args
 
-from watchroom.errors import UnknownAgent
+from watchroom.errors import ConfigInvalid, UnknownAgent
 from watchroom.journal import Journal, RowFilter
 from watchroom.model import OUTCOMES, Row, Zone, row_as_json, timestamp
 from watchroom.projections import Fold, Model, with_presences
@@ -18,14 +18,16 @@ from watchroom.registry import Registry
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
-from watchroom_tui import describe
-from watchroom_tui.columns import fit, fit_path
-from watchroom_tui.commands.command import WrongUsage, print_json
+from watchroom_tui.commands.command import add_utc_argument, print_json
+from watchroom_tui.commands.table import format_table
 from watchroom_tui.commands.time_argument import moment, nanoseconds, open_journal
 from watchroom_tui.commands.views import VIEWS, view_of
-from watchroom_tui.local_time import zoned_time
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import fit, fit_path
+from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.terminal import is_hung_up
+from watchroom_tui.usage import WrongUsage
 
 _LOOK_SECONDS: Final = 1.0
 """How often it is looked whether somebody still reads, and whether rows came that nothing told of."""
@@ -43,6 +45,7 @@ def declare_log(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--steps", action="store_true", help=texts("cli.argument.steps"))
     parser.add_argument("--outcome", choices=OUTCOMES)
     parser.add_argument("--since", metavar="TIME", help=texts("cli.argument.since"))
+    add_utc_argument(parser, texts)
 
 
 def run_log(args: Namespace, texts: Catalogue) -> int:
@@ -96,11 +99,11 @@ def _print_rows(rows: Iterable[Row], as_json: bool, texts: Catalogue) -> None:
         if as_json:
             print_json(row_as_json(row))
         else:
-            what = describe.outcome_span(row, texts).text
-            path = fit_path(sanitize(describe.path_of(row)), 30)
+            what = labels.outcome_span(row, texts).text
+            path = fit_path(sanitize(labels.path_of(row)), 30)
             time = zoned_time(row.time, "milliseconds")
             line = f"{time}  {fit(sanitize(row.actor), 14)}{fit(sanitize(row.tool), 30)} {path}  {what}"
-            print(f"{line}  {describe.row_message(row)}".rstrip(), flush=True)
+            print(f"{line}  {labels.row_message(row)}".rstrip(), flush=True)
 
 
 def declare_show(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -108,6 +111,7 @@ def declare_show(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("view", choices=VIEWS)
     parser.add_argument("--at", metavar="SEQ | TIME", help=texts("cli.argument.at"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
+    add_utc_argument(parser, texts)
 
 
 def run_show(args: Namespace, texts: Catalogue) -> int:
@@ -119,12 +123,15 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
             model = with_presences(model, journal.presences)._replace(time=time_ns())
     finally:
         journal.close()
+    if args.view != "needs" and any(need.row.error == ConfigInvalid.code for need in model.needs):
+        # What is shown rests on an older one.
+        print(f"watchroom: {texts('cli.show.config')}", file=sys.stderr)
     lines = view_of(model, args.view, texts, timestamp if args.json else zoned_time)
     if args.json:
         print_json(lines, indent=2)
     else:
-        for line in lines:
-            print("  ".join(sanitize(str(value)) for value in line.values()))
+        for line in format_table(lines, texts):
+            print(line)
     return 0
 
 

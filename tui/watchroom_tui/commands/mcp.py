@@ -13,10 +13,11 @@ from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
 from watchroom.workspace import Workspace
 
-from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.commands.command import add_utc_argument
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.commands.port import listen
-from watchroom_tui.local_time import zoned_time
+from watchroom_tui.formatters.local_time import zoned_time
+from watchroom_tui.usage import WrongUsage
 
 DAY = 86_400.0
 
@@ -67,6 +68,7 @@ def declare_token(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--days", type=float, help=texts("cli.argument.token_days"))
     parser.add_argument("--revoke", metavar="ID", help=texts("cli.argument.token_revoke"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+    add_utc_argument(parser, texts)
 
 
 def run_token(args: Namespace, texts: Catalogue) -> int:

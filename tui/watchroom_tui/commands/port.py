@@ -7,7 +7,7 @@ import socket
 
 from watchroom.texts import Catalogue
 
-from watchroom_tui.commands.command import WrongUsage
+from watchroom_tui.usage import WrongUsage
 
 
 def listen(host: str, port: int, texts: Catalogue) -> socket.socket:

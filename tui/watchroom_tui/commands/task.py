@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from threading import Event
 from typing import TYPE_CHECKING, Final, cast
@@ -16,11 +16,12 @@ from watchroom.model import END_TASK, ENDED, HUMAN_PREFIX, MESSAGE, SPAWN, TERMI
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.alerts.policy import MODES
-from watchroom_tui.commands.command import WrongUsage, print_json
+from watchroom_tui.commands.command import add_utc_argument, print_json
 from watchroom_tui.commands.dashboard import is_foreign, run_dashboard
 from watchroom_tui.commands.person import name_of_this_person
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.terminal import require_terminal
+from watchroom_tui.usage import WrongUsage
 
 if TYPE_CHECKING:
     from watchroom.society import Society, SocietyThread
@@ -46,10 +47,13 @@ def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--speed", type=float, default=1.0, metavar="X", help=texts("cli.task.speed"))
     for limit in _LIMITS:
         parser.add_argument(f"--{limit}", type=int, metavar="N", help=texts(f"cli.task.{limit}"))
-    parser.add_argument("--headless", action="store_true", help=texts("cli.task.headless"))
+    without = parser.add_mutually_exclusive_group()
+    without.add_argument("--headless", action="store_true", help=texts("cli.task.headless"))
+    without.add_argument("--background", action="store_true", help=texts("cli.task.background"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
     parser.add_argument("--alerts", choices=MODES, default="bell", help=texts("cli.argument.alerts"))
+    add_utc_argument(parser, texts)
 
 
 def run_task(args: Namespace, texts: Catalogue) -> int:
@@ -57,17 +61,17 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
     root = _team_folder(args, texts)
     text = sys.stdin.read() if args.text == "-" else args.text
     limits = _checked(args, root, text, texts)
-    if not args.headless:
+    has_dashboard = not (args.headless or args.background)
+    if has_dashboard:
         require_terminal(texts, "watchroom task --headless")
     # Slow to load: what is refused is refused at once.
     from watchroom.society import Society, SocietyThread
     from watchroom.workspace import Workspace
-    from watchroom.zones import TaskLimits
 
-    person = validation.check_human_name(name_of_this_person() if args.person is None else args.person)
     with Workspace.open(root, language=args.language, create=text is not None) as workspace:
         language = workspace.config.language
-        workspace.journal.present(resume=shlex.join(["watchroom", "task", "--team", root]))
+        options = [] if args.model is None else ["--model", args.model, "--base-url", args.base_url]
+        workspace.journal.present(resume=shlex.join(["watchroom", "task", "--team", root, *options]))
 
         def society(models: Models) -> Society:
             return Society(workspace, models, language=language, asks=not args.headless)
@@ -75,16 +79,11 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
         if text is None:
             tasks = _unfinished(workspace, args, texts)
         else:
-            folder, model = os.path.abspath(args.workspace), args.model or ""
-            by = HUMAN_PREFIX + person
-            task = workspace.tasks.submit(by, text, folder, TaskLimits(**limits), model)
-            workspace.members.start(task)
-            tasks = [task]
+            tasks = [_submit(workspace, args, text, limits)]
         print(texts("cli.task.where", root=root), file=sys.stderr)
-        speed = 0.0 if args.headless else args.speed
-        models = _models(args, language, speed, texts)
+        models = _models(args, language, 0.0 if args.headless else args.speed, texts)
         background = SocietyThread(society, models, [each.id for each in tasks], stay=not args.headless)
-        if not args.headless:
+        if has_dashboard:
             with background:
                 status = run_dashboard(
                     workspace.journal, root, args, lambda: workspace, initial_screen="tasks"
@@ -93,7 +92,30 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
             if any(workspace.tasks.is_open(each.id) for each in tasks):
                 print(texts("cli.task.later", root=root))
             return status
-        return _headless(workspace, background, root, texts)
+        if args.background:
+            _tell_ids(tasks)
+        ended = _follow(workspace, background, root, texts)
+        return _summarize(workspace, ended, root, texts) if args.headless else 0
+
+
+def _tell_ids(tasks: Sequence[Task]) -> None:
+    """Print the ids for whoever started this, who reads no further. The tasks go on if they have left."""
+    try:
+        print(*(each.id for each in tasks), flush=True)
+    except BrokenPipeError:
+        # Else Python would try once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[str, int]) -> Task:
+    """The task that was asked for, begun. Raises `InvalidAgentId`, `InvalidWorkspace`, `NotText`."""
+    from watchroom.zones import TaskLimits
+
+    person = validation.check_human_name(name_of_this_person() if args.person is None else args.person)
+    folder = os.path.abspath(args.workspace)
+    task = workspace.tasks.submit(HUMAN_PREFIX + person, text, folder, TaskLimits(**limits), args.model or "")
+    workspace.members.start(task)
+    return task
 
 
 def _checked(args: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
@@ -170,8 +192,8 @@ def _models(
     return opened
 
 
-def _headless(workspace: Workspace, background: SocietyThread, root: str, texts: Catalogue) -> int:
-    """Tells on standard error how it goes, and at the end a summary; 0 if every task was done."""
+def _follow(workspace: Workspace, background: SocietyThread, root: str, texts: Catalogue) -> tuple[Task, ...]:
+    """Tells on standard error how it goes; returns the tasks as they were at the end."""
     news = Event()
     forget = workspace.subscribe(news.set)
     seq = workspace.journal.last_seq()
@@ -191,7 +213,11 @@ def _headless(workspace: Workspace, background: SocietyThread, root: str, texts:
         raise
     finally:
         forget()
-    ended = background.result()
+    return background.result()
+
+
+def _summarize(workspace: Workspace, ended: Sequence[Task], root: str, texts: Catalogue) -> int:
+    """Prints a summary of each task; returns 0 if all were done."""
     workspace.flush()
     problems = workspace.verify()
     for task in ended:

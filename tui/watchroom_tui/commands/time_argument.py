@@ -11,8 +11,8 @@ from watchroom.errors import WorkspaceNotFound
 from watchroom.journal import Journal, SqliteJournal, open_to_read
 from watchroom.texts import Catalogue
 
-from watchroom_tui.commands.command import WrongUsage
 from watchroom_tui.sanitize import sanitize
+from watchroom_tui.usage import WrongUsage
 
 LAST_MOMENT: Final = 2**63 - 1
 """The journal counts nanoseconds since the epoch in 64 bits, which is until the year 2262."""
@@ -24,6 +24,21 @@ def open_journal(root: str) -> SqliteJournal:
     if not os.path.exists(path):
         raise WorkspaceNotFound(root=root)
     return open_to_read(path)
+
+
+def find_workspace() -> str | None:
+    """The folder of the workspace that the working directory is in, or the nearest one above; None where
+    there is none."""
+    try:
+        folder = os.getcwd()
+    except FileNotFoundError:  # it was removed
+        return None
+    while not os.path.exists(os.path.join(folder, CONTROL, JOURNAL_NAME)):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
 
 
 def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:

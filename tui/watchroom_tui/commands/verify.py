@@ -18,10 +18,10 @@ from watchroom.texts import Catalogue
 from watchroom.verify import Problem
 from watchroom.workspace import Workspace
 
-from watchroom_tui import describe
 from watchroom_tui.commands.command import print_json
 from watchroom_tui.commands.inspect import model_at
 from watchroom_tui.commands.time_argument import open_journal
+from watchroom_tui.formatters import labels
 from watchroom_tui.sanitize import sanitize
 
 
@@ -97,14 +97,14 @@ def _print_repair(repair: Repair, texts: Catalogue) -> None:
         zone, path, what = problem.zone, sanitize(problem.path), sanitize(problem.what)
         print(texts("cli.verify.mended", zone=zone, path=path, what=what))
     for row in repair.recorded:
-        what = describe.outcome_span(row, texts).text
+        what = labels.outcome_span(row, texts).text
         print(texts("cli.verify.recorded", row=row.seq, zone=row.zone, path=sanitize(row.path), what=what))
     for need in repair.needs:
         print(texts("cli.verify.need", path=sanitize(need.row.path), what=_what(need, texts)))
 
 
 def _what(need: Need, texts: Catalogue) -> str:
-    return describe.need_text(need, texts)
+    return labels.need_text(need, texts)
 
 
 def _print_problems(problems: list[Problem], rows: int, args: Namespace, texts: Catalogue) -> None:

@@ -10,8 +10,8 @@ from watchroom.projections import Model
 from watchroom.projections.model import urgent_needs
 from watchroom.texts import Catalogue
 
-from watchroom_tui import describe
-from watchroom_tui.columns import format_age
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import format_age
 
 NOT_SEEN_ALIVE: Final = "not seen alive"
 Table: TypeAlias = list[dict[str, Json]]
@@ -47,9 +47,10 @@ def _needs(model: Model, texts: Catalogue, time: FormatTime) -> Table:
         {
             "kind": each.kind,
             "path": each.row.path,
-            "what": describe.need_text(each, texts),
+            "what": labels.need_text(each, texts),
             "row": each.row.seq,
-            "since": time(each.row.time),
+            "since": time(each.opened_at),
+            "expires": time(each.deadline) if each.deadline else "",
         }
         for each in urgent_needs(model, model.time)
     ]
@@ -90,7 +91,7 @@ def _documents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "version": each.version,
             "created_by": each.created.actor,
             "writers": ", ".join(each.writers),
-            "last": describe.row_message(each.newest),
+            "last": labels.row_message(each.newest),
             "time": time(each.newest.time),
         }
         for each in model.documents
@@ -99,7 +100,7 @@ def _documents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
 
 def _boards(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     # What is known of boards stands in their package, which the other views need not load.
-    from watchroom_tui.board_tree import board_tree
+    from watchroom_tui.formatters.board_tree import board_tree
 
     return [
         {
@@ -122,7 +123,7 @@ def _requests(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "request": each.id,
             "agent": each.agent,
             "kind": each.kind,
-            "what": describe.request_text(each, texts),
+            "what": labels.request_text(each, texts),
             "session": each.session,
             "since": time(each.row.time),
             "expires": time(each.expires) if each.expires else "",
@@ -136,7 +137,7 @@ def _sessions(model: Model, texts: Catalogue, time: FormatTime) -> Table:
         {
             "agent": each.agent,
             "session": each.id,
-            "status": _status(each.status, is_lost=view.is_lost),
+            "status": "stopped" if view.is_stopped else _status(each.status, is_lost=view.is_lost),
             "title": each.title,
             "last": each.last.message,
             "time": time(each.last.time),
@@ -155,7 +156,7 @@ def _tasks(model: Model, texts: Catalogue, time: FormatTime) -> Table:
     return [
         {
             "task": each.id,
-            "status": each.status,
+            "status": _status(each.status, is_lost=each.is_lost),
             "what": each.row.message,
             "folder": each.folder,
             "agents": ", ".join(member.id for member in each.members if member.ended is None),

@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 
 from watchroom.texts import LANGUAGES, Catalogue
 
+from watchroom_tui.commands.command import add_utc_argument
 from watchroom_tui.commands.port import listen
 from watchroom_tui.commands.time_argument import open_journal
 
@@ -22,6 +23,7 @@ def declare_web(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
+    add_utc_argument(parser, texts)
 
 
 def run_web(args: Namespace, texts: Catalogue) -> int:
@@ -35,6 +37,7 @@ def run_web(args: Namespace, texts: Catalogue) -> int:
     command += ["--language", args.language]
     command += ["--as", args.person] if args.person else []
     command += ["--view"] if args.view else []
+    command += ["--utc"] if args.utc else []
 
     def started(url: str) -> None:
         print(texts("cli.web.serving", url=url), flush=True)

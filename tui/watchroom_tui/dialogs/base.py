@@ -1,30 +1,42 @@
-"""The base of dialogs that only show something; esc, q or a click outside closes them."""
+"""The bases of dialogs: what all of them share, and those that only show something."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, TypeVar
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from watchroom_tui.screens.worker_screen import WorkerScreen
+from watchroom_tui.actions import Scope, bindings, key_hints
+from watchroom_tui.context import Dashboard, dashboard_of
+from watchroom_tui.worker_screen import WorkerScreen
 
-if TYPE_CHECKING:
-    from watchroom_tui.app import WatchroomApp
+Result = TypeVar("Result")
 
 
-class Dialog(ModalScreen[None], WorkerScreen[None]):
-    """Base of what only shows something."""
+class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
+    """Base of all dialogs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark", "app.back", show=False),
-        Binding("t", "app.flip_theme", show=False),
-    ]
+    SCOPES: ClassVar[tuple[Scope, ...]] = ()
+    """Whose keys work in it, and stand at its lower edge."""
 
     @property
-    def watchroom(self) -> WatchroomApp:
-        return cast("WatchroomApp", self.app)
+    def dashboard(self) -> Dashboard:
+        return dashboard_of(self)
+
+    def key_hints(self) -> str:
+        """The keys and what they do, for the lower edge."""
+        return key_hints(self, self.dashboard.texts, self.dashboard.keymap, *self.SCOPES)
+
+
+class Dialog(ModalDialog[None]):
+    """Base of what only shows something: esc or a click outside closes it."""
+
+    BINDINGS = bindings("dialog")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("dialog",)
+
+    async def action_back(self) -> None:
+        await self.dashboard.action_back()
 
     def on_click(self, event: events.Click) -> None:
         if event.widget is self:

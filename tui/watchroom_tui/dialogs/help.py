@@ -1,22 +1,23 @@
-"""The keys that work here, from the registry."""
+"""The keys that work here, from the registry, and what the signs mean."""
 
 from __future__ import annotations
 
 from textual.app import ComposeResult
 
 from watchroom_tui.actions import SCOPES, of_scope
-from watchroom_tui.columns import fit
 from watchroom_tui.dialogs.base import Dialog
-from watchroom_tui.styled_text import Line, Span
-from watchroom_tui.widgets.text_view import TextView
+from watchroom_tui.formatters.columns import fit
+from watchroom_tui.formatters.legend import legend_lines
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.widgets.line_view import LineView
 
 
 class HelpDialog(Dialog):
     def compose(self) -> ComposeResult:
-        yield TextView(title="help.title", empty="empty.detail", id="detail", classes="pane")
+        yield LineView(title="help.title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
-        app = self.watchroom
+        app = self.dashboard
         name = app.base_screen.SCREEN_NAME if app.base_screen else ""
         here = {"app", "list", "view", name, *(app.base_screen.EXTRA_SCOPES if app.base_screen else ())}
         lines: list[Line] = []
@@ -27,9 +28,13 @@ class HelpDialog(Dialog):
                 continue
             lines.append([Span(f" {app.texts(f'scope.{scope}')}", "title")])
             lines.extend(
-                [Span(fit(f"   {' '.join(action.shown_keys)}", 18), "key"), Span(action.help(app.texts))]
+                [
+                    Span(fit(f"   {' '.join(action.shown_keys(app.keymap))}", 18), "key"),
+                    Span(action.help(app.texts)),
+                ]
                 for action in actions
             )
             lines.append([])
+        lines += legend_lines(app.texts)
         title = f"{app.texts('help.title')} · {app.texts('help.close')}"
-        self.query_one(TextView).show_notice("help", lines, title=title)
+        self.query_one(LineView).show_notice("help", lines, title=title)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 from watchroom_whiteboards.outline import Heading
 
+from watchroom_tui.actions import bindings
+from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.widgets.line_list import LineList
-
-if TYPE_CHECKING:
-    from watchroom_tui.app import WatchroomApp
 
 
 class HeadingList(LineList[Heading]):
@@ -34,10 +30,10 @@ class HeadingList(LineList[Heading]):
         return item.title
 
 
-class OutlineDialog(ModalScreen[int | None]):
-    """Ends with the place of the heading that was chosen, None if none was."""
+class OutlineDialog(ModalDialog[int | None]):
+    """Ends with the place of the heading that was chosen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,o,q", "back", show=False)]
+    BINDINGS = bindings("dialog")
 
     def __init__(self, headings: Sequence[Heading], at: int) -> None:
         """``at`` is the place in the text that is looked at."""
@@ -60,11 +56,3 @@ class OutlineDialog(ModalScreen[int | None]):
     def choose(self) -> None:
         heading = self.query_one(HeadingList).item
         self.dismiss(heading.start if heading else None)
-
-    def action_back(self) -> None:
-        if not self.query_one(HeadingList).clear_filter():
-            self.dismiss(None)
-
-    @property
-    def watchroom(self) -> WatchroomApp:
-        return cast("WatchroomApp", self.app)

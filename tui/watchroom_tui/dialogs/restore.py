@@ -8,25 +8,25 @@ from collections.abc import Mapping
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from watchroom import Json, Workspace
+from watchroom import Json
 from watchroom.model import Row
+from watchroom.queries.versions import UnreadableVersionError, VersionPair, read_current
 from watchroom.texts import Catalogue
 
 from watchroom_tui.dialogs.confirm import ConfirmDialog
-from watchroom_tui.diff_drawing import DiffDrawing, DiffInput
-from watchroom_tui.readers.versions import UnreadableVersionError, VersionPair, read_version_texts
+from watchroom_tui.formatters.diff_drawing import DiffDrawing
+from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.readers.comparison import compare_pair
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.styled_text import Span
 from watchroom_tui.widgets.line_view import LineView
 
 
 class RestoreDialog(ConfirmDialog):
     """Commits in the person's name, if the file still is as it was shown; ends with whether it did."""
 
-    def __init__(self, wanted: Row, workspace: Workspace, texts: Catalogue) -> None:
+    def __init__(self, wanted: Row, texts: Catalogue) -> None:
         super().__init__(texts("files.rollback_title"), texts("files.comparing"))
         self._wanted = wanted
-        self._workspace = workspace
         self._seen: Row | None = None
         self._is_committing = False
 
@@ -41,26 +41,19 @@ class RestoreDialog(ConfirmDialog):
     @work(exclusive=True, group="preview")
     async def load(self, notice: str) -> None:
         """Show what would change from the current version to the wanted one, say ``notice``, and ask."""
-        app, texts, wanted = self.watchroom, self.watchroom.texts, self._wanted
-        journal = self._workspace.journal
-
-        def read_head() -> Row | None:
-            return journal.head(wanted.zone, wanted.path)
-
-        head = await asyncio.to_thread(read_head)
+        app, texts, wanted = self.dashboard, self.dashboard.texts, self._wanted
+        head = await asyncio.to_thread(read_current, app.journal, wanted)
         if head is None:
             raise RuntimeError(f"{wanted.path} has versions but no current one")
         try:
-            contents = await asyncio.to_thread(read_version_texts, journal, VersionPair(head, wanted))
+            compared = await compare_pair(app, VersionPair(head, wanted))
         except UnreadableVersionError as error:
             app.show_message(texts("files.unreadable", version=f"v{error.row.version}"), "error")
             self.dismiss(False)
             return
-        changed = await app.worker_process.changes(contents.old, contents.new)
         view = self.query_one("#changes", LineView)
         title = f"{sanitize(wanted.path)}  v{head.version} → v{wanted.version}"
-        if changed:
-            compared = DiffInput(contents.old_lines, contents.new_lines, changed)
+        if compared.changed:
             view.show_drawing(head.seq, DiffDrawing(compared, side_by_side=False), title=title)
         else:
             text = texts("files.no_changes", version=f"v{head.version}")
@@ -84,8 +77,11 @@ class RestoreDialog(ConfirmDialog):
     @work(group="commit")
     async def commit(self, seen: Row) -> None:
         """Roll back, unless the file moved since it was shown: then show it anew, and ask again."""
-        app, texts, wanted = self.watchroom, self.watchroom.texts, self._wanted
-        result = await asyncio.to_thread(self._roll_back, seen)
+        app, texts, wanted = self.dashboard, self.dashboard.texts, self._wanted
+        result = await app.act(*self._roll_back(seen))
+        if result is None:
+            self.dismiss(False)
+            return
         if result.get("is_conflict"):
             self._is_committing, self._seen = False, None
             who = sanitize(str(result["current_author"]))
@@ -103,22 +99,17 @@ class RestoreDialog(ConfirmDialog):
             app.show_message(done)
         self.dismiss(bool(result["success"]))
 
-    def _roll_back(self, seen: Row) -> Mapping[str, Json]:
-        tools = self._workspace.tools_for_human(self.watchroom.person)
+    def _roll_back(self, seen: Row) -> tuple[str, Mapping[str, Json]]:
+        """The tool that brings the version back, and its arguments."""
+        expected, version = seen.version, self._wanted.version
         if seen.zone == "board":
-            return tools.dispatch_tool_call(
-                "whiteboard_restore",
-                {
-                    "board": seen.path,
-                    "version": self._wanted.version,
-                    "expected_version": seen.version,
-                },
-            )
-        return tools.dispatch_tool_call(
-            "collab_rollback",
-            {
-                "filepath": seen.path,
-                "to_version": self._wanted.version,
-                "expected_version": seen.version,
-            },
-        )
+            return "whiteboard_restore", {
+                "board": seen.path,
+                "version": version,
+                "expected_version": expected,
+            }
+        return "collab_rollback", {
+            "filepath": seen.path,
+            "to_version": version,
+            "expected_version": expected,
+        }

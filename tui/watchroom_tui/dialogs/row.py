@@ -1,23 +1,33 @@
-"""All fields and the content of one row."""
+"""A row of the journal: its content, who wrote it and when, and the rest of what it says."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from typing import Final
 
 from textual import work
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from watchroom.model import Row
+from watchroom.queries.commands import parse_end
+from watchroom.queries.rows import read_content
 
-from watchroom_tui.columns import fit, size
 from watchroom_tui.dialogs.base import Dialog
-from watchroom_tui.local_time import zoned_time
-from watchroom_tui.readers.output import read_ended
-from watchroom_tui.sanitize import sanitize
-from watchroom_tui.styled_text import Line, Span
-from watchroom_tui.widgets.text_view import TextView
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import fit, size
+from watchroom_tui.formatters.local_time import local_time, utc_offset
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.formatters.transcript import format_json
+from watchroom_tui.readers.output import output_lines
+from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.version_list import version_name
 
-ENDED = 2
+ENDED: Final = 2
 """The version of a command's row with which it ends."""
+JSON_ZONES: Final = ("session", "request", "task", "agent")
+"""Where content is a record, and no text that somebody wrote."""
 
 
 class RowDialog(Dialog):
@@ -26,47 +36,55 @@ class RowDialog(Dialog):
         self._row = row
 
     def compose(self) -> ComposeResult:
-        yield TextView(title="pane.detail", empty="empty.detail", id="detail", classes="pane")
+        with Vertical(id="row"):
+            yield LineView(title="pane.content", empty="detail.no_content", id="content", classes="pane")
+            yield LineView(title="pane.detail", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
+        row, texts = self._row, self.dashboard.texts
+        title = f"{texts('pane.detail')} {row.seq} · {utc_offset(row.time)}"
+        self.query_one("#detail", LineView).show_notice(row.seq, list(self._lines()), title=title)
         self.load()
 
     @work(exclusive=True)
     async def load(self) -> None:
-        app = self.watchroom
-        content = await asyncio.to_thread(app.journal.content, self._row.seq)
-        title = f"{app.texts('pane.detail')} {self._row.seq}"
-        view = self.query_one(TextView)
+        app, row = self.dashboard, self._row
+        content = await asyncio.to_thread(read_content, app.journal, row)
+        self.query_one("#row").set_class(content is None, "-alone")
         if content is None:
-            nothing: list[Line] = [[], [Span(f" {app.texts('detail.no_content')}", "dim")]]
-            view.show_notice(self._row.seq, [*self._fields(), *nothing], title=title)
             return
-        head: list[Line] = [[], [Span(f" {app.texts('detail.content')}", "title")], []]
-        if self._row.zone == "command" and self._row.version == ENDED:
-            lines = await asyncio.to_thread(read_ended, content, app.texts)
-            view.show_notice(self._row.seq, [*self._fields(), *head, *lines], title=title)
+        view = self.query_one("#content", LineView)
+        title = labels.shown_path(row, app.texts)
+        if row.zone == "command" and row.version == ENDED:
+            lines = await asyncio.to_thread(lambda: output_lines(parse_end(content), app.texts))
+            view.show_notice(row.seq, lines, title=sanitize(row.message))
+        elif row.zone in JSON_ZONES:
+            view.show_text(row.seq, await asyncio.to_thread(format_json, content), title=title)
         else:
-            view.show_text(self._row.seq, content, title=title, head=[*self._fields(), *head])
+            view.show_text(row.seq, content, title=title)
 
-    def _fields(self) -> list[Line]:
-        texts, row = self.watchroom.texts, self._row
+    def _lines(self) -> Iterator[Line]:
+        texts, row = self.dashboard.texts, self._row
+        outcome = texts(f"outcome.{row.outcome}")
         fields = {
-            "time": zoned_time(row.time, "milliseconds"),
+            "time": local_time(row.time, "milliseconds"),
             "actor": row.actor,
-            "tool": row.tool,
-            "zone": row.zone,
-            "path": row.path,
-            "version": row.version,
-            "base": row.base,
-            "outcome": row.outcome,
-            "error": row.error,
             "message": row.message,
-            "size": size(row.size) if row.size is not None else None,
-            "checksum": row.sha256,
-            "more": row.detail_json,
+            "tool": f"{labels.tool_label(row, texts)} · {row.tool}",
+            "path": f"{texts(f'zone.{row.zone}')} · {row.path}",
+            "version": _versions(row),
+            "outcome": f"{outcome} · {row.error}" if row.error else outcome,
+            "size": f"{size(row.size)} · sha-256 {row.sha256}" if row.size is not None else "",
         }
-        return [
-            [Span(fit(f" {texts(f'detail.{name}')}", 14), "dim"), Span(sanitize(str(value)))]
-            for name, value in fields.items()
-            if value not in (None, "")
-        ]
+        for name, value in fields.items():
+            if value:
+                yield [Span(fit(f" {texts(f'detail.{name}')}", 12), "dim"), Span(sanitize(value))]
+        for line in sanitize_lines(format_json(row.detail_json)) if row.detail_json else ():
+            yield [Span(f" {line}", "dim")]
+
+
+def _versions(row: Row) -> str:
+    """The version that ``row`` made, after the one that it started from; a sign where it was refused."""
+    started = f"v{row.base}" if row.base is not None and row.base > 0 else ""
+    made = "" if row.outcome == "ok" and row.version is None else version_name(row)
+    return " → ".join(filter(None, (started, made)))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping
-from typing import Any
 
 from textual import work
 from textual.app import ComposeResult
 from watchroom.projections import TaskView
+from watchroom.queries.tasks import TaskDetails, read_task
 from watchroom.texts import Catalogue
 
-from watchroom_tui import describe
-from watchroom_tui.columns import fit
 from watchroom_tui.dialogs.base import Dialog
-from watchroom_tui.local_time import zoned_time
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import fit
+from watchroom_tui.formatters.local_time import zoned_time
+from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize, sanitize_lines
-from watchroom_tui.styled_text import Line, Span
-from watchroom_tui.widgets.text_view import TextView
+from watchroom_tui.widgets.line_view import LineView
 
 LIMITS = ("depth", "agents", "steps")
 
@@ -29,33 +27,28 @@ class TaskDialog(Dialog):
         self._about = task
 
     def compose(self) -> ComposeResult:
-        yield TextView(title="tasks.title", empty="empty.detail", id="detail", classes="pane")
+        yield LineView(title="tasks.title", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
         self.load()
 
     @work(exclusive=True)
     async def load(self) -> None:
-        app, task = self.watchroom, self._about
+        app, task = self.dashboard, self._about
 
-        def read() -> list[Line]:
-            return task_lines(task, app.journal.content(task.row.seq), app.texts)
-
-        lines = await asyncio.to_thread(read)
+        details = await asyncio.to_thread(read_task, app.journal, task)
         title = f"{app.texts('tasks.title')} · {app.texts('help.close')}"
-        self.query_one(TextView).show_notice(task.id, lines, title=title)
+        self.query_one(LineView).show_notice(task.id, task_lines(task, details, app.texts), title=title)
 
 
-def task_lines(task: TaskView, content: str | None, texts: Catalogue) -> list[Line]:
-    """The task as people read it; ``content`` is that of its first row."""
-    record: Mapping[str, Any] = json.loads(content or "{}")
-    limits = record.get("limits", {})
+def task_lines(task: TaskView, details: TaskDetails, texts: Catalogue) -> list[Line]:
+    """The task as people read it."""
     fields = {
         "by": task.row.actor,
         "begun": zoned_time(task.row.time),
         "folder": task.folder or texts("tasks.no_folder"),
-        "limits": texts("tasks.most", **{name: limits.get(name, "–") for name in LIMITS}),
-        "status": describe.task_status(task.status, texts),
+        "limits": texts("tasks.most", **{name: details.limits.get(name, "–") for name in LIMITS}),
+        "status": labels.task_status(task.status, texts),
     }
     if task.ended is not None:
         fields |= {"ended": zoned_time(task.ended.time), "ended_by_whom": task.ended.actor}
@@ -64,6 +57,6 @@ def task_lines(task: TaskView, content: str | None, texts: Catalogue) -> list[Li
         [Span(fit(f" {texts(f'tasks.field.{name}')}", 14), "dim"), Span(sanitize(value))]
         for name, value in fields.items()
     ]
-    asked = sanitize_lines(str(record.get("requirement", task.row.message)).strip("\n"))
+    asked = sanitize_lines(details.requirement.strip("\n"))
     head = Span(f" {texts('tasks.field.asked')}", "title")
     return [*lines, [], [head], [], *([Span(" "), Span(line)] for line in asked)]

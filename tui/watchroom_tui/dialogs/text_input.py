@@ -2,72 +2,124 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from collections.abc import Callable
+from typing import ClassVar, Final
 
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
+from textual.widgets import Static, TextArea
+from watchroom.projections import Model
 
+from watchroom_tui.actions import Scope, bindings
+from watchroom_tui.context import Dashboard
+from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.widgets.editor import SourceArea
 from watchroom_tui.widgets.line_widget import content
-from watchroom_tui.widgets.message_input import MessageInput
 
-if TYPE_CHECKING:
-    from watchroom_tui.app import WatchroomApp
+ENTER_SENDS: Final = {"send_line": True, "new_line": True, "send": False}
+"""Whether enter sends where each action is possible."""
 
 
-class TextInputDialog(ModalScreen[str | None]):
-    """Ends with the text, or with None if the person goes back; then `draft` is what was written so far.
-
-    ``title`` and ``hint`` are safe already. With ``many_lines`` enter begins a new line; else it sends.
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", show=False)]
+class TextDraft:
+    """A text that a person writes and has not sent. ``key`` finds it again; ``label`` says whom or what it is
+    for; ``text`` is what it begins with."""
 
     def __init__(
-        self, title: str, hint: str, text: str = "", *, many_lines: bool = False, may_be_empty: bool = False
+        self, key: str, label: str, text: str = "", *, is_wanted: Callable[[Model], bool] | None = None
+    ) -> None:
+        """``is_wanted`` tells whether somebody still waits for the text, as the workspace stands; without it,
+        always."""
+        self.key = key
+        self.label = label
+        self.text = text
+        self._begun = text
+        self._is_wanted = is_wanted
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the person wrote anything."""
+        return self.text != self._begun
+
+    def is_unsaved(self, model: Model) -> bool:
+        """Whether something would be lost that somebody waits for."""
+        return self.is_begun and (self._is_wanted is None or self._is_wanted(model))
+
+
+async def enter_text(
+    dashboard: Dashboard,
+    draft: TextDraft,
+    title: str,
+    hint: str,
+    *,
+    many_lines: bool = False,
+    may_be_empty: bool = False,
+) -> str | None:
+    """Have the person write on in ``draft``, which is kept among the dashboard's drafts from then on, until
+    the caller has sent it and drops it.
+
+    ``title`` and ``hint`` are safe already. With ``many_lines`` enter begins a new line; else it sends.
+    Returns the text, or None if the person goes back. Await it in a worker.
+    """
+    dashboard.drafts.keep(draft.key, draft)
+    dialog = TextInputDialog(title, hint, draft, many_lines=many_lines, may_be_empty=may_be_empty)
+    text = await dashboard.push_screen_wait(dialog)
+    if text is None and not draft.is_begun:
+        dashboard.drafts.drop(TextDraft, draft.key)
+    return text
+
+
+class TextInputDialog(ModalDialog[str | None]):
+    """Ends with the text, or with None if the person goes back; ``draft`` has what was written so far."""
+
+    BINDINGS = bindings("writing")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("writing",)
+
+    def __init__(
+        self, title: str, hint: str, draft: TextDraft, *, many_lines: bool = False, may_be_empty: bool = False
     ) -> None:
         super().__init__()
-        self.draft = text
+        self._draft = draft
         self._title = title
         self._hint = hint
         self._many_lines = many_lines
         self._may_be_empty = may_be_empty
-        self._writer = MessageInput(enter_sends=not many_lines, id="text")
-        self._is_open = False
+        self._writer = SourceArea(id="text", classes="pane", soft_wrap=True, show_line_numbers=False)
 
     def compose(self) -> ComposeResult:
-        texts = cast("WatchroomApp", self.app).texts
         with Vertical(id="writing", classes="-tall" if self._many_lines else ""):
             with VerticalScroll(id="hint", can_focus=False):
                 yield Static(Content(self._hint), markup=False)
-            keys = texts("writing.keys_many" if self._many_lines else "writing.keys")
             self._writer.border_title = content(self._title)
-            self._writer.border_subtitle = content(keys)
+            self._writer.border_subtitle = content(self.key_hints())
             yield self._writer
-
-    @property
-    def has_unsent_text(self) -> bool:
-        """Whether something was written that would be lost."""
-        return self._is_open and self._writer.source != self.draft
 
     def on_mount(self) -> None:
         # A quick key may have closed it before there was anything to write in.
         if self._writer.is_attached:
-            self._writer.open(self.draft)
-            self._is_open = True
+            self._writer.load_source(self._draft.text)
+            self._writer.move_cursor(self._writer.document.end)
+            self._writer.focus()
 
-    def on_message_input_sent(self) -> None:
-        text = self._writer.source
+    @on(TextArea.Changed)
+    def keep(self) -> None:
+        """What is written is kept at once: quitting asks about it."""
+        self._draft.text = self._writer.source
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter sends, or begins a new line."""
+        return action not in ENTER_SENDS or ENTER_SENDS[action] != self._many_lines
+
+    def action_new_line(self) -> None:
+        self._writer.insert("\n")
+
+    def action_send_line(self) -> None:
+        self.action_send()
+
+    def action_send(self) -> None:
+        self._draft.text = text = self._writer.source
         if text.strip() or self._may_be_empty:
             self.dismiss(text)
         else:
-            app = cast("WatchroomApp", self.app)
-            app.show_message(app.texts("writing.empty"), "warning")
-
-    def action_back(self) -> None:
-        if self._is_open:
-            self.draft = self._writer.source
-        self.dismiss(None)
+            self.dashboard.show_message(self.dashboard.texts("writing.empty"), "warning")

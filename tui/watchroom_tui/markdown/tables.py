@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from watchroom_tui.formatters.styled_text import Span, width_of
 from watchroom_tui.markdown.inline import InlineLine, InlineRun, natural_width, wrap_runs
-from watchroom_tui.styled_text import Span, width_of
 
 Align: TypeAlias = Literal["left", "center", "right"]
 

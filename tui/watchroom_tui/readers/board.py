@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from watchroom.checkout.layout import CONFIG_PATH
-from watchroom.errors import ConfigInvalid
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.rules.config import Config, parse_config
+from watchroom.queries.config import read_config
+from watchroom.queries.rows import read_content
 from watchroom_whiteboards import Board
 from watchroom_whiteboards.templates import render_template
 
@@ -29,17 +28,6 @@ def read_board(journal: Journal, board: Board, head: Row | None, as_of: int) -> 
     """The board at the version ``head``, or its template as the team stood at row ``as_of``. Raises
     `JournalError`."""
     if head is None:
-        config = _config(journal, as_of)
+        config = read_config(journal, as_of=as_of)
         return BoardSnapshot(board.name, None, render_template(board, config, config.language).encode())
-    return BoardSnapshot(board.name, head, (journal.content(head.seq) or "").encode())
-
-
-def _config(journal: Journal, as_of: int) -> Config:
-    version = journal.head("config", CONFIG_PATH, as_of=as_of)
-    while version is not None:
-        try:
-            return parse_config(journal.content(version.seq) or "")
-        except ConfigInvalid:
-            # One that was broken by hand did not count.
-            version = journal.version("config", CONFIG_PATH, (version.version or 0) - 1)
-    return Config()
+    return BoardSnapshot(board.name, head, (read_content(journal, head) or "").encode())

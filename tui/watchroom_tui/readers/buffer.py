@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from watchroom.journal import Journal
 from watchroom.model import Row
-from watchroom.zones.buffers.record import read_buffer_text
+from watchroom.queries import buffers
 
 
 class PendingChoice(NamedTuple):
@@ -34,7 +34,7 @@ class BufferSnapshot(NamedTuple):
 
 def read_buffer(journal: Journal, row: Row) -> BufferSnapshot:
     """The buffer as of one of its versions. Takes a while: not for the event loop."""
-    found = read_buffer_text(journal, row)
+    found = buffers.read_buffer(journal, row)
     if found.pending is None:
         return BufferSnapshot(row, found.text, found.base, found.text)
     # The editor is slow to load, and wanted only here.

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.checkout.document_replica import ZONE, DocumentReplica, parse_object
 from watchroom.crdt.attribution import AttributedFields, attribute_document
 from watchroom.crdt.timeline import Timeline
 from watchroom.journal import Journal
 from watchroom.model import Json, Row
+from watchroom.queries.documents import DocumentReplica, find_version, open_document, read_deltas
 from watchroom.texts import Catalogue
 
-from watchroom_tui.document_drawing import DocumentDrawing
+from watchroom_tui.formatters.document_drawing import DocumentDrawing
 
 if TYPE_CHECKING:
     from watchroom import Workspace
@@ -66,7 +66,7 @@ class DocumentReader:
                 return None
             timeline = self._caught_up(tail, progress)
             picture = attribute_document(timeline.at(version))
-            row = self._journal.version(ZONE, name, max(1, min(version, tail.version)))
+            row = find_version(self._journal, name, max(1, min(version, tail.version)))
             return self._drawn(tail, picture, row or tail.newest)
 
     def _drawn(self, tail: DocumentReplica, picture: AttributedFields, row: Row) -> DocumentSnapshot:
@@ -79,23 +79,17 @@ class DocumentReader:
             if workspace is not None:
                 self._tail = workspace.realtime.open_replica(name)
             else:
-                self._tail = DocumentReplica(name, self._journal, until=newest)
+                self._tail = open_document(self._journal, name, version=newest)
         return self._tail
 
     def _caught_up(self, tail: DocumentReplica, progress: Callable[[float], None]) -> Timeline:
         if self._timeline is None:
             self._timeline = Timeline(tail.document, tail.version, self._between(tail.name))
-        for delta in self._deltas(tail.name, self._timeline.version, tail.version):
+        for delta in self._between(tail.name)(self._timeline.version, tail.version):
             self._timeline.add(delta)
             if self._timeline.version % _CHUNK == 0:
                 progress(self._timeline.version / tail.version)
         return self._timeline
 
     def _between(self, name: str) -> Callable[[int, int], Iterator[Mapping[str, Json]]]:
-        return lambda after, until: self._deltas(name, after, until)
-
-    def _deltas(self, name: str, after: int, until: int) -> Iterator[Mapping[str, Json]]:
-        while found := self._journal.versions(ZONE, name, after=after, until=until, limit=_CHUNK):
-            for row, content in found:
-                yield parse_object(row, content)
-            after = found[-1][0].version or until
+        return lambda after, until: read_deltas(self._journal, name, after=after, until=until)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import Final
 
 from watchroom.journal import Journal
-from watchroom.model import PRINTED, Json
 from watchroom.projections import CommandView
+from watchroom.queries.commands import CommandRecord, read_end, read_output
 from watchroom.texts import Catalogue
 
+from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.sanitize import sanitize_lines
-from watchroom_tui.styled_text import Line, Span
 
-MOST_PIECES: Final = 2000
-"""So many pieces of what a command prints are read at a time, the newest ones."""
 MOST_LINES: Final = 2000
 """So many lines of it are shown, the newest ones."""
-STYLES: Final[Mapping[str, str]] = {"stdout": "", "stderr": "warning"}
 
 
 class OutputReader:
@@ -36,42 +32,33 @@ class OutputReader:
 
     def read(self, command: CommandView) -> Sequence[Line]:
         """What the command has printed by the rows that ``command`` knows of."""
-        if command.ended is not None:
-            return read_ended(self._journal.content(command.ended.seq) or "{}", self._texts)
+        ended = read_end(self._journal, command)
+        if ended is not None:
+            return output_lines(ended, self._texts)
         with self._lock:
             until = command.printed.seq if command.printed else command.begun.seq
             if command.path != self._path or until < self._seen:
                 self._path, self._seen, self._printed = command.path, command.begun.seq, _Printed()
-            rows = self._journal.notes(
-                "command",
-                command.path,
-                command.begun.actor,
-                PRINTED,
-                after=self._seen,
-                until=until,
-                limit=MOST_PIECES,
-            )
-            for row in reversed(rows):
-                stream = str(row.detail.get("stream", "stdout"))
-                self._printed.take(stream, self._journal.content(row.seq) or "")
-            self._seen = max(self._seen, until)
+            found = read_output(self._journal, command, after=self._seen)
+            for piece in found.pieces:
+                self._printed.take(piece.text)
+            self._seen = max(self._seen, found.until)
             return self._printed.lines(self._texts) or [_noted(self._texts("output.nothing_yet"))]
 
 
-def read_ended(content: str, texts: Catalogue) -> list[Line]:
-    """What a command has printed by the content of its last row, what went wrong with it, and whether it
-    printed more than was kept."""
-    record: Mapping[str, Json] = json.loads(content)
+def output_lines(record: CommandRecord, texts: Catalogue) -> list[Line]:
+    """What a command printed that has ended, what went wrong with it, and whether it printed more than was
+    kept."""
     printed = _Printed()
-    for stream in STYLES:
-        text = str(record.get(stream) or "")
-        printed.take(stream, text if text.endswith("\n") or not text else f"{text}\n")
+    has_failed = record.exit_code != 0
+    for text, style in ((record.stdout, ""), (record.stderr, "warning" if has_failed else "")):
+        printed.take(text if text.endswith("\n") or not text else f"{text}\n", style)
     lines = printed.lines(texts)
-    if record.get("cut"):
+    if record.is_truncated:
         lines.append(_noted(texts("output.cut")))
-    if "error" in record:
-        lines += [_noted(line) for line in sanitize_lines(str(record.get("message") or record["error"]))]
-    if record.get("interrupted"):
+    if record.message or record.error:
+        lines += [_noted(line) for line in sanitize_lines(record.message or record.error)]
+    if record.is_interrupted:
         lines.append(_noted(texts("output.interrupted")))
     return lines or [_noted(texts("output.nothing"))]
 
@@ -83,8 +70,7 @@ class _Printed:
         self._lines: list[list[Span]] = [[]]
         self._dropped = 0
 
-    def take(self, stream: str, text: str) -> None:
-        style = STYLES.get(stream, "")
+    def take(self, text: str, style: str = "") -> None:
         first, *more = sanitize_lines(text)
         if first:
             self._lines[-1].append(Span(first, style))

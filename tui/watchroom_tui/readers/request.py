@@ -1,33 +1,24 @@
-"""Read a request with what its calls would change, and format it as lines."""
+"""Format a request, with what its calls would change, as lines."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from watchroom.journal import Journal
 from watchroom.model import Json
-from watchroom.projections import RequestView
-from watchroom.projections.proposals import Proposal, proposal
-from watchroom.rules.requests import (
-    Answer,
-    PendingCall,
-    Request,
-    parse_answer,
-    parse_arguments,
-    parse_request,
-)
+from watchroom.projections.proposals import Proposal
+from watchroom.queries.requests import RequestDetails
+from watchroom.rules.requests import PendingCall, parse_arguments
 from watchroom.texts import Catalogue
-from watchroom.toolbox.approval import approval_checksum
 
-from watchroom_tui.describe import tool_name
-from watchroom_tui.local_time import zoned_time
+from watchroom_tui.formatters.labels import tool_name
+from watchroom_tui.formatters.local_time import zoned_time
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.formatters.transcript import format_json
 from watchroom_tui.sanitize import sanitize, sanitize_lines
-from watchroom_tui.services.worker_main import DiffLine
-from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
-from watchroom_tui.transcript import format_json
+from watchroom_tui.worker.main import DiffLine
 
 MOST_LINES: Final = 2000
 """So many lines of what a call would change are shown."""
@@ -38,36 +29,6 @@ _LINE_STYLES: Final = {
     "same": (" ", ""),
     "hunk": ("", "dim"),
 }
-
-
-class RequestDetails(NamedTuple):
-    """A request with what was asked, what its calls would write (None: nothing), and the answer, if any.
-    ``outdated`` are the ids of the calls that would write something else by now than when they were asked
-    about."""
-
-    asked: RequestView
-    request: Request
-    proposals: tuple[Proposal | None, ...]
-    answer: Answer | None
-    outdated: frozenset[str] = frozenset()
-
-
-def read_request(journal: Journal, asked: RequestView) -> RequestDetails:
-    """Reads the journal: not for the event loop."""
-    request = parse_request(journal.content(asked.row.seq) or "{}")
-    proposals = tuple(
-        proposal(journal, asked.agent, call.name, parse_arguments(call.arguments)) for call in request.calls
-    )
-    text = journal.content(asked.ended.seq) if asked.ended else None
-    outdated = frozenset() if text else frozenset(_outdated(journal, asked.agent, request))
-    return RequestDetails(asked, request, proposals, parse_answer(text) if text else None, outdated)
-
-
-def _outdated(journal: Journal, agent: str, request: Request) -> Iterator[str]:
-    for call in request.calls:
-        arguments = parse_arguments(call.arguments)
-        if call.checksum and call.checksum != approval_checksum(journal, agent, call.name, arguments):
-            yield call.id
 
 
 def request_lines(

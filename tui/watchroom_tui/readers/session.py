@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from watchroom.journal import Journal
-from watchroom.model import STREAM, Row
+from watchroom.queries.sessions import read_steps
 
-from watchroom_tui.transcript import SessionStep, make_session_step
-
-MOST_PIECES: Final = 500
-"""So many pieces of what a model is just saying are shown at most."""
+from watchroom_tui.formatters.transcript import SessionStep, make_session_step
 
 
 class SessionSnapshot(NamedTuple):
@@ -37,21 +34,13 @@ class SessionReader:
         with self._lock:
             if path != self._path or (self._steps and self._steps[-1].row.seq > as_of):
                 self._path, self._steps = path, ()
-            known = len(self._steps)
-            rows = self._journal.history("session", path, after_version=known)
-            new = [row for row in rows if row.seq <= as_of]
+            new: list[SessionStep] = []
+            while True:
+                after = len(self._steps) + len(new)
+                found = read_steps(self._journal, path, as_of=as_of, after=after)
+                new += [make_session_step(step.row, step.text or "{}") for step in found.steps]
+                if not found.more:
+                    break
             if new:
-                self._steps = (*self._steps, *(self._step(row) for row in new))
-            return SessionSnapshot(path, self._steps, self._saying(path, as_of))
-
-    def _step(self, row: Row) -> SessionStep:
-        return make_session_step(row, self._journal.content(row.seq) or "{}")
-
-    def _saying(self, path: str, as_of: int) -> str:
-        if not self._steps:
-            return ""
-        last = self._steps[-1].row
-        rows = self._journal.notes(
-            "session", path, last.actor, STREAM, after=last.seq, until=as_of, limit=MOST_PIECES
-        )
-        return "".join(self._journal.content(row.seq) or "" for row in reversed(rows))
+                self._steps = (*self._steps, *new)
+            return SessionSnapshot(path, self._steps, found.saying if self._steps else "")

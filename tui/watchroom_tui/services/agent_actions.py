@@ -1,77 +1,63 @@
-"""What people do to agents and tasks from any screen: write, end, cancel. Each action is a tool call."""
+"""What people do to agents and tasks from any screen: write, pause, resume, end. Each is a tool call."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
-from watchroom.model import END_TASK, MESSAGE, TERMINATE, Json
-from watchroom.projections import Member, TaskView
+from watchroom.model import CANCEL, END_TASK, MESSAGE, PAUSE, RESUME, TERMINATE, Json
+from watchroom.projections import AgentView, Member, TaskView
 
-from watchroom_tui.columns import fit
-from watchroom_tui.describe import MOST_NAMED, SUBJECT_WIDTH
+from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
-from watchroom_tui.dialogs.text_input import TextInputDialog
+from watchroom_tui.dialogs.text_input import TextDraft, enter_text
+from watchroom_tui.formatters.columns import fit
+from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH
+from watchroom_tui.formatters.task_tree import below
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.task_tree import below
-
-if TYPE_CHECKING:
-    from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.services.pausing import is_held
 
 
 class AgentActions:
-    """The actions of ``screen``. A message that was written and not sent is kept as a draft."""
+    """What the person at ``app`` can do. A message that was written and not sent is kept among the drafts."""
 
-    def __init__(self, screen: BaseScreen) -> None:
-        self._screen = screen
-        self._app = screen.watchroom
-        self._drafts: dict[str, str] = {}
-
-    def start(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something that waits for the person, beside all else."""
-        self._screen.run_worker(work, group="steer")
+    def __init__(self, app: Dashboard) -> None:
+        self._app = app
 
     def write_message(self, agent: str) -> None:
-        """Have a person write to an agent that has a session."""
-        if self.can_receive(agent):
-            self.start(partial(self._write, agent))
+        """Have the person write to ``agent``, and say when it reads that, or why it never does."""
+        if self._can_receive(agent):
+            self._start(partial(self._write, agent))
 
-    def can_receive(self, agent: str) -> bool:
-        """Whether the agent heeds what is said to it now; else says why not."""
-        view = self._app.model.agent(agent) if self.can_act() else None
-        if view is not None and view.session is None:
-            self._app.show_message(self._app.texts("session.none"), "warning")
-        return view is not None and view.session is not None
+    def toggle_pause(self, agent: str) -> None:
+        """Pause ``agent``, or resume it where it is paused or an error stopped it; says why not."""
+        view = self._find(agent)
+        if view is None or not self._can_receive(agent):
+            return
+        texts, name = self._app.texts, sanitize(agent)
+        if not view.is_present:
+            self._app.show_message(self._reader_text("session.not_run", agent), "warning")
+        elif is_held(view):
+            self._start(partial(self._act, RESUME, {"agent_id": agent}, texts("session.resumed", agent=name)))
+        else:
+            self._start(partial(self._act, PAUSE, {"agent_id": agent}, texts("session.paused", agent=name)))
 
-    def can_act(self) -> bool:
-        """Whether anything can be done now; else says why not."""
-        if not self._app.can_act:
-            self._app.explain_read_only()
-        return self._app.can_act
-
-    async def act(self, tool: str, arguments: Mapping[str, Json]) -> bool:
-        """Call a tool as the person; says what stood in the way."""
-        workspace = await self._app.wait_for_workspace()
-        if workspace is None:
-            return False
-        tools = workspace.tools_for_human(self._app.person)
-        answer = await asyncio.to_thread(tools.dispatch_tool_call, tool, arguments)
-        if not answer["success"]:
-            self._app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
-        return bool(answer["success"])
-
-    async def confirm_and_act(
-        self, title: str, question: str, tool: str, arguments: Mapping[str, Json], done: str
-    ) -> None:
-        """Ask first, then act, then say that it is done. The texts are safe already."""
-        is_confirmed = await self._app.push_screen_wait(ConfirmDialog(title, question))
-        if is_confirmed and await self.act(tool, arguments):
-            self._app.show_message(done)
+    def end_session(self, agent: str) -> None:
+        """End the session of ``agent`` for good, after the person confirms it; says why not."""
+        if not self._can_receive(agent):
+            return
+        texts, name = self._app.texts, sanitize(agent)
+        question = texts("session.end_question", agent=name)
+        view = self._find(agent)
+        if view is not None and not view.is_present:
+            question += f" {self._reader_text('session.ends', agent)}"
+        act = partial(self._confirm_and_act, texts("session.end_title"), question)
+        self._start(partial(act, CANCEL, {"agent_id": agent}, texts("session.ended", agent=name)))
 
     def end_agent(self, task: TaskView, member: Member) -> None:
         """End ``member`` of ``task`` and all agents that it made, after the person confirms it."""
+        if not self.can_act():
+            return
         texts = self._app.texts
         name = sanitize(member.id)
         # Without its first agent a task does not go on.
@@ -81,28 +67,88 @@ class AgentActions:
         if made:
             named = ", ".join(made[:MOST_NAMED]) + (" …" if len(made) > MOST_NAMED else "")
             question += f" {texts('tasks.end_below', count=len(made), agents=sanitize(named))}"
-        act = partial(self.confirm_and_act, texts("tasks.end_title"), question)
+        act = partial(self._confirm_and_act, texts("tasks.end_title"), question)
         done = texts("tasks.agent_ended", agent=name)
-        self.start(partial(act, TERMINATE, {"agent_id": member.id}, done))
+        self._start(partial(act, TERMINATE, {"agent_id": member.id}, done))
 
     def cancel_task(self, task: TaskView) -> None:
         """Cancel ``task``, which nobody finished, after the person confirms it."""
+        if not self.can_act():
+            return
         texts = self._app.texts
         name = fit(sanitize(task.row.message), SUBJECT_WIDTH).rstrip()
         at_work = sum(each.ended is None for each in task.members)
         question = texts("tasks.cancel_question", task=name, count=at_work)
-        act = partial(self.confirm_and_act, texts("tasks.cancel_title"), question)
+        act = partial(self._confirm_and_act, texts("tasks.cancel_title"), question)
         arguments = {"task_id": task.id, "status": "cancelled", "report": ""}
-        self.start(partial(act, END_TASK, arguments, texts("tasks.cancelled", task=name)))
+        self._start(partial(act, END_TASK, arguments, texts("tasks.cancelled", task=name)))
+
+    def can_act(self) -> bool:
+        """Whether anything can be done now; else says why not."""
+        if not self._app.can_act:
+            self._app.explain_read_only()
+        return self._app.can_act
+
+    def _start(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Do something that waits for the person, beside all else."""
+        self._app.run_worker(work, group="agents")
+
+    def _find(self, agent: str) -> AgentView | None:
+        return self._app.model.agent(agent) if self._app.can_act else None
+
+    def _can_receive(self, agent: str) -> bool:
+        """Whether the agent heeds what is said to it, now or once it is resumed; else says why not."""
+        if not self.can_act():
+            return False
+        view, texts = self._find(agent), self._app.texts
+        if view is None or view.session is None:
+            self._app.show_message(texts("session.none"), "warning")
+        elif self._app.model.message_reader(agent).when == "never":
+            self._app.show_message(texts("session.reads_never", agent=sanitize(agent)), "warning")
+        else:
+            return True
+        return False
+
+    def _reader_text(self, key: str, agent: str) -> str:
+        """The text ``key`` about an agent whose process is not there, with the command that resumes it."""
+        resume = self._app.model.message_reader(agent).hint
+        texts = self._app.texts
+        how = texts("session.resume_with", resume=sanitize(resume)) if resume else texts("session.resume")
+        return texts(key, agent=sanitize(agent), resume=how)
+
+    def _reading_text(self, agent: str) -> str:
+        """When ``agent`` reads what is written to it now."""
+        view = self._find(agent)
+        if view is not None and not view.is_present:
+            return self._reader_text("session.reads_lost" if view.is_lost else "session.reads_stopped", agent)
+        when = self._app.model.message_reader(agent).when
+        return self._app.texts(f"session.reads_{when}", agent=sanitize(agent))
+
+    async def _act(self, tool: str, arguments: Mapping[str, Json], done: str) -> bool:
+        """Call a tool as the person, and say that it is ``done``, or what stood in the way."""
+        answer = await self._app.act(tool, arguments)
+        if answer is None:
+            return False
+        if answer["success"]:
+            self._app.show_message(done)
+        else:
+            self._app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
+        return bool(answer["success"])
+
+    async def _confirm_and_act(
+        self, title: str, question: str, tool: str, arguments: Mapping[str, Json], done: str
+    ) -> None:
+        """Ask first, then act, then say that it is done. The texts are safe already."""
+        if await self._app.push_screen_wait(ConfirmDialog(title, question)):
+            await self._act(tool, arguments, done)
 
     async def _write(self, agent: str) -> None:
         texts = self._app.texts
+        key = f"message {agent}"
+        draft = self._app.drafts.find(TextDraft, key) or TextDraft(key, texts("session.draft", agent=agent))
         title = texts("session.message_title", agent=sanitize(agent))
-        screen = TextInputDialog(title, texts("session.message_hint"), self._drafts.pop(agent, ""))
-        text = await self._app.push_screen_wait(screen)
-        if text is None:
-            self._drafts[agent] = screen.draft
-        elif await self.act(MESSAGE, {"to": agent, "payload": {"text": text}}):
-            self._app.show_message(texts("session.sent", agent=sanitize(agent)))
-        else:
-            self._drafts[agent] = text
+        text = await enter_text(self._app, draft, title, self._reading_text(agent))
+        arguments: Mapping[str, Json] = {"to": agent, "payload": {"text": text}}
+        done = f"{texts('session.sent')} {self._reading_text(agent)}"
+        if text is not None and await self._act(MESSAGE, arguments, done):
+            self._app.drafts.drop(TextDraft, key)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import Final
 
-from watchroom.checkout.layout import CONFIG_PATH
-from watchroom.journal import BACKSTOP_SECONDS, Changes, Journal, LocalChanges
-from watchroom.projections import Fold, Model, with_presences
+from watchroom.journal import Changes, Journal, LocalChanges
+from watchroom.projections import PRESENCE_SECONDS, Fold, Model, absent_work, with_presences
+from watchroom.queries.config import read_registration
 
 FRAME_SECONDS: Final = 0.05
 """At least so long between two models while rows keep coming: 20 a second."""
@@ -43,7 +43,7 @@ class Feed:
         self._show = show
         self._until = until
         self._fold = Fold(journal.content)
-        self._lost: frozenset[str] = frozenset()
+        self._absent: frozenset[tuple[str, str, bool]] = frozenset()
         self._changes: Changes = LocalChanges()
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="watchroom-feed", daemon=True)
@@ -58,7 +58,7 @@ class Feed:
         look = Fold(self._journal.content)
         rows = self._journal.rows_before(last + 1, limit=PREVIEW_ROWS)
         if rows:
-            registry = self._journal.head("config", CONFIG_PATH, as_of=last)
+            registry = read_registration(self._journal, as_of=last)
             if registry is not None and registry.seq < rows[-1].seq:
                 look.apply([registry])
             look.apply(reversed(rows))
@@ -80,21 +80,21 @@ class Feed:
     def _run(self) -> None:
         self._read_existing_rows()
         while self.is_live and not self._stopping.is_set():
-            if self._read_new_rows() or self._is_anybody_lost():
+            if self._read_new_rows() or self._has_absence_changed():
                 self._show_now()
                 self._stopping.wait(FRAME_SECONDS)
             else:
-                self._changes.wait(BACKSTOP_SECONDS)
+                self._changes.wait(PRESENCE_SECONDS)
 
-    def _is_anybody_lost(self) -> bool:
-        """Whether other agents are not seen alive than were shown so."""
-        return _lost_agents(with_presences(self._fold.model(), self._journal.presences)) != self._lost
+    def _has_absence_changed(self) -> bool:
+        """Whether somebody else runs something, or nobody, than was shown."""
+        return absent_work(with_presences(self._fold.model(), self._journal.presences)) != self._absent
 
     def _show_now(self) -> None:
         model = self._fold.model()
         if self.is_live:
             model = with_presences(model, self._journal.presences)
-            self._lost = _lost_agents(model)
+            self._absent = absent_work(model)
         self._show(model, 1.0)
 
     def _read_existing_rows(self) -> None:
@@ -119,7 +119,3 @@ class Feed:
             if len(rows) < _LIVE_CHUNK:
                 break
         return self._fold.seq != before
-
-
-def _lost_agents(model: Model) -> frozenset[str]:
-    return frozenset(view.agent.id for view in model.agents if view.is_lost)

@@ -6,21 +6,14 @@ a lot, their own writes give most of the hints, so only so many are looked into 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
-from watchroom.checkout.layout import CONFIG_PATH, CONTROL, place
-from watchroom.validation import GLOBAL_BOARD
-
 if TYPE_CHECKING:
     from watchroom import Workspace
 
-WATCHED: Final = ("agents", "handoff", os.path.join("collaborative", "current"), "realtime", "whiteboards")
-SINGLE: Final = ((CONTROL, CONFIG_PATH), place("board", GLOBAL_BOARD))
-"""Files that lie among others that nobody should watch: looked at with every hint, and each second."""
 _MOST_AT_ONCE: Final = 50
 _PAUSE: Final = 0.25
 _SCAN_SECONDS: Final = 300
@@ -50,7 +43,8 @@ class FileWatcher:
         # What was written between the scan at open and the first hint gave none.
         next_scan = time.monotonic()
         for touched in self._touched():
-            pending |= touched | {os.path.join(self._workspace.root, *parts) for parts in SINGLE}
+            # Single files lie among others that nobody should watch: they are looked at with every hint.
+            pending |= touched | set(self._workspace.watched_files)
             now, later = set(list(pending)[:_MOST_AT_ONCE]), set(list(pending)[_MOST_AT_ONCE:])
             if now:
                 self._workspace.check(now)
@@ -65,9 +59,8 @@ class FileWatcher:
     def _touched(self) -> Iterator[set[str]]:
         from watchfiles import watch
 
-        folders = [os.path.join(self._workspace.root, folder) for folder in WATCHED]
         for changes in watch(
-            *folders,
+            *self._workspace.watched_folders,
             watch_filter=None,
             debounce=_LATEST_MS,
             step=_QUIET_MS,

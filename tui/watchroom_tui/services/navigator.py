@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from watchroom.model import SHARED, Row, Zone
-from watchroom.projections import Need
+from watchroom.projections import Need, NeedKind
 from watchroom.projections.model import urgent_needs
 
-if TYPE_CHECKING:
-    from watchroom_tui.app import WatchroomApp
+from watchroom_tui.context import AgentTarget, Dashboard, RowTarget, SessionTarget, Target, VersionTarget
+from watchroom_tui.screen_registry import load_screen_class
 
 NEED_SCREENS: Final = {
     "conflict": "files",
     "request": "requests",
+    "expired": "requests",
     "message": "tasks",
     "outside": "files",
     "unchecked": "files",
@@ -27,76 +28,62 @@ ZONE_SCREENS: Final[Mapping[Zone, str]] = {"handoff": "handoffs", "board": "boar
 class Navigator:
     """Leads through the screens of ``app``."""
 
-    def __init__(self, app: WatchroomApp) -> None:
+    def __init__(self, app: Dashboard) -> None:
         self._app = app
-        self._urgent: Need | None = None
+        self._visited: tuple[NeedKind, str, int] | None = None
+
+    @property
+    def next_need(self) -> Need | None:
+        """What `go_to_next_need` would go to: what runs out first, after that what follows."""
+        needs = urgent_needs(self._app.model, self._app.now())
+        visited = next((at for at, need in enumerate(needs) if need.identity == self._visited), -1)
+        return needs[(visited + 1) % len(needs)] if needs else None
 
     async def go_to_next_need(self) -> None:
         """Go to what a person should look at first; again, to the next."""
-        app = self._app
-        needs = urgent_needs(app.model, app.now())
-        if needs:
-            again = self._urgent in needs
-            at = (needs.index(self._urgent) + 1) % len(needs) if again and self._urgent else 0
-            self._urgent = needs[at]
-            await self.go_to_need(needs[at])
+        need = self.next_need
+        if need is None:
+            self._app.show_message(self._app.texts("header.calm"))
         else:
-            app.show_message(app.texts("header.calm"))
+            self._visited = need.identity
+            await self.go_to_need(need)
 
     async def go_to_need(self, need: Need) -> None:
         """Go to the screen that deals with ``need``, and to what it is about."""
         app = self._app
-        if need.is_acknowledgeable and app.feed.is_live:
+        if need.is_acknowledgeable and app.is_live:
             app.show_message(app.texts("seen.hint"))
         if need.kind == "failed":
-            await self.go_to_session(need.row.path)
+            await self.go_to("agents", SessionTarget(need.row.path))
             return
-        if need.kind == "lost":
-            await self.go_to_agent(need.agent)
+        if need.kind in ("lost", "denied", "stalled"):
+            await self.go_to("agents", AgentTarget(need.agent, shows_rows=need.kind != "lost"))
             return
-        if need.kind in ("denied", "stalled"):
-            await self.go_to_agent(need.agent, what_it_did=True)
-            return
-        await app.action_show_screen(ZONE_SCREENS.get(need.row.zone) or NEED_SCREENS[need.kind])
-        merges = app.feed.is_live and need.kind in ("conflict", "outside") and need.row.zone in SHARED
+        await app.show_screen(ZONE_SCREENS.get(need.row.zone) or NEED_SCREENS[need.kind])
+        merges = app.is_live and need.kind in ("conflict", "outside") and need.row.zone in SHARED
         heads = app.model.boards if need.row.zone == "board" else app.model.files
         is_known = any(each.head.path == need.row.path for each in heads)
         # The screen would show the row alone, beneath the merge, if there is no such file.
         if app.base_screen and (is_known or not merges):
-            app.base_screen.go_to(need.row)
+            app.base_screen.go_to(RowTarget(need.row))
         if merges:
             await self.open_merge(need.row)
+
+    async def go_to(self, screen: str, target: Target) -> None:
+        """Go to this screen and put the cursor on ``target``."""
+        await self._app.show_screen(screen)
+        if self._app.base_screen:
+            self._app.base_screen.go_to(target)
 
     async def open_merge(self, row: Row) -> None:
         """Settle what ``row``, a refused write or an edit made by hand, is in conflict with."""
         app = self._app
-        if app.feed.is_live:
-            from watchroom_tui.screens.merge import MergeScreen
-
-            await app.push_screen(MergeScreen(row))
+        if app.is_live:
+            await app.push_screen(load_screen_class("merge")(row))
         else:
-            app.show_message(app.texts("files.in_the_past"), "warning")
+            app.explain_read_only()
 
     def go_to_version(self, path: str, version: int) -> None:
         """To this version of a shared file, as soon as it is shown; only where the files are shown."""
-        from watchroom_tui.screens.files import FilesScreen
-
-        if isinstance(self._app.base_screen, FilesScreen):
-            self._app.base_screen.go_to_version(path, version)
-
-    async def go_to_agent(self, agent: str, *, what_it_did: bool = False) -> None:
-        """Go to the agents screen, and to this one or its rows."""
-        from watchroom_tui.screens.agents import AgentsScreen
-
-        await self._app.action_show_screen("agents")
-        if isinstance(self._app.base_screen, AgentsScreen):
-            self._app.base_screen.go_to_agent(agent, what_it_did=what_it_did)
-
-    async def go_to_session(self, path: str) -> None:
-        """Go to the agents screen, and to this session."""
-        from watchroom_tui.screens.agents import AgentsScreen
-
-        await self._app.action_show_screen("agents")
-        if isinstance(self._app.base_screen, AgentsScreen):
-            self._app.base_screen.go_to_session(path)
-            self._app.base_screen.clear_trail()
+        if self._app.base_screen:
+            self._app.base_screen.go_to(VersionTarget(path, version))

@@ -6,32 +6,41 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from watchroom.model import ANSWER, Json
-from watchroom.rules.requests import parse_arguments
+from watchroom.projections import Model, Need, RequestView
+from watchroom.queries.requests import RequestDetails, find_request, read_request
+from watchroom.rules.requests import RequestKind, parse_arguments
 
-from watchroom_tui.dialogs.text_input import TextInputDialog
-from watchroom_tui.readers.request import RequestDetails
+from watchroom_tui.context import Dashboard
+from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.sanitize import sanitize
-
-if TYPE_CHECKING:
-    from watchroom_tui.app import WatchroomApp
+from watchroom_tui.services import person_calls
+from watchroom_tui.services.person_calls import PersonCall
 
 
 class RequestActions:
-    """What was written and not sent is kept for when the person comes back to it."""
+    """How the person at ``app`` answers. What was written and not sent is kept among its drafts."""
 
-    def __init__(self, app: WatchroomApp) -> None:
+    def __init__(self, app: Dashboard) -> None:
         self._app = app
-        self._drafts: dict[tuple[int, str], str] = {}
+
+    def approve_need(self, need: Need) -> None:
+        """Approve of the call that ``need`` asks about, from where it is listed. Says why not, where a person
+        should read more than its line first."""
+        self._start(partial(self._approve_need, need))
+
+    def reject_need(self, need: Need) -> None:
+        """Reject all calls that ``need`` asks about, with a reason that the agent reads. Says why not, where
+        there is nothing to reject."""
+        self._start(partial(self._reject_need, need))
 
     def approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
         """Approve of the ticked calls; of the others the agent is told that they were rejected."""
-        if not ticked:
-            self.reject(details)
-        else:
+        if ticked:
             self._start(partial(self._decide, details, ticked, {}))
+        else:
+            self.reject(details)
 
     def reject(self, details: RequestDetails) -> None:
         """Reject all calls, with a reason that the agent reads."""
@@ -48,90 +57,122 @@ class RequestActions:
     def choose(self, details: RequestDetails, values: Sequence[str]) -> None:
         """Answer with these values."""
         if values:
-            self._start(partial(self._choose, details, values))
+            self._start(partial(self._send, details.asked, person_calls.choose(details.asked.id, values)))
         else:
             self._app.show_message(self._app.texts("request.tick_first"), "warning")
 
-    async def _choose(self, details: RequestDetails, values: Sequence[str]) -> None:
-        await self._send(details, {"values": list(values)})
+    async def is_answerable(self, asked: RequestView | None, kind: RequestKind | None = None) -> bool:
+        """Whether ``asked`` waits for an answer of this kind (None: of any) that can be given here; says why
+        not."""
+        app = self._app
+        if await app.wait_for_workspace() is None:
+            app.explain_read_only()
+        elif asked is None or asked.ended is not None:
+            app.show_message(app.texts("request.none"), "warning")
+        elif asked.has_expired(app.now()):
+            app.show_message(app.texts("request.too_late"), "warning")
+        elif kind is not None and asked.kind != kind:
+            app.show_message(app.texts(f"request.how.{asked.kind}"), "warning")
+        else:
+            return True
+        return False
 
     def _start(self, work: Callable[[], Awaitable[object]]) -> None:
         self._app.run_worker(work, group="answer")
+
+    async def _read_need(self, need: Need) -> RequestDetails | None:
+        """What ``need`` asks to approve of; None if it asks for something else, or no more: said then."""
+        app = self._app
+        if need.kind != "request":
+            app.show_message(app.texts("request.open_first"), "warning")
+            return None
+        asked = await asyncio.to_thread(find_request, app.journal, need.row.seq)
+        if asked is None or not await self.is_answerable(asked, "approve"):
+            return None
+        return await asyncio.to_thread(read_request, app.journal, asked)
+
+    async def _approve_need(self, need: Need) -> None:
+        details = await self._read_need(need)
+        if details is None:
+            return
+        calls = details.request.calls
+        is_stale = any(would is not None and would.is_stale for would in details.proposals)
+        if len(calls) > 1 or is_stale or details.outdated:
+            key = "several" if len(calls) > 1 else "changed"
+            self._app.show_message(self._app.texts(f"request.look_{key}"), "warning")
+        else:
+            await self._decide(details, [call.id for call in calls], {})
+
+    async def _reject_need(self, need: Need) -> None:
+        details = await self._read_need(need)
+        if details is not None:
+            await self._reject(details)
 
     async def _decide(
         self, details: RequestDetails, ticked: Sequence[str], edited: Mapping[str, str]
     ) -> bool:
         """Whether the decisions were taken."""
-        decisions: list[Mapping[str, Json]] = [
-            {"call_id": call.id, "approved": call.id in ticked, "arguments": edited.get(call.id)}
-            for call in details.request.calls
-        ]
-        return await self._send(details, {"decisions": decisions})
+        calls = [call.id for call in details.request.calls]
+        return await self._send(
+            details.asked, person_calls.approve_calls(details.asked.id, calls, ticked, edited)
+        )
 
     async def _reject(self, details: RequestDetails) -> None:
-        texts = self._app.texts
-        title = texts("request.reject_title", agent=sanitize(details.asked.agent))
-        hint = texts("request.reject_hint")
-        reason = await self._written(details, "reason", title, hint, "", may_be_empty=True)
-        if reason is not None and not await self._send(details, {"approved": False, "reason": reason}):
-            self._drafts[details.asked.id, "reason"] = reason
+        texts, asked = self._app.texts, details.asked
+        draft = self._draft(asked, "reason")
+        title = texts("request.reject_title", agent=sanitize(asked.agent))
+        reason = await enter_text(self._app, draft, title, texts("request.reject_hint"), may_be_empty=True)
+        if reason is not None:
+            await self._send(asked, person_calls.decide(asked.id, approved=False, reason=reason), draft)
 
     async def _write(self, details: RequestDetails) -> None:
-        title = self._app.texts("request.answer_title", agent=sanitize(details.asked.agent))
-        text = await self._written(details, "answer", title, sanitize(details.request.prompt), "")
-        if text is not None and not await self._send(details, {"text": text}):
-            self._drafts[details.asked.id, "answer"] = text
+        asked = details.asked
+        draft = self._draft(asked, "answer")
+        title = self._app.texts("request.answer_title", agent=sanitize(asked.agent))
+        text = await enter_text(self._app, draft, title, sanitize(details.request.prompt))
+        if text is not None:
+            await self._send(asked, person_calls.reply(asked.id, text), draft)
 
     async def _edit(self, details: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
         texts = self._app.texts
         call = next(each for each in details.request.calls if each.id == call_id)
         title = texts("request.edit_title", tool=sanitize(call.name))
-        text = json.dumps(parse_arguments(call.arguments), ensure_ascii=False, indent=2)
+        begun = json.dumps(parse_arguments(call.arguments), ensure_ascii=False, indent=2)
+        draft = self._draft(details.asked, call_id, begun)
         hint = texts("request.edit_hint")
         while True:
-            text_or_none = await self._written(details, call_id, title, hint, text, many_lines=True)
-            if text_or_none is None:
+            text = await enter_text(self._app, draft, title, hint, many_lines=True)
+            if text is None:
                 return
-            problem = _problem(text_or_none)
+            problem = _problem(text)
             if problem is None:
                 break
             # What was written stays, and the person sees what is wrong with it.
-            text, hint = text_or_none, texts("request.not_json", problem=sanitize(problem))
+            hint = texts("request.not_json", problem=sanitize(problem))
         chosen = ticked if call_id in ticked else [*ticked, call_id]
-        if not await self._decide(details, chosen, {call_id: text_or_none}):
-            self._drafts[details.asked.id, call_id] = text_or_none
+        if await self._decide(details, chosen, {call_id: text}):
+            self._app.drafts.drop(TextDraft, draft.key)
 
-    async def _written(
-        self,
-        details: RequestDetails,
-        what: str,
-        title: str,
-        hint: str,
-        text: str,
-        *,
-        many_lines: bool = False,
-        may_be_empty: bool = False,
-    ) -> str | None:
-        key = (details.asked.id, what)
-        begun = self._drafts.pop(key, text)
-        screen = TextInputDialog(title, hint, begun, many_lines=many_lines, may_be_empty=may_be_empty)
-        written = await self._app.push_screen_wait(screen)
-        if written is None and screen.draft != text:
-            self._drafts[key] = screen.draft
-        return written
+    def _draft(self, asked: RequestView, what: str, begun: str = "") -> TextDraft:
+        key = f"request {asked.id} {what}"
+        label = self._app.texts("request.draft", agent=asked.agent)
 
-    async def _send(self, details: RequestDetails, answer: Mapping[str, Json]) -> bool:
-        """Whether the answer was taken."""
+        def is_open(model: Model) -> bool:
+            return any(each.id == asked.id for each in model.requests)
+
+        return self._app.drafts.find(TextDraft, key) or TextDraft(key, label, begun, is_wanted=is_open)
+
+    async def _send(self, asked: RequestView, call: PersonCall, draft: TextDraft | None = None) -> bool:
+        """Whether the answer was taken; then ``draft`` is done with."""
         app = self._app
-        workspace = await app.wait_for_workspace()
-        if workspace is None:
+        result = await app.act(call.tool, call.arguments)
+        if result is None:
             return False
-        tools = workspace.tools_for_human(app.person)
-        arguments = {"request": details.asked.id, **answer}
-        result = await asyncio.to_thread(tools.dispatch_tool_call, ANSWER, arguments)
         if result["success"]:
             outcome = app.texts(f"request.outcome.{cast(str, result['outcome'])}")
-            app.show_message(app.texts("request.done", agent=sanitize(details.asked.agent), outcome=outcome))
+            app.show_message(app.texts("request.done", agent=sanitize(asked.agent), outcome=outcome))
+            if draft is not None:
+                app.drafts.drop(TextDraft, draft.key)
         else:
             app.show_message(f"{result['message']} {result['suggestion']}", "error")
         return bool(result["success"])

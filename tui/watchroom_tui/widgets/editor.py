@@ -50,7 +50,7 @@ class Editor(SourceArea):
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(
-            id=id, classes="pane editor -away", soft_wrap=False, show_line_numbers=True, tab_behavior="indent"
+            id=id, classes="pane editor", soft_wrap=False, show_line_numbers=True, tab_behavior="indent"
         )
 
     def open(self, source: str, line: int) -> None:

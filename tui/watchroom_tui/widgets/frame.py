@@ -2,82 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from watchroom.projections import Model
+from watchroom.projections import Model, Need
 from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
 
-from watchroom_tui.actions import SCREENS, of_scope, offered, scopes_of
-from watchroom_tui.columns import sparkline
-from watchroom_tui.local_time import local_clock, local_time, utc_offset, zoned_time
-from watchroom_tui.localization import now_of, texts_of
-from watchroom_tui.styled_text import Line, Span, width_of
+from watchroom_tui.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
+from watchroom_tui.formatters.columns import fit_path, sparkline
+from watchroom_tui.formatters.labels import need_kind
+from watchroom_tui.formatters.local_time import local_clock, local_time, utc_offset, zoned_time
+from watchroom_tui.formatters.needs import is_soon, need_party, time_left
+from watchroom_tui.formatters.styled_text import Line, Span, width_of
+from watchroom_tui.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
-NAMED_FROM: Final = 110
-"""From so many columns on, every screen is named in the footer."""
+PARTY_WIDTHS: Final = (24, 14)
+"""So many cells of the name of what is next, where there is space and where there is little."""
+SEPARATOR: Final = " │"
+MORE: Final = " …"
+"""Where not all keys have space."""
 
 
 class Header(LineWidget):
-    """Which workspace, how fresh, how busy, and how many things wait for a person."""
+    """Which workspace, how fresh, how busy, how many things wait for a person, and which of them is next."""
 
     def __init__(self, place: str) -> None:
         super().__init__()
         self._place = place
         self._model = Model()
-        self._waiting = 0
+        self._needs: Sequence[Need] = ()
+        self._next: Need | None = None
         self._is_live = self._may_act = True
         self._progress = 1.0
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self.refresh)
 
-    def show(self, model: Model, waiting: int, *, is_live: bool, can_act: bool, progress: float) -> None:
-        """``waiting``: how many things need a person now."""
-        self._model, self._waiting, self._is_live, self._progress = model, waiting, is_live, progress
-        self._may_act = can_act
+    def show(
+        self,
+        model: Model,
+        needs: Sequence[Need],
+        next_need: Need | None,
+        *,
+        is_live: bool,
+        can_act: bool,
+        progress: float,
+    ) -> None:
+        """``needs``: what waits for a person now. ``next_need``: what the key for the next one would open."""
+        self._model, self._is_live, self._progress = model, is_live, progress
+        self._needs, self._next, self._may_act = needs, next_need, can_act
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        right = self._right()
-        left = self._left(width - cell_len(right.text) - 1)
-        space = width - sum(cell_len(span.text) for span in left) - cell_len(right.text)
-        return self.strip([*left, Span(" " * max(0, space)), right], width)
+        left, right = self._fitting(width)
+        space = width - width_of(left) - width_of(right)
+        return self.strip([*left, Span(" " * max(0, space)), *right], width)
 
-    def _left(self, width: int) -> Line:
-        """As much as there is space for, the most important first."""
-        texts, model = texts_of(self), self._model
-        now = now_of(self)
-        title = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")]
+    def _fitting(self, width: int) -> tuple[Line, Line]:
+        """What stands at the left and at the right: as much as there is space for. The number of agents goes
+        before what is next, which goes before how busy they are."""
+        rights = self._rights()
+        lefts = self._lefts(width - width_of(rights[-1]))
+        for right in rights:
+            for left in lefts[: -1 if right is not rights[-1] else None]:
+                if width_of(left) + width_of(right) <= width:
+                    return left, right
+        return lefts[-1], rights[-1]
+
+    def _lefts(self, width: int) -> list[Line]:
+        """What can stand at the left, the richest first; the last one fits into ``width`` if any does."""
+        texts, model, now = texts_of(self), self._model, now_of(self)
+        start = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")]
+        clock = Span("")
         if self._is_live:
-            live = texts("header.live" if self._may_act else "header.view")
-            mode = Span(f"● {live} {local_clock(now)}", "ok")
+            start.append(Span(f"● {texts('header.live' if self._may_act else 'header.view')}", "ok"))
+            clock = Span(f" {local_clock(now)}", "ok")
         else:
-            mode = self._moment(width - width_of(title), now)
-        groups: list[list[Span]] = [title, [mode]]
+            start.append(self._moment(width - width_of(start), now))
         if self._progress < 1:
             done = int(self._progress * 10)
             bar = f"  {'▰' * done}{'▱' * (10 - done)} {texts('header.reading')}"
-            groups.append([Span(bar, "warning")])
+            start.append(Span(bar, "warning"))
         count = len(model.agents)
-        agents = texts("header.agent") if count == 1 else texts("header.agents", count=count)
-        groups.append([Span(f"  {agents}  ", "dim")])
+        named = texts("header.agent") if count == 1 else texts("header.agents", count=count)
+        agents = Span(f"  {named}  ", "dim")
         counts = sparkline_counts(model.activity, now)
         per_minute = sum(counts[-60 // BUCKET_SECONDS :])
-        rate = Span(f" {texts('header.rate', count=per_minute)}", "dim")
-        groups.append([Span(sparkline(counts, 12), "accent"), rate])
-        spans: list[Span] = []
-        for group in groups:
-            if sum(cell_len(span.text) for span in (*spans, *group)) > width:
-                break
-            spans += group
-        return spans
+        busy = [
+            Span(sparkline(counts, 12), "accent"),
+            Span(f" {texts('header.rate', count=per_minute)}  ", "dim"),
+        ]
+        return [[*start, clock, agents, *busy], [*start, clock, agents], [*start, agents], start]
 
     def _moment(self, width: int, now: int) -> Span:
         """Which moment of the past is shown: its time as exactly as there is space for."""
@@ -91,14 +112,22 @@ class Header(LineWidget):
         variants = [f"◷ {texts('header.past', row=self._model.seq, time=each)}" for each in times]
         return Span(next((each for each in variants if cell_len(each) <= width), variants[-1]), "warning")
 
-    def _right(self) -> Span:
-        texts = texts_of(self)
-        if not self._waiting:
-            return Span(f"✓ {texts('header.calm')} ", "ok")
-        return Span(f" ⚑ {texts('header.needs', count=self._waiting)} ", "error")
+    def _rights(self) -> list[Line]:
+        """What can stand at the right, the richest first."""
+        texts, now, need = texts_of(self), now_of(self), self._next
+        if not self._needs or need is None:
+            return [[Span(f"✓ {texts('header.calm')} ", "ok")]]
+        key = "header.needs" if len(self._needs) > 1 else "header.need"
+        count = Span(f" ⚑ {texts(key, count=len(self._needs))} ", "error")
+        long, short = (fit_path(need_party(need).text, width).strip() for width in PARTY_WIDTHS)
+        left = time_left(need, now)
+        until = f", {left}" if left else ""
+        style = "error" if is_soon(need, now) else "key"
+        named = (f"{need_kind(need, texts)} {long}{until}", f"{long}{until}", f"{short}{until}")
+        return [*([count, Span(f" {texts('header.next', what=each)} ", style)] for each in named), [count]]
 
     def on_click(self, event: events.Click) -> None:
-        if event.x >= self.size.width - cell_len(self._right().text):
+        if event.x >= self.size.width - width_of(self._fitting(self.size.width)[1]):
             # Later: what removes this widget's screen waits until the widget has done.
             self.app.call_later(self.app.run_action, "app.urgent", self.screen)
 
@@ -144,8 +173,22 @@ class PaneTabs(LineWidget):
             start = end
 
 
-_Entry: TypeAlias = tuple[str, str, str, str]
-"""A key, its label, what it does, and the style of the label."""
+class _Entry(NamedTuple):
+    """A key with its label, and the action that a click on it does."""
+
+    key: str
+    label: str
+    target: str
+    style: str = "dim"
+    before: str = " "
+    after: str = " "
+    """What stands around the label."""
+
+    @property
+    def spans(self) -> Line:
+        if not self.label:
+            return [Span(f" {self.key}", "key")]
+        return [Span(f" {self.key}", "key"), Span(f"{self.before}{self.label}{self.after}", self.style)]
 
 
 class Footer(LineWidget):
@@ -159,51 +202,69 @@ class Footer(LineWidget):
         self._targets: list[tuple[int, int, str]] = []
 
     def render_line(self, y: int) -> Strip:
-        texts = texts_of(self)
         width = self.size.width
-        everywhere = [
-            (action.shown_keys[0], action.label(texts), action.target, "dim")
-            for action in of_scope("app")
-            if action.footer and not self._is_written_in()
-        ]
-        offers: Callable[[str], bool] = getattr(self.screen, "offers", lambda _: True)
-        here, ours = [], []
-        for action in offered(self._may_act, *self._scopes()):
-            if action.footer and offers(action.id):
-                entry = (action.shown_keys[0], action.label(texts), action.target, "dim")
-                here.append(entry)
-                if action.scope != "list":
-                    ours.append(entry)
+        here = self._here()
+        everywhere = [self._entry(action) for action in of_scope("app") if action.footer]
+        if self._is_written_in():
+            everywhere = []
+        screens, everywhere = self._fitting(here, everywhere, width)
         self._targets = []
-        right_width = sum(_entry_width(key, label) for key, label, _, _ in everywhere)
-        screens = self._screen_entries(width - right_width, ours)
-        left, used = self._laid(screens, 0, width - right_width)
-        if screens and not screens[-1][1]:
-            # A key without its name must not seem to belong to what follows.
-            left, used = [*left, Span(" ")], used + 1
-        more, used = self._laid(here, used, width - right_width)
-        left += more
-        right, _ = self._laid(everywhere, width - right_width, width)
-        return self.strip([*left, Span(" " * max(0, width - right_width - used)), *right], width)
+        left, used = self._laid(screens, 0, width)
+        if screens:
+            left, used = [*left, Span(SEPARATOR, "dim")], used + len(SEPARATOR)
+        end = width - _width(everywhere)
+        more, used = self._laid(here, used, end)
+        right, _ = self._laid(everywhere, end, width)
+        return self.strip([*left, *more, Span(" " * max(0, end - used)), *right], width)
 
-    def _screen_entries(self, width: int, here: list[_Entry]) -> list[_Entry]:
-        """The screens' keys, without the names of the others where these would leave no space for what can be
-        done just here: ``here``, without what every list has."""
+    def _fitting(
+        self, here: Sequence[_Entry], everywhere: list[_Entry], width: int
+    ) -> tuple[list[_Entry], list[_Entry]]:
+        """The screens, and the keys for everywhere: as long as leaves space for what can be done just here.
+        What lies over a screen names the screens only if that leaves space for all its keys."""
+        bare = [entry._replace(label="") for entry in everywhere]
+        for screens, keys in (
+            (self._screens("label"), everywhere),
+            (self._screens("short"), everywhere),
+            (self._screens("short"), bare),
+            (self._screens("short", is_tight=True), bare),
+        ):
+            if _width(screens) + len(SEPARATOR) + _width(here) + _width(keys) <= width:
+                return screens, keys
+        return (screens, keys) if self._is_main_screen else ([], everywhere)
+
+    def _screens(self, length: str, *, is_tight: bool = False) -> list[_Entry]:
         texts = texts_of(self)
-        named = [
-            (
+        if self._is_written_in():
+            return []
+        return [
+            _Entry(
                 key,
-                texts(f"action.screen_{name}.label"),
+                texts(f"action.screen_{name}.{length}"),
                 f"app.show_screen('{name}')",
                 "strong" if name == self._screen_name else "dim",
+                "" if is_tight else " ",
+                "",
             )
             for key, name in SCREENS
-            if self._is_main_screen
         ]
-        needed = sum(_entry_width(key, label) for key, label, _, _ in named + here)
-        if self.size.width >= NAMED_FROM and needed <= width:
-            return named
-        return [each if each[3] == "strong" else (each[0], "", *each[2:]) for each in named]
+
+    def _here(self) -> list[_Entry]:
+        """What can be done here, what only this screen has before what every list has; without the former,
+        the way back."""
+        actions = [
+            action
+            for action in offered(self._may_act, *self._scopes())
+            if action.footer and is_possible(action, self.screen)
+        ]
+        ours = [action for action in actions if action.scope not in ("list", "view")]
+        back = [] if ours else [action for action in of_scope("app") if action.id == "back"]
+        shared = [action for action in actions if action not in ours]
+        shared.sort(key=lambda action: action.meaning != "open")
+        return [self._entry(action) for action in (*ours, *shared, *back)]
+
+    def _entry(self, action: Action) -> _Entry:
+        return _Entry(action.shown_keys(keymap_of(self))[0], action.label(texts_of(self)), action.target)
 
     def _scopes(self) -> list[str]:
         """What the keys mean where the focus is."""
@@ -215,16 +276,18 @@ class Footer(LineWidget):
         focused = self.screen.focused
         return focused is not None and focused.has_class("editor")
 
-    def _laid(self, entries: list[_Entry], start: int, end: int) -> tuple[list[Span], int]:
+    def _laid(self, entries: Sequence[_Entry], start: int, end: int) -> tuple[list[Span], int]:
         """The entries that fit between two columns, and the column after the last."""
         spans: list[Span] = []
         position = start
-        for key, label, action, style in entries:
-            width = _entry_width(key, label)
-            if position + width > end:
-                continue
-            spans += [Span(f" {key}", "key"), Span(f" {label} " if label else "", style)]
-            self._targets.append((position, position + width, action))
+        for index, entry in enumerate(entries):
+            width = width_of(entry.spans)
+            is_last = index == len(entries) - 1
+            if position + width + (0 if is_last else len(MORE)) > end:
+                spans.append(Span(MORE, "dim"))
+                return spans, position + len(MORE)
+            spans += entry.spans
+            self._targets.append((position, position + width, entry.target))
             position += width
         return spans, position
 
@@ -234,5 +297,5 @@ class Footer(LineWidget):
                 self.app.call_later(self.app.run_action, action, self.screen)
 
 
-def _entry_width(key: str, label: str) -> int:
-    return cell_len(key) + cell_len(label) + (3 if label else 1)
+def _width(entries: Sequence[_Entry]) -> int:
+    return sum(width_of(entry.spans) for entry in entries)

@@ -20,11 +20,12 @@ from textual.widget import Widget
 from watchroom.model import Row
 
 from watchroom_tui.actions import Scope, bindings
-from watchroom_tui.columns import format_age
+from watchroom_tui.formatters.columns import format_age
+from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.widgets.line_widget import LineWidget, content
+from watchroom_tui.widgets.search import open_search
 
 T = TypeVar("T")
 
@@ -73,7 +74,6 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._subject: Hashable = None
         self._cursor = 0
         self._filter = ""
-        self._filtering = False
         self._titles = ("", "")
         self._drawn: list[tuple[Hashable, ...]] = []
         self._kept: dict[tuple[Hashable, ...], Strip] = {}
@@ -123,13 +123,17 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._take(items)
         self.refresh()
 
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As high as its items, or as what it says while there are none, where its height is ``auto``."""
+        return len(self._all) or len(self.empty_lines(width)) + 1
+
     def move_to(self, key: Hashable) -> bool:
         """Put the cursor on the item with this key, behind the filter too; False if there is none."""
         for index, item in enumerate(self._shown):
             if self.item_key(item) == key:
                 self._move_cursor(index)
                 return True
-        return self.clear_filter() and self.move_to(key)
+        return self.end_search() and self.move_to(key)
 
     def _renew(self) -> None:
         """Bring what is shown up to date, while what is new is held back."""
@@ -257,8 +261,8 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         parts = []
         if self._held is not None:
             parts.append(texts("list.new", count=self._count_new()))
-        if self._filtering or self._filter:
-            parts.append(f"/{self._filter}{'▏' if self._filtering else ''}")
+        if self._filter:
+            parts.append(f"/{self._filter}")
             parts.append(texts("list.matches", count=len(self._shown)))
         titles = (self.title_text(texts(self._title)), " · ".join(parts))
         if titles != self._titles:
@@ -317,7 +321,6 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self.refresh_line(self._cursor)
 
     def on_blur(self) -> None:
-        self.finish_filter()
         self.refresh_line(self._cursor)
 
     def action_move(self, step: int) -> None:
@@ -345,9 +348,24 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         """What `y` puts on the clipboard."""
         return self.item_text(item).strip()
 
-    def action_filter(self) -> None:
-        self._filtering = True
-        self._retitle()
+    async def action_filter(self) -> None:
+        await open_search(self)
+
+    @property
+    def sought(self) -> str:
+        """What is shown holds this; empty: all is shown."""
+        return self._filter
+
+    def search_for(self, words: str) -> None:
+        """Show only what holds ``words``."""
+        if words != self._filter:
+            self.set_filter(words)
+
+    def end_search(self) -> bool:
+        """Show everything again; False if nothing was filtered."""
+        was_filtered = bool(self._filter)
+        self.search_for("")
+        return was_filtered
 
     def set_filter(self, text: str) -> None:
         """Show only items whose line holds ``text``."""
@@ -361,56 +379,14 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         """How long ago a row was made, as lists say it."""
         return format_age(row.time, now_of(self)) if row else ""
 
-    @property
-    def filter(self) -> str:
-        return self._filter
-
-    def finish_filter(self) -> None:
-        """Keep the filter as it is, and give the keys back."""
-        if self._filtering:
-            self._filtering = False
-            self._retitle()
-
-    def clear_filter(self) -> bool:
-        """Show everything again; False if nothing was filtered."""
-        if not (self._filtering or self._filter):
-            return False
-        self._filtering = False
-        self.set_filter("")
-        return True
-
-    def on_key(self, event: events.Key) -> None:
-        if not self._filtering:
-            if event.character == "/":
-                # At once, not through a binding: what is typed right after it belongs to the filter.
-                self.action_filter()
-                event.stop()
-                event.prevent_default()
-            return
-        if event.key == "enter":
-            self.finish_filter()
-        elif event.key == "escape":
-            self.clear_filter()
-        elif event.key == "backspace":
-            self.set_filter(self._filter[:-1])
-        elif event.is_printable and event.character:
-            self.set_filter(self._filter + event.character)
-        else:
-            return
-        event.stop()
-        event.prevent_default()
-
-    def on_paste(self, event: events.Paste) -> None:
-        if self._filtering:
-            self.set_filter(self._filter + event.text.partition("\n")[0])
-            event.stop()
-
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
         if offset is None:
             return
         index = offset.y + self.scroll_offset.y
         if index < len(self._shown):
+            # A double click opens too: its second is on the item that the first went to.
+            is_opened = index == self._cursor
             self._move_cursor(index)
-            if event.chain == 2:
+            if is_opened:
                 self.action_open()

@@ -2,50 +2,62 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from bisect import bisect_right
-from collections.abc import Hashable, Sequence
-from typing import Final
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
 
-from watchroom_tui.columns import fit, wrap
-from watchroom_tui.diff_drawing import Cell, Drawing
-from watchroom_tui.styled_text import Line, Span, cut, width_of
+from watchroom_tui.actions import Scope
+from watchroom_tui.formatters.columns import fit, wrap
+from watchroom_tui.formatters.diff_drawing import Cell, Drawing
+from watchroom_tui.formatters.styled_text import Line, Span, cut, mark, width_of
+from watchroom_tui.formatters.text_drawing import TextDrawing
+from watchroom_tui.localization import texts_of
 from watchroom_tui.widgets.line_widget import content
-from watchroom_tui.widgets.text_view import TextView
+from watchroom_tui.widgets.scrollable import MOST_COPIED, ScrollableWidget
 
 MOST_WRAPPED: Final = 4_000
 """Drawings of more rows, or of more than a hundred times as many characters, are not wrapped at the edge of
 the pane: that would take longer than a key may. They scroll sideways."""
 
+SLICE: Final = 0.006
+"""So many seconds at a time are spent on a search: a key waits no longer."""
 
-class LineView(TextView):
-    """A text view that can show a `Drawing` too, with a cursor on one of its rows where that is wanted.
+
+class LineView(ScrollableWidget):
+    """Shows a `Drawing`, with a cursor on one of its rows where that is wanted: texts, differences, blame,
+    documents, transcripts.
 
     Long lines are wrapped. The scroll position and the cursor stay when the same subject is drawn anew.
     """
 
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("view",)
+    IS_SEARCHABLE = True
+
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        super().__init__(id=id, classes=classes)
+        self._title = title
+        self._empty = empty
+        self._subject: object = None
         self._drawing: Drawing | None = None
         self._cursor: int | None = None
-        self._heights: dict[tuple[str, ...], int] = {}
+        self._measured_at = 0
+        self._heights: dict[tuple[int, tuple[str, ...]], int] = {}
         """How many lines the rows took that were last drawn: most come again with the next drawing."""
         self._starts: list[int] | None = None
         """On which line each row begins, and the end; None where nothing is wrapped."""
+        self._pattern: re.Pattern[str] | None = None
+        self._matching: list[int] = []
+        self._matching_row: int | None = None
+        self._searched_from = 0
 
-    def show_drawing(
-        self, subject: Hashable, drawing: Drawing, *, title: str, with_cursor: bool = False
-    ) -> None:
-        """Show ``drawing``. ``subject`` is what it is about: another one starts at the top."""
-        before = self._cursor if self._cursor is not None and subject == self._subject else 0
-        self._source, self._lines, self._drawing = None, (), drawing
-        self._cursor = min(before, len(drawing) - 1) if with_cursor and len(drawing) else None
-        self._present(subject, title)
-        self._show_foot()
+    # -- what is shown
 
     def show_text(
         self,
@@ -57,59 +69,159 @@ class LineView(TextView):
         changed: frozenset[int] = frozenset(),
         marks: re.Pattern[str] | None = None,
     ) -> None:
-        self._drawing, self._cursor = None, None
-        super().show_text(subject, text, title=title, head=head, changed=changed, marks=marks)
-        self._show_foot()
+        """Show ``text`` below ``head``, with line numbers; ``changed`` lines (counted from 0) are marked, and
+        what ``marks`` finds in a line stands out. ``subject`` is what it is about: another one starts at the
+        top."""
+        drawing = TextDrawing(text, head=head, changed=changed, marks=marks)
+        self.show_drawing(subject, drawing, title=title)
 
     def show_notice(self, subject: object, lines: Sequence[Line], *, title: str) -> None:
-        self._drawing, self._cursor = None, None
-        super().show_notice(subject, lines, title=title)
+        """Show drawn lines. ``subject`` as above."""
+        self.show_drawing(subject, TextDrawing(None, head=lines), title=title)
+
+    def show_drawing(
+        self, subject: object, drawing: Drawing, *, title: str, with_cursor: bool = False
+    ) -> None:
+        """Show ``drawing``. ``subject`` as above."""
+        is_another = subject != self._subject
+        before = 0 if is_another or self._cursor is None else self._cursor
+        self._subject, self._drawing = subject, drawing
+        self._cursor = min(before, len(drawing) - 1) if with_cursor and len(drawing) else None
+        self._measure()
+        self._entitle(title)
+        if is_another:
+            self._matching_row = None
+            self.scroll_to(x=0, y=0, animate=False, immediate=True)
         self._show_foot()
+        self.renew_search()
+        self.refresh()
 
     def clear(self) -> None:
-        self._drawing, self._cursor = None, None
-        super().clear()
+        """Show nothing."""
+        self._drawing, self._cursor, self._subject, self._starts = None, None, None, None
+        self.virtual_size = Size(0, 0)
+        self._entitle(texts_of(self)(self._title))
         self._show_foot()
+        self.refresh()
 
-    def _show_foot(self) -> None:
+    @property
+    def tab_text(self) -> str:
+        """What stands on this pane's tab, where only one pane shows."""
+        return texts_of(self)(self._title)
+
+    def _entitle(self, title: str) -> None:
+        self.border_title = content(title)
+
+    def on_mount(self) -> None:
+        self._entitle(texts_of(self)(self._title))
+
+    def foot(self) -> str:
         width = self.size.width - 6
-        text = (
-            self._drawing.foot(self._cursor or 0) if self._drawing is not None and len(self._drawing) else ""
-        )
-        self.border_subtitle = content(fit(text, width).rstrip()) if text and width > 0 else None
+        if self._drawing is None or not len(self._drawing) or width <= 0:
+            return ""
+        return fit(self._drawing.foot(self._cursor or 0), width).rstrip()
 
-    def _text_width(self) -> int:
-        """How many cells of text there are in each column, beside the gutters."""
-        if self._drawing is None:
+    # -- searching and copying
+
+    def search_for(self, words: str) -> None:
+        if words == self._sought:
+            return
+        if not self._sought:
+            top = self._row_at(self.scroll_offset.y)[0]
+            self._searched_from = top if self._cursor is None else self._cursor
+        self._matching_row = None
+        super().search_for(words)
+
+    async def search(self, words: str) -> int:
+        self._pattern = re.compile(re.escape(words), re.IGNORECASE) if words else None
+        self._matching = []
+        self.refresh()
+        drawing, pattern = self._drawing, self._pattern
+        if drawing is None or pattern is None:
+            self._matching_row = None
             return 0
-        columns = self._drawing.columns
-        return max(1, (self.content_area.width - columns + 1) // columns - self._drawing.gutter())
+        count, until = 0, time.perf_counter() + SLICE
+        for row in range(len(drawing)):
+            found = sum(len(pattern.findall(text)) for text in drawing.cell_texts(row))
+            if found:
+                self._matching.append(row)
+                count += found
+            if time.perf_counter() > until:
+                await asyncio.sleep(0)
+                until = time.perf_counter() + SLICE
+        return count
 
-    def _measure(self) -> None:
+    def go_to_match(self, step: int) -> bool:
+        rows = self._matching
+        if not rows:
+            return False
+        at = self._matching_row
+        if at is None:
+            at = self._searched_from - (step > 0)
+        found = bisect_right(rows, at) if step > 0 else bisect_left(rows, at) - 1
+        row = self._matching_row = rows[found % len(rows)]
+        if self._cursor is not None:
+            self._move_cursor(row)
+        elif not 0 <= self._line_of(row) - self.scroll_offset.y < self.content_area.height:
+            y = self._line_of(row) - self.content_area.height // 3
+            self.scroll_to(y=y, animate=False, immediate=True)
+        self.refresh()
+        return True
+
+    def _marked(self, cell: Cell, row: int) -> Cell:
+        if self._pattern is None:
+            return cell
+        style = "match-here" if row == self._matching_row else "match"
+        return cell._replace(text=mark(cell.text, self._pattern, style))
+
+    def copied_text(self) -> tuple[str, int]:
         drawing = self._drawing
         if drawing is None:
-            super()._measure()
+            return "", 0
+        if self._cursor is not None:
+            return drawing.copy_text(self._cursor), 1
+        lines: list[str] = []
+        length = 0
+        for row in range(len(drawing)):
+            lines.append(drawing.copy_text(row))
+            length += len(lines[-1]) + 1
+            if length > MOST_COPIED:
+                break
+        return "\n".join(lines), len(drawing)
+
+    # -- layout
+
+    def _space(self, drawing: Drawing, row: int) -> int:
+        """How many cells of text there are in each column of a row, beside the gutters."""
+        columns = drawing.columns
+        return max(1, (self.content_area.width - columns + 1) // columns - drawing.gutter(row))
+
+    def _measure(self) -> None:
+        """Say how far there is to scroll."""
+        drawing = self._drawing
+        if drawing is None:
             return
         self._starts = self._wrapped_starts(drawing)
         if self._starts is not None:
             self.virtual_size = Size(0, self._starts[-1])
             return
-        hidden = max(0, drawing.longest() - self._text_width())
+        hidden = max(0, drawing.longest() - self._space(drawing, len(drawing) - 1))
         self.virtual_size = Size(self.content_area.width + hidden if hidden else 0, len(drawing))
 
     def _wrapped_starts(self, drawing: Drawing) -> list[int] | None:
+        width = self.content_area.width
         if len(drawing) > MOST_WRAPPED:
             return None
-        known = self._heights if self._wrapped_at == self._text_width() else {}
-        self._wrapped_at, self._heights = self._text_width(), {}
+        known = self._heights if self._measured_at == width else {}
+        self._measured_at, self._heights = width, {}
         starts, characters = [0], 0
         for index in range(len(drawing)):
-            texts = tuple(drawing.cell_texts(index))
+            space, texts = self._space(drawing, index), tuple(drawing.cell_texts(index))
             characters += sum(map(len, texts))
             if characters > 100 * MOST_WRAPPED:
                 return None
-            height = known.get(texts) or max(len(wrap(text, self._wrapped_at)) for text in texts)
-            self._heights[texts] = height
+            height = known.get((space, texts)) or max(len(wrap(text, space)) for text in texts)
+            self._heights[space, texts] = height
             starts.append(starts[-1] + height)
         return starts
 
@@ -124,20 +236,23 @@ class LineView(TextView):
         return row if self._starts is None else self._starts[row]
 
     def on_resize(self) -> None:
-        if self._drawing is None:
-            super().on_resize()
-            return
         self._measure()
         self._show_foot()
         if self._cursor is not None:
             self._show_cursor()
         self.refresh()
 
+    def watch_show_vertical_scrollbar(self) -> None:
+        # Its cell is one less to write in, and no event says so.
+        self.call_after_refresh(self.on_resize)
+
+    # -- drawing
+
     def render_line(self, y: int) -> Strip:
         drawing = self._drawing
-        if drawing is None:
-            return super().render_line(y)
         width, (left, top) = self.content_area.width, self.scroll_offset
+        if drawing is None or not len(drawing):
+            return self.strip([Span(" " + texts_of(self)(self._empty), "dim")] if y == 1 else (), width)
         index, part = self._row_at(y + top)
         if index >= len(drawing):
             return self.strip((), width)
@@ -145,7 +260,8 @@ class LineView(TextView):
         if index == self._cursor:
             under = "cursor" if self.has_focus else "cursor-idle"
         reach = left + width if self._starts is None else 100 * MOST_WRAPPED
-        cells = drawing.row(index, reach, is_top=y == 0)
+        space = self._space(drawing, index)
+        cells = [self._marked(cell, index) for cell in drawing.row(index, reach, is_top=y == 0)]
         strips: list[Strip] = []
         free = width
         for number, cell in enumerate(cells):
@@ -156,13 +272,13 @@ class LineView(TextView):
             if self._starts is None:
                 strips.append(self._cell(cell, mine, left, under or cell.under))
             else:
-                strips.append(self._cell(self._part_of(cell, part), mine, 0, under or cell.under))
+                strips.append(self._cell(self._part_of(cell, part, space), mine, 0, under or cell.under))
             free -= mine
         return Strip.join(strips)
 
-    def _part_of(self, cell: Cell, part: int) -> Cell:
+    def _part_of(self, cell: Cell, part: int, space: int) -> Cell:
         """One line of a cell whose text is wrapped."""
-        pieces = wrap("".join(span.text for span in cell.text), self._wrapped_at)
+        pieces = wrap("".join(span.text for span in cell.text), space)
         gutter = cell.gutter if part == 0 else cell.more or [Span(" " * width_of(cell.gutter))]
         if part >= len(pieces):
             return cell._replace(gutter=gutter, text=())
@@ -218,5 +334,13 @@ class LineView(TextView):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is not None and self._cursor is not None:
-            self._move_cursor(self._row_at(offset.y + self.scroll_offset.y)[0])
+        if offset is None or self._cursor is None:
+            return
+        row = self._row_at(offset.y + self.scroll_offset.y)[0]
+        is_opened = row == self._cursor
+        self._move_cursor(row)
+        if is_opened:
+            self.open_row()
+
+    def open_row(self) -> None:
+        """What a click on the row under the cursor does: the same as enter."""

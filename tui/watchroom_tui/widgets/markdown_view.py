@@ -10,19 +10,20 @@ import asyncio
 import time
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from textual.geometry import Size
 from textual.strip import Strip
 from watchroom_whiteboards.outline import Heading
 
+from watchroom_tui.formatters.styled_text import Line, Span, mark
 from watchroom_tui.localization import texts_of
 from watchroom_tui.markdown.index import Index, Outline, moved
 from watchroom_tui.markdown.page import TOP, Page, PagePosition
 from watchroom_tui.markdown.renderer import NARROWEST
-from watchroom_tui.styled_text import Line, Span
-from watchroom_tui.widgets.text_view import TextView
+from watchroom_tui.sanitize import copyable
+from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.scrollable import MOST_COPIED
 
 if TYPE_CHECKING:
     from watchroom_tui.markdown.text_finder import Finder
@@ -45,7 +46,7 @@ _STEPS: Final = 8
 """So many steps of the scrollbar can be told apart in each cell."""
 
 
-class MarkdownView(TextView):
+class MarkdownView(LineView):
     """Shows a board; messages as its siblings do. Search, outline and `go_to` speak of bytes of the text."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
@@ -70,7 +71,7 @@ class MarkdownView(TextView):
     def show_board(self, subject: object, data: bytes, *, title: str) -> None:
         """Show the board ``data`` (UTF-8). ``subject`` is what it is about: where it is the same as before,
         what is on the screen stays in place and what changed flashes; another one starts at the top."""
-        self._source, self._lines = None, ()
+        self._drawing, self._cursor = None, None
         if self._page is not None and subject == self._subject:
             self._edit(self._page, data)
         else:
@@ -101,6 +102,7 @@ class MarkdownView(TextView):
         self._place = TOP if is_at_top else page.move(page.place(moved(old, data, change, top)), further)
         self._match = None
         self._flash(change.start, max(change.new_end, change.start + 1))
+        self.renew_search()
 
     def _flash(self, start: int, end: int) -> None:
         self._flashing = (start, end)
@@ -282,15 +284,16 @@ class MarkdownView(TextView):
     # -- searching
 
     async def search(self, words: str) -> int:
-        """Mark ``words`` wherever they stand, whatever their case; how often that is. Empty ends it."""
+        page = self._page
+        if page is None:
+            return await super().search(words)
         self._match = None
         from watchroom_tui.markdown.text_finder import Finder
 
         finder = self._finder = Finder(words) if words else None
         self._strips.clear()
         self.refresh()
-        page = self._page
-        if page is None or finder is None:
+        if finder is None:
             return 0
         count = 0
         until = time.perf_counter() + _SLICE
@@ -302,10 +305,10 @@ class MarkdownView(TextView):
         return count
 
     def go_to_match(self, step: int) -> bool:
-        """Show the next match, or with -1 the one before, beginning anew at the other end. False if there is
-        none."""
         page, finder = self._page, self._finder
-        if page is None or finder is None:
+        if page is None:
+            return super().go_to_match(step)
+        if finder is None:
             return False
         data = page.index.data
         at = self.at_offset if self._match is None else self._match
@@ -325,6 +328,16 @@ class MarkdownView(TextView):
         else:
             self._move_to(page.move(place, -(self.content_area.height // 3)))
         return True
+
+    def copied_text(self) -> tuple[str, int]:
+        page = self._page
+        if page is None:
+            return super().copied_text()
+        data = page.index.data
+        # What is cut has a character of at most four bytes at its end.
+        taken = data[: 4 * MOST_COPIED].decode("utf-8", "ignore").removesuffix("\n")
+        lines = taken[: MOST_COPIED + 1].split("\n")
+        return "\n".join(map(copyable, lines)), data.count(b"\n") + (not data.endswith(b"\n"))
 
     # -- drawing
 
@@ -380,25 +393,9 @@ class MarkdownView(TextView):
         if self._flashing is not None and self._flashing[0] <= page.offset(place) < self._flashing[1]:
             under = "flash"
         if self._finder is not None:
-            spans = self._marked(page, place, spans, self._finder)
+            style = "match-here" if self._is_at_match(page, place) else "match"
+            spans = mark(spans, self._finder.pattern, style)
         return self.strip([Span(_MARGIN), *spans], width, under)
-
-    def _marked(self, page: Page, place: PagePosition, line: Line, finder: Finder) -> Line:
-        """The line with the matches in it marked; those of the one that was gone to in another way."""
-        text = "".join(span.text for span in line)
-        found = [match.span() for match in finder.pattern.finditer(text)]
-        if not found:
-            return line
-        mark = "match-here" if self._is_at_match(page, place) else "match"
-        spans: list[Span] = []
-        at = 0
-        for piece, style in line:
-            inside = {edge - at for each in found for edge in each if at < edge < at + len(piece)}
-            for start, end in pairwise(sorted({0, len(piece)} | inside)):
-                is_match = any(first <= at + start < last for first, last in found)
-                spans.append(Span(piece[start:end], f"{style} {mark}".strip() if is_match else style))
-            at += len(piece)
-        return spans
 
     def _is_at_match(self, page: Page, place: PagePosition) -> bool:
         """Whether this line shows a part of the line of the text in which the match stands."""

@@ -76,6 +76,7 @@ class PagedRowList(RowList):
         self._asked = None
         self._complete = len(rows) < self.PAGE
         if before == sys.maxsize:
+            self._forget_widths()
             self._loaded = list(rows)
             self._newest = max(self._newest, rows[0].seq if rows else 0)
             self._cursor = 0

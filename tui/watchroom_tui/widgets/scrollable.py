@@ -1,17 +1,42 @@
-"""The base of scrollable line-drawn widgets."""
+"""The base of what scrolls and can be searched: it draws its own lines."""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
 
 from textual.scroll_view import ScrollView
 
 from watchroom_tui.actions import VIEW_BINDINGS
-from watchroom_tui.widgets.line_widget import LineWidget
+from watchroom_tui.localization import texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.widgets.line_widget import LineWidget, content
+from watchroom_tui.widgets.search import open_search
+
+MOST_COPIED: Final = 100_000
+"""So many characters of a text are copied: terminals take little more."""
+
+SEARCH_ACTIONS: Final = ("search", "match", "copy")
 
 
 class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
     """Scrolls at once, without an animation: a key's answer is on the screen with the next frame."""
 
     BINDINGS = VIEW_BINDINGS
+
+    IS_SEARCHABLE = False
+    """Whether its text can be searched and copied."""
+
+    _sought = ""
+    _match_count: int | None = None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in SEARCH_ACTIONS and not self.IS_SEARCHABLE:
+            return False
+        if action == "match" and not self._sought:
+            return False
+        return super().check_action(action, parameters)
 
     def action_scroll_by(self, lines: int) -> None:
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True)
@@ -25,3 +50,84 @@ class ScrollableWidget(LineWidget, ScrollView, can_focus=True):
 
     def action_scroll_to_end(self, end: int) -> None:
         self.scroll_to(y=self.virtual_size.height if end else 0, animate=False, immediate=True)
+
+    # -- searching
+
+    @property
+    def sought(self) -> str:
+        """What is looked for; empty: nothing."""
+        return self._sought
+
+    async def action_search(self) -> None:
+        await open_search(self)
+
+    def action_match(self, step: int) -> None:
+        self.go_to_match(step)
+
+    def search_for(self, words: str) -> None:
+        """Mark ``words`` and go to where they stand first from here on."""
+        if words != self._sought:
+            self._seek(words, is_new=True)
+
+    def end_search(self) -> bool:
+        """Look for nothing any more; False if nothing was looked for."""
+        was_sought = bool(self._sought)
+        self.search_for("")
+        return was_sought
+
+    def renew_search(self) -> None:
+        """Look for the same in what is shown now, without moving."""
+        if self._sought:
+            self._seek(self._sought, is_new=False)
+
+    def _seek(self, words: str, *, is_new: bool) -> None:
+        self._sought = words
+        self._match_count = None if is_new else self._match_count
+        self._show_foot()
+        work: Callable[[], Awaitable[None]] = partial(self._look_for, words, is_new=is_new)
+        self.run_worker(work, group="search", exclusive=True)
+
+    async def _look_for(self, words: str, *, is_new: bool) -> None:
+        count = await self.search(words)
+        if words == self._sought:
+            self._match_count = count
+            self._show_foot()
+            if count and is_new:
+                self.go_to_match(1)
+
+    async def search(self, words: str) -> int:
+        """Mark ``words`` wherever they stand, whatever their case; how often that is. Empty ends it."""
+        return 0
+
+    def go_to_match(self, step: int) -> bool:
+        """Show the next match, or with -1 the one before, beginning anew at the other end. False if there is
+        none."""
+        return False
+
+    def foot(self) -> str:
+        """What stands in the frame below while nothing is looked for."""
+        return ""
+
+    def _show_foot(self) -> None:
+        text = self.foot()
+        if self._sought:
+            text = f"/{sanitize(self._sought)}"
+            if self._match_count is not None:
+                text += " · " + texts_of(self)("view.matches", count=self._match_count)
+        self.border_subtitle = content(text) if text else None
+
+    # -- copying
+
+    def action_copy(self) -> None:
+        text, total = self.copied_text()
+        taken = text[:MOST_COPIED]
+        self.app.copy_to_clipboard(taken)
+        count = taken.count("\n") + (not taken.endswith("\n"))
+        key = "list.copied" if count == 1 else "view.copied"
+        if len(text) > len(taken):
+            key = "view.copied_part"
+        self.app.notify(texts_of(self)(key, count=count, total=total), markup=False, timeout=2)
+
+    def copied_text(self) -> tuple[str, int]:
+        """What is copied, of long texts at least ``MOST_COPIED`` characters, and how many lines there are."""
+        return "", 0

@@ -7,12 +7,12 @@ from textual.message import Message
 from textual.strip import Strip
 from watchroom.model import Row
 
-from watchroom_tui import describe
-from watchroom_tui.columns import fit
-from watchroom_tui.local_time import local_clock
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import fit
+from watchroom_tui.formatters.local_time import local_clock
+from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import texts_of
 from watchroom_tui.sanitize import sanitize
-from watchroom_tui.styled_text import Line, Span
 from watchroom_tui.theme import agent_class
 from watchroom_tui.widgets.line_widget import LineWidget
 
@@ -60,7 +60,7 @@ class Scrubber(LineWidget):
             Span(f" {texts('documents.of', count=f'{self._newest:,}')}  ", "dim"),
             Span(f"{local_clock(row.time)}  ", "dim"),
             Span(sanitize(row.actor), agent_class(row.actor)),
-            Span(f"  {describe.row_message(row)}"),
+            Span(f"  {labels.row_message(row)}"),
         ]
 
     def _bar(self, width: int) -> Line:

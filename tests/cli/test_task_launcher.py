@@ -1,0 +1,105 @@
+"""A task that is begun from elsewhere: a process of its own, which nobody has to stay for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from cli.running import Captured, printed_json
+from watchroom import Workspace
+from watchroom_tui.localization import load_texts
+from watchroom_tui.services.task_launcher import (
+    MOST_TEXT,
+    TaskNotLaunched,
+    TaskOrder,
+    check_order,
+    launch_task,
+)
+
+TEXTS = load_texts("en")
+PATIENCE = 30
+BEGIN = """
+import sys
+from contextlib import closing
+from watchroom_tui.localization import load_texts
+from watchroom_tui.services.task_launcher import TaskOrder, launch_task
+root, folder = sys.argv[1:]
+print(*launch_task(TaskOrder("-- Build it.", folder), root, "dana", load_texts("en"), "en", speed=0.01))
+"""
+
+
+@pytest.fixture
+def team(root: Path) -> str:
+    Workspace.open(root, agents=["alice"]).close()
+    return str(root)
+
+
+def is_running(process: int) -> bool:
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_a_task_goes_on_without_who_began_it_and_is_not_seen_alive_once_killed(
+    team: str, tmp_path: Path, capsys: Captured
+) -> None:
+    arguments = [sys.executable, "-c", BEGIN, team, str(tmp_path / "app")]
+    began = subprocess.run(
+        arguments, capture_output=True, text=True, timeout=PATIENCE, check=True, start_new_session=True
+    )
+    task, number, output = began.stdout.split()
+    process = int(number)
+    try:
+        assert is_running(process)
+        assert os.getsid(process) == process, "no hangup of a terminal reaches it"
+        (shown,) = printed_json(capsys, "show", team, "tasks", "--json")
+        assert (shown["task"], shown["status"], shown["what"]) == (task, "open", "-- Build it.")
+        assert shown["folder"] == str(tmp_path / "app")
+        assert f"The team's journal is in {team}" in Path(output).read_text()
+        with Workspace.open(team, scan=False) as workspace, closing(workspace.journal.changes()) as changes:
+            (row,) = [row for row in workspace.journal.rows(limit=10_000) if row.path == task]
+            assert row.actor == "human:dana"
+            while not any(workspace.journal.heads("session")):
+                changes.wait(PATIENCE)
+        with pytest.raises(TaskNotLaunched, match="shares files with a task that is still open"):
+            launch_task(TaskOrder("Another one.", str(tmp_path / "app")), team, "dana", TEXTS, "en")
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.unlink(output)
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(process).wait(PATIENCE)
+    (need,) = printed_json(capsys, "show", team, "needs", "--json")
+    assert need["kind"] == "lost"
+    assert f"watchroom task --team {team}" in need["what"]
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        (TaskOrder(" ", "app"), "say what is to be done"),
+        (TaskOrder("-", "app"), "say what is to be done"),
+        (TaskOrder("x" * (MOST_TEXT + 1), "app"), "at most 20000 characters"),
+        (TaskOrder("a\0b", "app"), "control characters"),
+        (TaskOrder("x", " "), "in which folder"),
+        (TaskOrder("x", "app", "m\n1"), "name of a model"),
+        (TaskOrder("x", "/"), "home folder"),
+        (TaskOrder("x", "team/below"), "cannot be a task's workspace"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_order_that_cannot_be_carried_out_is_refused_before_anything_is_made(
+    team: str, order: TaskOrder, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(team).parent
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(TaskNotLaunched, match=says):
+        check_order(order, team, TEXTS, "en")
+    assert sorted(folder.rglob("*")) == before

@@ -1,0 +1,286 @@
+"""``watchroom watch``: what needs a person as lines of text, and one question at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from calls import ok
+from cli.running import as_typed, spawned
+from pty_driver import Terminal
+from tui.team import CURRENT, INCOMING, PLAN, collide
+from watchroom import Toolbox, Workspace
+from watchroom.clients.configuration import AGENT_VARIABLE
+from watchroom.model import ANSWER, Row
+from watchroom.rules.requests import Option, PendingCall, Request, parse_answer
+from watchroom_tui.cli import INTERRUPTED, OK
+
+PATIENCE = 30
+SECOND = 1_000_000_000
+HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\nAnswered by human:dana"
+
+
+@pytest.fixture(autouse=True)
+def _unmarked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(AGENT_VARIABLE, raising=False)
+
+
+@contextmanager
+def watching(workspace: Workspace, *options: str) -> Iterator[Terminal]:
+    """The command in a terminal, as dana."""
+    command = as_typed("watch", workspace.root, "--as", "dana", *options)
+    with Terminal(command, 160, 60) as terminal:
+        terminal.wait_for_text("Watchroom watches team", timeout=PATIENCE)
+        yield terminal
+
+
+def sees(terminal: Terminal, *texts: str) -> None:
+    for text in texts:
+        terminal.wait_for_text(text, timeout=PATIENCE)
+
+
+def ends(terminal: Terminal, keys: str = "q\n") -> int:
+    """The status with which it ends; nothing that a terminal obeys was ever printed."""
+    terminal.send(keys)
+    status = terminal.wait(PATIENCE)
+    printed = terminal.raw().decode().replace("\r\n", "\n")
+    assert all(each == "\n" or each.isprintable() for each in printed.replace("^C", "")), printed
+    return status
+
+
+def save(content: str = "one\n2\n", filename: str = "plan.md") -> Request:
+    arguments = json.dumps({"filename": filename, "content": content})
+    return Request("approve", calls=(PendingCall("call", "save_to_my_workspace", arguments),))
+
+
+def ask(workspace: Workspace, request: Request, step: int = 1) -> Row:
+    return workspace.requests.ask("alice", f"alice/mcp/{step}", request)
+
+
+def answers(workspace: Workspace) -> list[Row]:
+    return [row for row in workspace.journal.rows(limit=10_000) if row.tool == ANSWER]
+
+
+def test_a_request_is_shown_and_approved(workspace: Workspace) -> None:
+    ask(workspace, save("".join(f"line {n}\n" for n in range(30))))
+    with watching(workspace) as terminal:
+        sees(terminal, "3 agents: ", "1 thing needs you.", "Question: alice asks for approval: save plan.md.")
+        sees(
+            terminal,
+            "filename: plan.md",
+            "It would write alice/plan.md, which does not exist yet.",
+            "Lines added: 30",
+        )
+        sees(terminal, "approve (a), reject (r REASON), show (s), later (l), help (?), quit (q).")
+        terminal.send("s\n")
+        sees(terminal, "added 1: line 0", "more lines: s shows them.")
+        terminal.send("s\n")
+        sees(terminal, "added 30: line 29", "That was all.")
+        terminal.send("a\n")
+        sees(terminal, "Your answer to alice: approved.")
+        assert ends(terminal) == OK
+    (row,) = answers(workspace)
+    assert (row.actor, row.detail["outcome"]) == ("human:dana", "approved")
+
+
+def test_requests_are_rejected_replied_to_and_chosen_from_one_after_the_other(workspace: Workspace) -> None:
+    options = (Option("the first", "1st"), Option("the second", "2nd"), Option("the third", "3rd"))
+    ask(workspace, save(), 1)
+    ask(workspace, Request("prompt", "Which month?"), 2)
+    ask(workspace, Request("select", "Which ones?", options=options, multi=True), 3)
+    with watching(workspace) as terminal:
+        sees(terminal, "3 things need you.", "Question: alice asks for approval")
+        terminal.send("w no\n")
+        sees(terminal, "“w no” is no answer to this.")
+        terminal.send("r not now\n")
+        sees(terminal, "Your answer to alice: rejected.", "Question: alice asks: Which month?")
+        terminal.send("l\n")
+        sees(terminal, "Question: alice asks you to choose: Which ones?", "2: the second")
+        terminal.send("4\n")
+        sees(terminal, "The choices have the numbers 1 to 3.")
+        terminal.send("1 3\n")
+        sees(terminal, "Your answer to alice: chosen.", "Nothing else is asked. Put off: 1.")
+        terminal.send("\n")
+        sees(terminal, "answer (w TEXT)")
+        terminal.send("w October, 十月\n")
+        sees(terminal, "Your answer to alice: answered.", "Nothing else is asked")
+        assert ends(terminal) == OK
+    given = [parse_answer(workspace.journal.content(row.seq) or "") for row in answers(workspace)]
+    assert given[0].decisions[0].reason == "not now"
+    assert (given[1].values, given[2].text) == (("1st", "3rd"), "October, 十月")
+
+
+@pytest.mark.parametrize(
+    ("key", "says", "text", "version"),
+    [("i", "plan.md is version 3 now", INCOMING, 3), ("c", "plan.md stays as it is", CURRENT, 2)],
+    ids=["incoming", "current"],
+)
+def test_a_conflict_is_settled(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, key: str, says: str, text: str, version: int
+) -> None:
+    collide(alice, bob)
+    with watching(workspace) as terminal:
+        sees(terminal, "Question: bob and alice both changed plan.md.")
+        sees(terminal, "Current: version 2 by alice, who said: alice's words", "Incoming: the text of bob")
+        terminal.send("s\n")
+        sees(terminal, "removed 3: first, said alice", "added 3: first, said bob")
+        terminal.send(f"{key}\n")
+        sees(terminal, says)
+        assert ends(terminal) == OK
+    head = workspace.journal.head("collab", PLAN)
+    assert head is not None
+    assert (workspace.journal.content(head.seq), head.version) == (text, version)
+
+
+def test_an_edit_by_hand_is_put_back_and_what_was_only_to_be_seen_is_marked(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath=PLAN, content="one\n", message="m", expected_version=0)
+    ok(bob, "collab_write", filepath=PLAN, content="two\n", message="m", expected_version=-1)
+    workspace.flush()
+    path = Path(workspace.root, "collaborative/current", PLAN)
+    path.write_text("by hand\n")
+    with watching(workspace) as terminal:
+        sees(terminal, "Question: plan.md was changed by hand.", "take current (c), take incoming (i)")
+        terminal.send("c\n")
+        sees(terminal, "plan.md is as the journal has it", "Question: bob wrote over the version of alice")
+        terminal.send("m\n")
+        sees(terminal, "Marked as seen.")
+        assert ends(terminal) == OK
+    assert path.read_text() == "two\n"
+
+
+def test_what_ends_while_it_is_asked_is_said_and_an_answer_that_comes_late_is_not_taken(
+    workspace: Workspace,
+) -> None:
+    with watching(workspace) as terminal:
+        sees(terminal, "Nothing needs you.")
+        ask(workspace, Request("prompt", "Soon?", expires=time.time_ns() + 4 * SECOND), 1)
+        later = ask(workspace, save(), 2)
+        sees(terminal, "Question: alice asks: Soon?", "It runs out in ")
+        sees(terminal, "Not answered, expired: alice asks: Soon?", "The question is gone.")
+        terminal.send("w yes\n")
+        sees(terminal, "Nothing was done with “w yes”", "Question: alice asks for approval")
+        ok(workspace.tools_for_human("eve"), ANSWER, request=later.seq, approved=True)
+        sees(terminal, "Answered by human:eve, approved: alice asks for approval: save plan.md.")
+        assert ends(terminal) == OK
+    assert [row.actor for row in answers(workspace)] == ["human:eve"]
+
+
+def test_what_agents_wrote_moves_no_cursor_and_imitates_no_line(workspace: Workspace) -> None:
+    ask(workspace, save(HOSTILE, "a.md"), 1)
+    ask(workspace, Request("prompt", HOSTILE), 2)
+    with watching(workspace) as terminal:
+        sees(terminal, "Question: alice asks for approval")
+        terminal.send("s\n")
+        sees(terminal, "added 2: Answered by human:dana")
+        terminal.send("l\n")
+        sees(terminal, "Question: alice asks: ␛]0;title␇␛[2J")
+        assert not any(line.startswith("Answered") for line in terminal.screen())
+        assert ends(terminal) == OK
+
+
+@pytest.mark.parametrize(("keys", "status"), [("\x04", OK), ("\x03", INTERRUPTED)], ids=["eof", "interrupt"])
+def test_the_end_of_the_input_and_an_interrupt_end_it(workspace: Workspace, keys: str, status: int) -> None:
+    ask(workspace, save())
+    with watching(workspace) as terminal:
+        sees(terminal, "approve (a)")
+        assert ends(terminal, keys) == status
+
+
+def test_beneath_an_agents_client_nothing_is_answered(workspace: Workspace) -> None:
+    ask(workspace, save())
+    command = as_typed("watch", workspace.root)
+    with Terminal(command, 160, 60, env={AGENT_VARIABLE: "alice"}) as terminal:
+        sees(terminal, "approve (a)")
+        terminal.send("a\n")
+        sees(terminal, "'alice'")
+        assert ends(terminal) == OK
+    (row,) = answers(workspace)
+    assert row.outcome == "denied"
+
+
+# -- without a terminal
+
+
+@contextmanager
+def lines_of(
+    *arguments: str, closes_input: bool = False
+) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
+    """A command whose output goes into a pipe, and its lines as they come."""
+    command = as_typed(*arguments)
+    with subprocess.Popen(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *command] if closes_input else command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONUTF8": "1"},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process, (line.rstrip("\n") for line in iter(process.stdout.readline, ""))
+        finally:
+            process.kill()
+
+
+def without_times(lines: Sequence[str]) -> list[str]:
+    return [line[9:] for line in lines]
+
+
+def test_a_pipe_gets_a_line_for_each_need_that_comes_and_goes_and_no_question(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    with lines_of("watch", workspace.root, "--utc") as (process, lines):
+        begin, *state = [next(lines) for _ in range(3)]
+        assert "+00:00" in begin
+        assert state == ["3 agents: 3 idle.", "Nothing needs you."]
+        number = collide(alice, bob)
+        wanted = "bob and alice both changed plan.md."
+        assert without_times([next(lines)]) == [f"Needs you: {wanted}"]
+        asked = ask(workspace, Request("prompt", HOSTILE, expires=time.time_ns() + 3601 * SECOND))
+        line = next(lines)
+        assert line.isprintable()
+        assert line.endswith("It runs out in 60 minutes.")
+        dana = workspace.tools_for_human("dana")
+        ok(dana, "dismiss_conflict", conflict=number)
+        assert without_times([next(lines)]) == [f"Needs nobody any more: {wanted}"]
+        ok(dana, ANSWER, request=asked.seq, text="yes")
+        assert "Answered by human:dana, answered: alice asks" in next(lines)
+        # The reader has seen enough; no row comes by which it would be noticed.
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.wait(PATIENCE) == OK
+        assert process.stderr.read() == ""
+
+
+def test_a_closed_input_is_none_to_ask_at(workspace: Workspace) -> None:
+    with lines_of("watch", workspace.root, closes_input=True) as (_, lines):
+        assert [next(lines) for _ in range(3)][1:] == ["3 agents: 3 idle.", "Nothing needs you."]
+
+
+def test_every_operation_is_a_line_if_wanted(workspace: Workspace, alice: Toolbox) -> None:
+    with lines_of("watch", workspace.root, "--all", "--language", "zh") as (_, lines):
+        first, *_ = (next(lines) for _ in range(3))
+        assert "Watchroom 正在观察 team" in first
+        ok(alice, "collab_write", filepath=PLAN, content="x", message="a\x1b[31m", expected_version=0)
+        assert without_times([next(lines)]) == ["alice：写协作文件 plan.md，版本 1：a␛[31m。"]
+
+
+def test_a_demo_can_be_watched_so(tmp_path: Path) -> None:
+    done = spawned("demo", str(tmp_path / "demo"), "--plain", "--for", "2", "--speed", "5", given="")
+    assert (done.returncode, done.stderr) == (OK, "")
+    first, agents, *_, last = done.stdout.splitlines()
+    assert first.startswith("Watchroom watches demo; it is ")
+    assert agents.startswith("6 agents: ")
+    assert str(tmp_path / "demo") in last
+    shown = spawned("open", str(tmp_path / "demo"), "--plain", "--at", "1", given="")
+    assert shown.returncode == 2

@@ -1,0 +1,60 @@
+"""Columns share the width of a list by what their texts need."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+from tui.driver import dashboard
+from tui.team import write
+from watchroom import Toolbox, Workspace
+from watchroom_tui.formatters.columns import Column, share_width
+from watchroom_tui.formatters.styled_text import Span, lay_out
+
+COLUMNS = (Column(least=6, cut="middle", grows=True), Column(align="right"), Column(least=4, most=10))
+
+
+def drawn(width: int, path: str, number: str, name: str) -> str:
+    cells = ([Span(path)], [Span(number)], [Span(name)])
+    needs = [cell_len(each) for each in (path, number, name)]
+    line = lay_out(COLUMNS, cells, share_width(COLUMNS, needs, width))
+    return "".join(span.text for span in line)
+
+
+def test_what_is_left_over_goes_to_the_growing_column() -> None:
+    assert drawn(20, "plan.md", "v2", "ed") == "plan.md        v2 ed"
+
+
+def test_an_empty_column_takes_no_space() -> None:
+    assert drawn(10, "plan.md", "", "ed") == "plan.md ed"
+
+
+def test_the_widest_column_gives_way_first() -> None:
+    assert drawn(20, "calculator/evaluate.py", "v12", "analyst") == "cal…e.py v12 analyst"
+
+
+@pytest.mark.parametrize("path", ["计划计划计划计划.md", "e\u0301\u200d" * 12, "👩‍👩‍👧‍👦" * 6])
+@pytest.mark.parametrize("width", range(3, 30))
+def test_a_line_of_wide_characters_is_never_wider_than_the_list(path: str, width: int) -> None:
+    line = drawn(width, path, "v2", "分析员分析员分析员")
+    assert cell_len(line) <= max(width, 12)
+
+
+async def test_names_are_whole_while_there_is_space_beside_them(workspace: Workspace, alice: Toolbox) -> None:
+    for name in ("calculate.py", "evaluate.py"):
+        write(alice, "1\n", 0, f"calculator/{name}")
+    async with dashboard(workspace) as user:
+        await user.goes_to("4", "files")
+        await user.sees("calculator/calculate.py", "calculator/evaluate.py")
+
+
+async def test_a_filtered_list_is_as_wide_as_what_it_shows(workspace: Workspace, alice: Toolbox) -> None:
+    write(alice, "1\n", 0, "a.py")
+    write(alice, "1\n", 0, "calculator/expressions/evaluate.py")
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.sees("evaluate.py")
+        wide = next(line for line in user.lines() if "a.py" in line)
+        await user.press("slash", *"a.py", "enter")
+        await user.sees_no("evaluate.py")
+        narrow = next(line for line in user.lines() if "a.py" in line and "write" in line)
+        assert narrow.index("v1") < wide.index("v1")

@@ -1,0 +1,116 @@
+"""What a process ran that was killed: the dashboard shows it as not seen alive, with what resumes it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tui.driver import WIDE, dashboard
+from tui.societies import begins, to_tasks
+from watchroom import Workspace
+from watchroom.model import PRESENCE, Write
+from watchroom_tui.formatters.local_time import local_clock
+
+HOLD_A_LEASE = """
+import sys
+from watchroom.journal.sqlite import SqliteJournal
+
+journal = SqliteJournal(sys.argv[1])
+print(journal.present("watchroom task --resume"), flush=True)
+sys.stdin.read()
+journal.close()
+"""
+
+
+class OtherProcess:
+    """A process that holds a lease on the journal of ``root``, under which others' rows can be written."""
+
+    def __init__(self, root: Path) -> None:
+        command = [sys.executable, "-c", HOLD_A_LEASE, str(root / ".watchroom/journal.db")]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.lease = self.process.stdout.readline().strip()
+
+    def runs_session(self, workspace: Workspace, agent: str) -> None:
+        """It runs a session of ``agent``."""
+        detail = {"status": "running", PRESENCE: self.lease}
+        step = Write(agent, "begin_session", "session", f"{agent}/1", "{}", expected=0, detail=detail)
+        workspace.journal.append([step])
+
+    def runs_command(self, workspace: Workspace, agent: str, task: str) -> None:
+        """It runs a command of ``agent``."""
+        detail = {PRESENCE: self.lease}
+        begun = Write(agent, "run_command", "command", f"{task}/c1", "make all", "make all", 0, detail)
+        workspace.journal.append([begun])
+
+    def kill(self) -> None:
+        """End it before it can release its lease."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> None:
+        """Have it end by itself."""
+        self.process.communicate()
+
+
+@pytest.fixture
+def process(workspace: Workspace, root: Path) -> Iterator[OtherProcess]:
+    other = OtherProcess(root)
+    yield other
+    other.end()
+
+
+async def test_an_agent_whose_process_was_killed_is_not_seen_and_says_what_resumes_it(
+    workspace: Workspace, process: OtherProcess
+) -> None:
+    process.runs_session(workspace, "bob")
+    async with dashboard(workspace, size=WIDE) as user:
+        await user.goes_to("2", "agents")
+        await user.press("down")
+        await user.until(lambda: "● bob" in user.words_in("#agents"), "that it is at work")
+        process.kill()
+        since = f"not seen since {local_clock(workspace.journal.rows(0)[-1].time)}"
+        await user.sees(f"{since}; resume with: watchroom task --resume")
+        await user.until(lambda: "◌ bob bottom not seen since" in user.words_in("#agents"), "in the list")
+        await user.until(lambda: f"◌ {since}" in str(user.text("session").border_title), "in the title")
+        await user.press("p")
+        await user.is_told("No process runs bob: it goes on when resumed with: watchroom task --resume.")
+        await user.press("m")
+        await user.until(
+            lambda: (
+                "bob is not seen alive: it reads this when resumed with: watchroom task --resume"
+                in user.words_in("#hint")
+            ),
+            "who reads it",
+        )
+
+
+async def test_a_task_and_a_command_whose_process_was_killed_are_not_seen(
+    workspace: Workspace, process: OtherProcess, tmp_path: Path
+) -> None:
+    task = begins(workspace, tmp_path / "calculator", "Build it.")
+    process.runs_session(workspace, "root")
+    process.runs_command(workspace, "root", task)
+    async with dashboard(workspace, size=WIDE) as user:
+        await to_tasks(user, "● Build it.")
+        await user.sees("$ make all")
+        process.kill()
+        await user.sees("◌ Build it.", "◌ root", "◌ not seen")
+        title = user.list("members")
+        await user.until(lambda: "resume with: watchroom task --resume" in str(title.border_title), "how")
+        await user.until(lambda: "not seen since" in str(user.text("output").border_title), "the output")
+
+
+async def test_what_ended_as_it_should_is_stopped_and_not_missed(
+    workspace: Workspace, process: OtherProcess, tmp_path: Path
+) -> None:
+    begins(workspace, tmp_path / "calculator", "Build it.")
+    process.runs_session(workspace, "root")
+    async with dashboard(workspace, size=WIDE) as user:
+        await to_tasks(user, "● Build it.")
+        process.end()
+        await user.sees("○ Build it.", "its process ended")
+        assert not user.shows("not seen")

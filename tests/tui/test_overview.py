@@ -1,0 +1,172 @@
+"""The overview: what waits is answered where it stands, and what one sees there agrees with all else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from calls import ok
+from runtime.weather import call, calling
+from tui.driver import NARROW, User, dashboard
+from tui.pictures import SIZES
+from tui.sessions import asks, running, says
+from tui.team import PLAN, deliver, stale_write, write
+from watchroom import Toolbox, Workspace
+from watchroom.model import PRESENCE, Write
+from watchroom_tui.actions import SCREENS
+
+SAVE = call("save_to_my_workspace", filename="x.md", content="x")
+
+
+async def test_a_request_is_approved_on_the_overview(workspace: Workspace) -> None:
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", calling(SAVE), says("Done."), ask=["save_to_my_workspace"]) as bob,
+    ):
+        await user.sees("a r enter", "save x.md")
+        await user.press("a")
+        assert (await bob.ended()).status == "done"
+        assert workspace.journal.head("private", "bob/x.md") is not None
+        await user.sees("✓ all well")
+        assert user.place == "overview"
+
+
+async def test_a_request_is_rejected_on_the_overview_with_a_reason(workspace: Workspace) -> None:
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", calling(SAVE), says("I leave it."), ask=["save_to_my_workspace"]) as bob,
+    ):
+        await user.sees("a r enter")
+        await user.press("r")
+        await user.until(lambda: user.place == "TextInputDialog", "the reason")
+        await user.type("not now")
+        await user.press("enter")
+        assert (await bob.ended()).status == "done"
+        assert "not now" in str(bob.session.state.messages)
+        assert workspace.journal.head("private", "bob/x.md") is None
+
+
+async def test_a_need_that_runs_out_says_how_long_and_is_gone_to_first(
+    workspace: Workspace, alice: Toolbox, conflict: int
+) -> None:
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", asks("Which one?"), patience=25.0),
+    ):
+        await user.sees("s left", "⚑ 2 need you", "next: question bob, 2")
+        assert [need.kind for need in user.list("needs").items] == ["request", "conflict"]
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "requests", "the requests")
+        await user.sees("next: conflict plan.md")
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "merge", "the merge")
+
+
+async def test_the_header_counts_what_the_list_holds(
+    workspace: Workspace, alice: Toolbox, conflict: int
+) -> None:
+    async with dashboard(workspace) as user:
+        write(alice, "b\n", 0, "b.md")
+        write(alice, "c\n", 1, "b.md")
+        stale_write(workspace.tools("bob"), "late\n", 1, "b.md")
+        deliver(alice, "bob", "not-late-yet.md")
+        await user.has_taken_in(workspace)
+        await user.sees("⚑ 2 need you")
+        assert len(user.list("needs").items) == 2
+
+
+async def test_readings_in_a_row_are_one_line_until_they_are_unfolded(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    write(alice, "one\n", 0)
+    for _ in range(12):
+        ok(alice, "collab_read", filepath=PLAN)
+    async with dashboard(workspace) as user:
+        await user.sees("12 readings")
+        folded = len(user.list("activity").items)
+        await user.press("z")
+        await user.until(lambda: len(user.list("activity").items) == folded + 11, "each reading")
+        await user.press("z")
+        await user.sees("12 readings")
+
+
+@contextmanager
+def leased(root: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that holds a lease, and the lease."""
+    code = f"""
+from watchroom.journal.sqlite import SqliteJournal
+print(SqliteJournal({str(root / ".watchroom/journal.db")!r}).present("go on"), flush=True)
+input()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        try:
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+async def test_a_process_that_is_killed_is_missed_on_the_overview(workspace: Workspace, root: Path) -> None:
+    with leased(root) as (process, lease):
+        begin = Write("bob", "begin_session", "session", "bob/1", "{}", expected=0)
+        workspace.journal.append([begin._replace(detail={"status": "running", PRESENCE: lease})])
+        async with dashboard(workspace) as user:
+            await user.sees("● bob", "✓ all well")
+            process.kill()
+            await user.sees("◌ not seen", "its process ended; resume: go on", "◌ bob", "⚑ 1 needs you")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_footer_names_all_screens_and_a_click_goes_there(
+    workspace: Workspace, size: tuple[int, int]
+) -> None:
+    async with dashboard(workspace, size=size) as user:
+        names = [user.app.texts(f"action.screen_{name}.short") for _, name in SCREENS]
+        for key, screen in SCREENS:
+            if screen != "overview":
+                await user.goes_to(key, screen)
+            assert all(name in user.lines()[-1] for name in names)
+        column = user.lines()[-1].index("File")
+        await user.pilot.click(offset=(column, size[1] - 1))
+        await user.until(lambda: user.place == "files", "the files")
+
+
+async def test_all_agents_are_paused_and_go_on(workspace: Workspace) -> None:
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", asks("Which?"), asks("And now?")) as bob,
+    ):
+        await user.until(lambda: user.model.requests, "a request")
+        await user.press("ctrl+x")
+        await user.is_asked("Pause 1 agents: bob?")
+        await user.press("enter")
+        await user.is_told("Paused: bob")
+        await user.until(lambda: bob.session.state.status == "paused", "the pause")
+        await shows_status(user, "paused")
+        await user.press("ctrl+x")
+        await user.is_asked("Let 1 agents go on that are paused: bob?")
+        await user.press("enter")
+        await user.is_told("They go on: bob")
+        await shows_status(user, "waiting_for_human_input")
+
+
+async def shows_status(user: User, status: str) -> None:
+    await user.until(
+        lambda: any(view.session and view.session.status == status for view in user.model.agents), status
+    )
+
+
+async def test_a_notice_is_one_line_above_the_footer(workspace: Workspace) -> None:
+    async with dashboard(workspace, size=NARROW) as user:
+        user.app.show_message("something that takes much more than a single line of the terminal " * 3)
+        await user.is_told("something that takes")
+        await user.until(lambda: len(user.app.screen.query("Toast")) == 1, "the notice")
+        region = user.app.screen.query_one("Toast").region
+        assert (region.height, region.y) == (1, NARROW[1] - 2)

@@ -1,0 +1,100 @@
+"""The settings file: what is remembered, what can be set, and what is said of mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from watchroom import Workspace
+from watchroom_tui.app import WatchroomApp
+from watchroom_tui.localization import load_texts
+from watchroom_tui.settings import Settings, read_settings, remember
+from watchroom_tui.theme import DARK, LIGHT
+from watchroom_tui.usage import WrongUsage
+
+TEXTS = load_texts("en")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "config" / "settings.toml"
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_without_a_file_there_are_defaults(path: Path) -> None:
+    assert read_settings(path, TEXTS) == Settings()
+
+
+def test_what_is_remembered_is_read_again_and_comments_stay(path: Path) -> None:
+    write(path, '# mine\ntheme = "dark"  # for the evening\n\n[keys]\napprove = "A"  # far from s\n')
+    remember(path, theme="light", screen="files", filters={"files.shared": "plan"}, language=None)
+    text = path.read_text(encoding="utf-8")
+    assert "# mine" in text
+    assert "# far from s" in text
+    settings = read_settings(path, TEXTS) if "whole_file" in text else None
+    assert settings is None
+    write(path, text.replace('approve = "A"', 'approve = "f2"'))
+    settings = read_settings(path, TEXTS)
+    assert (settings.theme, settings.screen, settings.filters) == ("light", "files", {"files.shared": "plan"})
+    assert settings.keymap == {"approve": ("f2",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('theme = "dark"\ncolour = "red"\n', "line 2: There is no setting called colour."),
+        ('theme = "pink"\n', "line 1: theme is one of dark, light."),
+        ("[keys]\napprove = 7\n", "line 2: approve has to be a text."),
+        ("keys = 7\n", "line 1: keys has to be a text."),
+        ('[keys]\napprove = "f2"\naproove = "x"\n', "line 3: There is no action called aproove."),
+        ('[keys]\nreject = "hyper+x"\n', "line 2: hyper+x is no key."),
+        ("[keys]\nreject = []\n", "line 2: [] is no key."),
+        ('[keys]\n\napprove = ["f2", "m"]\n', "line 3: m cannot mean approve: it is the key of message."),
+        ('screen = "kitchen"\n', "line 1: "),
+        ("theme = \n", "(at line 1"),
+        ("x = " + "[" * 30_000, "settings.toml"),
+        ("x = '" + "x" * 70_000 + "'\n", "longer than 65536 bytes"),
+    ],
+)
+def test_a_mistake_names_the_file_and_the_line(path: Path, text: str, said: str) -> None:
+    with pytest.raises(WrongUsage, match=r"settings\.toml") as refused:
+        read_settings(write(path, text), TEXTS)
+    assert said in str(refused.value)
+
+
+def test_keys_can_be_exchanged(path: Path) -> None:
+    settings = read_settings(write(path, '[keys]\napprove = "r"\nreject = "a"\n'), TEXTS)
+    assert settings.keymap == {"approve": ("r",), "reject": ("a",)}
+
+
+async def test_a_remapped_key_acts_and_is_shown_and_the_old_one_does_not(workspace: Workspace) -> None:
+    settings = Settings(
+        theme="light", keys={"screen_files": ["f4", "%"], "theme": "f7"}, filters={"files.shared": "zebra"}
+    )
+    app = WatchroomApp(workspace.journal, place="team/", settings=settings)
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert app.theme == LIGHT
+        await pilot.press("f7")
+        assert app.theme == DARK
+        await pilot.press("4")
+        assert app.current_mode == "overview"
+        await pilot.press("%")
+        assert app.current_mode == "files"
+        assert app.remembered()["screen"] == "files"
+    assert app.remembered()["filters"] == {"files.shared": "zebra"}
+
+
+def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
+    write(path, 'theme = "dark"\n')
+    with pytest.raises(ValueError, match="65536"):
+        remember(path, filters={"files.shared": "x" * 70_000})
+    assert path.read_text(encoding="utf-8") == 'theme = "dark"\n'
+    write(path, "no toml\n")
+    with pytest.raises(ValueError, match="line 1"):
+        remember(path, theme="light")
+    assert path.read_text(encoding="utf-8") == "no toml\n"

@@ -1,0 +1,74 @@
+"""The command watch: needs and answers as lines of text, for screen readers, pipes and logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import ExitStack, closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+from watchroom.errors import WatchroomError
+from watchroom.journal import Journal
+from watchroom.texts import LANGUAGES, Catalogue
+from watchroom.validation import check_human_name
+
+from watchroom_tui.commands.command import add_utc_argument
+from watchroom_tui.commands.person import act_as_person, name_of_this_person
+from watchroom_tui.commands.time_argument import open_journal
+from watchroom_tui.localization import load_texts
+from watchroom_tui.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from watchroom.workspace import Workspace
+
+
+def declare_watch(parser: ArgumentParser, texts: Catalogue) -> None:
+    parser.add_argument("dir", nargs="?", default=".", help=texts("cli.argument.dir"))
+    parser.add_argument("--all", dest="all_rows", action="store_true", help=texts("cli.argument.all_rows"))
+    parser.add_argument("--view", action="store_true", help=texts("cli.argument.view"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
+    parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
+    add_utc_argument(parser, texts)
+
+
+def run_watch(args: Namespace, texts: Catalogue) -> int:
+    with ExitStack() as stack:
+        journal = stack.enter_context(closing(open_journal(args.dir)))
+        workspace = None
+        if is_interactive() and not args.view:
+            from watchroom.workspace import Workspace
+
+            try:
+                workspace = stack.enter_context(Workspace.open(args.dir, create=False))
+            except (WatchroomError, OSError) as error:
+                # What can only be read can be watched.
+                message = error.message(args.language) if isinstance(error, WatchroomError) else str(error)
+                print(load_texts(args.language)("watch.view_only", reason=sanitize(message)), file=sys.stderr)
+        return watch_plainly(journal, args.dir, args, workspace)
+
+
+def is_interactive() -> bool:
+    """Whether there is a person at a terminal who reads what is printed, and may answer."""
+    # A closed input or output is None.
+    return all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
+
+
+def watch_plainly(journal: Journal, root: str, args: Namespace, workspace: Workspace | None) -> int:
+    """Tell what comes into ``journal``, that of the workspace at ``root``, as lines; with ``workspace``, ask
+    for answers if there is a terminal. Returns the exit status. Raises `InvalidAgentId` for a name that none
+    can have."""
+    from watchroom_tui.plain.watcher import Watcher, WatchOptions
+
+    options = WatchOptions(
+        os.path.basename(os.path.abspath(root)),
+        all_rows=getattr(args, "all_rows", False),
+        seconds=getattr(args, "seconds", None),
+    )
+    person = check_human_name(args.person or name_of_this_person())
+    act = None
+    if workspace is not None and is_interactive():
+        act = partial(act_as_person, workspace, person, language=args.language)
+    Watcher(journal, load_texts(args.language), options, act).run()
+    return 0

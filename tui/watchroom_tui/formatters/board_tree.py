@@ -1,0 +1,86 @@
+"""The boards of a team as a tree, with the owner and the lease of each. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from watchroom.model import Row
+from watchroom.projections import BoardView, Model
+from watchroom.rules.config import Config
+from watchroom.rules.details import lease_end
+from watchroom_whiteboards import Board, list_boards
+
+
+class BoardItem(NamedTuple):
+    """A board with its place in the tree: ``guides`` are the lines that lead to it. ``view`` is None where
+    nothing was written yet. ``lease`` may have run out."""
+
+    board: Board
+    guides: str
+    owners: tuple[str, ...]
+    view: BoardView | None
+    lease: Row | None
+    conflicts: int
+
+    @property
+    def name(self) -> str:
+        return self.board.name
+
+    @property
+    def version(self) -> int:
+        return (self.view.head.version or 0) if self.view else 0
+
+    def holder(self, now: int) -> str:
+        """Who holds the board at ``now`` (nanoseconds since the epoch), empty if nobody does."""
+        return self.lease.actor if self.lease and lease_end(self.lease) > now else ""
+
+
+def board_config(model: Model) -> Config:
+    """Who works here at the model's moment. The language is not known to it."""
+    return Config().with_agents(view.agent for view in model.agents)
+
+
+def board_tree(model: Model) -> tuple[BoardItem, ...]:
+    """Every board of the team and every one that was ever written, those above first."""
+    config = board_config(model)
+    written = {view.name: view for view in model.boards}
+    disputed = [each.path for each in model.conflicts if each.zone == "board"]
+    known = dict.fromkeys([*list_boards(config), *map(Board.named, [*written, *disputed])])
+    below: dict[Board, list[Board]] = defaultdict(list)
+    for board in known:
+        if board.kind != "global":
+            below[_above(board, config)].append(board)
+
+    def item(board: Board, guides: str) -> BoardItem:
+        view = written.get(board.name)
+        return BoardItem(
+            board,
+            guides,
+            () if board.kind == "global" else tuple(agent.id for agent in board.owners(config)),
+            view,
+            model.leases.get(board.name),
+            disputed.count(board.name),
+        )
+
+    def branch(board: Board, guides: str, lead: str) -> Iterator[BoardItem]:
+        yield item(board, guides)
+        children = below[board]
+        for index, child in enumerate(children):
+            is_last = index == len(children) - 1
+            yield from branch(child, lead + ("╰ " if is_last else "├ "), lead + ("  " if is_last else "│ "))
+
+    return tuple(branch(Board("global"), "", ""))
+
+
+def _above(board: Board, config: Config) -> Board:
+    """The board that a board hangs from: that of whoever supervises its owner."""
+    if board.kind == "top":
+        return Board("global")
+    if board.kind == "mid":
+        return Board("top")
+    owner = config.agents.get(board.owner)
+    supervisor = config.agents.get(owner.supervisor) if owner else None
+    above = Board.of(supervisor) if supervisor else Board("global")
+    return above if above.kind != "bottom" else Board("global")

@@ -1,0 +1,133 @@
+"""Text in columns: widths are terminal cells, so that wide characters keep columns straight. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+BARS: Final = " ▁▂▃▄▅▆▇█"
+
+
+class Column(NamedTuple):
+    """A column of a list. It takes what its widest text needs, up to ``most`` cells, and gives way down to
+    ``least`` where there is less; what is left over goes to the one that ``grows``. ``cut`` says where its
+    texts lose something; narrower than ``from_width``, a list leaves it out."""
+
+    least: int = 0
+    most: int = 1000
+    align: Literal["left", "right"] = "left"
+    cut: Literal["end", "middle"] = "end"
+    grows: bool = False
+    from_width: int = 0
+
+
+def share_width(columns: Sequence[Column], needs: Sequence[int], width: int) -> list[int]:
+    """How many of ``width`` cells each column gets; 0: it is left out, and no blank stands before it.
+
+    ``needs``: how wide the widest text of each column is. Where there is too little, the widest columns give
+    way first: no text is cut while the columns beside it are blank.
+    """
+    wanted = [
+        min(need, column.most) if width >= column.from_width else 0
+        for column, need in zip(columns, needs, strict=True)
+    ]
+    least = [min(column.least, want) for column, want in zip(columns, wanted, strict=True)]
+    free = width - max(0, sum(map(bool, wanted)) - 1)
+    shares = wanted
+    widest = max(wanted, default=0)
+    while sum(shares) > free and widest > 0:
+        widest -= 1
+        shares = [min(want, max(low, widest)) for want, low in zip(wanted, least, strict=True)]
+    growing = next((at for at, each in enumerate(columns) if each.grows and shares[at]), None)
+    # One step of the loop may take a cell of several columns.
+    left = free - sum(shares)
+    if growing is not None and left > 0:
+        shares = [share + left * (at == growing) for at, share in enumerate(shares)]
+    return shares
+
+
+def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
+    """``text`` in exactly ``width`` cells: padded, or cut at its end with an ellipsis."""
+    if width <= 0:
+        return ""
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…"
+    return text + " " * (width - length) if align == "left" else " " * (width - length) + text
+
+
+def fit_path(path: str, width: int) -> str:
+    """``path`` in exactly ``width`` cells, cut in its middle: both its folder and its name say something."""
+    if cell_len(path) <= width or width < 5:
+        return fit(path, width)
+    tail_width = (width - 1) * 2 // 3
+    tail = path
+    while cell_len(tail) > tail_width:
+        tail = tail[1:]
+    return fit(set_cell_size(path, width - 1 - cell_len(tail)) + "…" + tail, width)
+
+
+def format_age(then: int, now: int) -> str:
+    """How long ago: ``12 s``, ``4 m``, ``3 h``, ``2 d``. Both are nanoseconds since the epoch."""
+    seconds = max(0, (now - then) // 1_000_000_000)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def sparkline(counts: Sequence[int], width: int) -> str:
+    """``counts`` as ``width`` bars, the newest at the right; nothing at all stays blank."""
+    if width <= 0:
+        return ""
+    chunk = max(1, -(-len(counts) // width))
+    sums = [sum(counts[max(0, end - chunk) : end]) for end in range(len(counts), 0, -chunk)][:width]
+    highest = max(sums, default=0)
+    steps = len(BARS) - 1
+    bars = [BARS[0] if not each else BARS[max(1, round(each / highest * steps))] for each in reversed(sums)]
+    return "".join(bars).rjust(width)
+
+
+def size(count: int | None) -> str:
+    """A number of bytes, short: ``812 B``, ``3.4 KB``, ``1.2 MB``."""
+    if count is None:
+        return "–"
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1000:.1f} KB" if count < 999_950 else f"{count / 1_000_000:.1f} MB"
+
+
+def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
+    """``text`` in pieces of at most ``width`` cells, broken after a space where one is near the edge.
+
+    The first piece has ``first`` cells where that is given. A ``width`` below 2 leaves the text as it is.
+    """
+    if width < 2:
+        return [text]
+    pieces: list[str] = []
+    start = 0
+    space = width if first is None else first
+    is_plain = text.isascii()
+    while True:
+        # Never the whole rest: a line may be megabytes long.
+        near = text[start : start + space + 1]
+        if cell_len(near) <= space:
+            if start + len(near) == len(text):
+                return [*pieces, near]
+            # Characters without a width, as accents are, leave space for more.
+            near = text[start : start + 4 * space]
+        head = (near[:space] if is_plain else (chop_cells(near, space) or [near])[0]) if space > 1 else ""
+        space = head.rfind(" ") + 1
+        if space > len(head) * 2 // 3:
+            head = head[:space]
+        pieces.append(head)
+        start += len(head)
+        space = width
+
+
+def format_duration(start: int, end: int) -> str:
+    """How long something took: ``0.4 s``, ``12 s``, ``4 m``. Both are nanoseconds since the epoch."""
+    tenths = max(0, end - start) // 100_000_000
+    return format_age(start, end) if tenths >= 100 else f"{tenths / 10:.1f} s"

@@ -1,0 +1,358 @@
+"""Rows, agents and needs as text, the same on every screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from watchroom.model import (
+    CONTROLS,
+    END_TASK,
+    MESSAGE,
+    SEEN,
+    SETTLING_NOTES,
+    SHARED,
+    SPAWN,
+    USER,
+    Row,
+    SessionStatus,
+)
+from watchroom.projections import AgentView, MessageView, Need, RequestView, Status
+from watchroom.rules import details
+from watchroom.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
+from watchroom.texts import Catalogue
+
+from watchroom_tui.formatters.columns import fit_path
+from watchroom_tui.formatters.local_time import local_clock
+from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.sanitize import sanitize
+
+STATUS_MARKS: Final[dict[Status, Span]] = {
+    "running": Span("●", "ok"),
+    "waiting": Span("◐", "warning"),
+    "paused": Span("⏸", "warning"),
+    "idle": Span("○", "dim"),
+    "done": Span("✓", "ok"),
+    "error": Span("✖", "error"),
+    "lost": Span("◌", "error"),
+}
+SESSION_MARKS: Final[dict[SessionStatus, Span]] = {
+    "idle": Span("○", "dim"),
+    "running": Span("●", "ok"),
+    "waiting_for_human_input": Span("◐", "warning"),
+    "paused": Span("⏸", "warning"),
+    "done": Span("✓", "ok"),
+    "error": Span("✖", "error"),
+    "cancelled": Span("✖", "dim"),
+}
+TASK_MARKS: Final[dict[str, Span]] = {
+    "open": Span("●", "ok"),
+    "done": Span("✓", "ok"),
+    "failed": Span("✖", "error"),
+    "cancelled": Span("⊘", "dim"),
+}
+ENDED_MARK: Final = Span("–", "dim")
+"""Before an agent that works no more."""
+NEED_MARKS: Final[dict[str, Span]] = {
+    "conflict": Span("⚔", "error"),
+    "request": Span("◐", "accent"),
+    "lost": Span("◌", "error"),
+    "failed": Span("✖", "error"),
+    "expired": Span("⧗", "warning"),
+    "message": Span("✎", "accent"),
+    "outside": Span("✎", "warning"),
+    "unchecked": Span("‼", "warning"),
+    "denied": Span("⊘", "warning"),
+    "stalled": Span("◌", "warning"),
+    "handoff": Span("✉", "accent"),
+}
+
+
+MOST_NAMED: Final = 3
+BOARD_MARK: Final = "▤"
+"""Before the name of a board, which a shared file may have as well."""
+BUFFER_MARK: Final = "✎"
+"""Before the name of a buffer."""
+SESSION_WIDTH: Final = 8
+"""So much of a session's id tells it from others."""
+SUBJECT_WIDTH: Final = 40
+TASK_WIDTH: Final = 8
+"""So much of a task's id tells it from others."""
+
+
+def tool_name(name: str, texts: Catalogue) -> str:
+    key = f"tool.{name}"
+    return texts(key) if key in texts else name
+
+
+def tool_label(row: Row, texts: Catalogue) -> str:
+    """The tool's name, short: a glance must do. A tool that we do not know keeps its own."""
+    if row.zone == "buffer":
+        operation = BufferDetail.of(row).operation
+        if operation != row.tool:
+            return sanitize(tool_name(f"buffer_{operation}", texts))
+    return sanitize(tool_name(row.tool, texts))
+
+
+def path_of(row: Row) -> str:
+    """The path as its zone shows it; of a request its number, of a session the end of its id."""
+    if row.zone == "request":
+        return f"#{details.request_number(row)}"
+    if row.zone == "session":
+        return f"…{row.path[-SESSION_WIDTH:]}" if "/" in row.path else row.path
+    if row.zone == "private":
+        owner, _, filename = row.path.partition("/")
+        return filename if owner == row.actor and filename else row.path
+    if row.zone == "file":
+        return row.path.partition("/")[2]
+    if row.zone == "command":
+        return "$"
+    if row.zone == "task":
+        return row.path[:TASK_WIDTH]
+    if row.zone == "agent" and row.tool == MESSAGE:
+        return f"→ {row.path}"
+    if row.zone == "buffer":
+        return f"{BUFFER_MARK} {BufferDetail.of(row).name}"
+    if row.zone in ("board", "lease"):
+        return f"{BOARD_MARK} {row.path}"
+    return row.path
+
+
+def shown_path(row: Row, texts: Catalogue) -> str:
+    """The path, where people read it who are meant by some: safe already."""
+    if row.zone == "agent" and row.tool == MESSAGE and row.path == USER:
+        return f"→ {texts('tasks.you')}"
+    return sanitize(path_of(row))
+
+
+def activity_spans(row: Row, texts: Catalogue) -> tuple[Span, Span]:
+    """What an agent did, and to what, for where nothing stands after it: of a command, the command itself."""
+    if row.zone == "command":
+        went_wrong = row.outcome != "ok" or CommandDetail.of(row).is_failure
+        return Span("$", "error" if went_wrong else "dim"), Span(sanitize(row.message))
+    style = "error" if row.outcome != "ok" else "dim"
+    return Span(tool_label(row, texts), style), Span(shown_path(row, texts))
+
+
+def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
+    """What came of an operation, in a few words. ``is_open``: a conflict that nobody settled yet."""
+    if row.outcome == "ok":
+        return _done(row, texts)
+    if row.outcome == "conflict":
+        if row.error == "outside_edit":
+            what = "row.outside_deleted" if row.sha256 is None else "row.outside"
+            return Span(texts(what), "warning" if is_open else "dim")
+        return Span(
+            texts("row.conflict", base=row.base, current=details.met_version(row)),
+            "error" if is_open else "dim",
+        )
+    kind = texts(f"outcome.{row.outcome}")
+    return Span(f"{kind}: {sanitize(row.error)}", "error" if row.outcome == "denied" else "warning")
+
+
+def _done(row: Row, texts: Catalogue) -> Span:
+    """What an operation came to that was done."""
+    if row.zone in ("request", "session") and row.version is not None:
+        return _of_a_session(row, texts)
+    if row.zone == "command":
+        return _of_a_command(row, texts)
+    if row.zone in ("task", "agent") and row.version is not None:
+        return _of_a_society(row, texts)
+    if row.zone == "buffer" and row.version is not None:
+        return _of_a_buffer(row, texts)
+    if row.deleted:
+        return Span(texts("row.deleted"), "warning")
+    if row.version is not None:
+        if row.base == -1 and row.version > 1 and row.zone in SHARED:
+            return Span(texts("row.unchecked", version=row.version), "warning")
+        return Span(f"v{row.version}", "ok")
+    if row.tool in (*SETTLING_NOTES, SEEN, *CONTROLS):
+        return Span("✓", "ok")
+    if row.tool == "acknowledge_handoff":
+        return Span(f"✓ v{row.base}", "ok")
+    return Span(texts("row.read", version=row.base) if row.base else "·", "dim")
+
+
+def row_message(row: Row) -> str:
+    """What the actor said of it; of an edit of a realtime document, what it did; of a new agent, what for."""
+    if row.tool == SPAWN and row.version is not None:
+        return sanitize(f"{details.spawned_role(row)} · {row.message}")
+    if row.zone != "realtime" or row.message or row.version is None:
+        return sanitize(row.message)
+    edit = DocumentEdit.of(row)
+    if edit.op in ("insert", "delete", "replace"):
+        counts = (("+", edit.added), ("−", edit.removed))
+        return sanitize(f"{edit.field} {' '.join(f'{sign}{count}' for sign, count in counts if count)}")
+    if edit.op in ("increment", "decrement"):
+        return sanitize(f"{edit.field} {'+' if edit.op == 'increment' else '−'}{edit.amount}")
+    if edit.op in ("add", "remove") and edit.element is not None:
+        return sanitize(f"{edit.field} {'+' if edit.op == 'add' else '−'} {edit.element}")
+    name = f"{edit.field}.{edit.key}" if edit.key is not None else edit.field
+    if edit.op == "remove":
+        return sanitize(f"− {name}")
+    return sanitize(f"{name} = {edit.value}" if edit.value is not None else name)
+
+
+def need_subject(need: Need, texts: Catalogue) -> str:
+    """What a need is about: of a handoff, the file; of a request, what is asked."""
+    if need.kind == "request":
+        return request_text(RequestView(need.row), texts)
+    if need.kind in ("lost", "expired"):
+        return need.against
+    if need.kind == "failed":
+        return need.row.actor
+    if need.kind == "message":
+        return sanitize(need.row.message)
+    return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
+
+
+def need_kind(need: Need, texts: Catalogue) -> str:
+    """In one word; of a request, what kind of answer it wants."""
+    if need.kind == "request":
+        return texts(f"request.kind.{RequestView(need.row).kind}")
+    return texts(f"need.kind.{need.kind}")
+
+
+def need_text(need: Need, texts: Catalogue) -> str:
+    """Who waits for what, without the path."""
+    if need.row.error == "config_invalid":
+        return texts("need.config")
+    if need.kind == "outside" and need.row.sha256 is None:
+        return texts("need.deleted")
+    if need.kind == "lost" and need.row.message:
+        return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.row.message))
+    if need.kind == "failed":
+        return sanitize(need.row.message)
+    who = sanitize(need.row.actor)
+    if need.kind == "conflict" and not need.against:
+        return texts("need.conflict_with_nothing", who=who)
+    if need.kind == "conflict" and need.against == need.row.actor:
+        return texts("need.conflict_with_own", who=who)
+    text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
+    return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
+
+
+def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
+    """Some needs in one line; the first few by name."""
+    named = [
+        texts(
+            "alert.thing",
+            kind=need_kind(need, texts),
+            subject=fit_path(sanitize(need_subject(need, texts)), SUBJECT_WIDTH).strip(),
+            what=need_text(need, texts),
+        )
+        for need in needs[:MOST_NAMED]
+    ]
+    if len(needs) == 1:
+        return named[0]
+    more = ["…"] if len(needs) > MOST_NAMED else []
+    return texts("alert.several", count=len(needs), things=" · ".join(named + more))
+
+
+def _of_a_session(row: Row, texts: Catalogue) -> Span:
+    """What a step, a request or an answer came to."""
+    if row.zone == "request":
+        ended = details.request_outcome(row)
+        return Span(texts(f"request.outcome.{ended}"), "ok") if ended else Span("◐", "warning")
+    return SESSION_MARKS[StepDetail.of(row).status]
+
+
+def _of_a_command(row: Row, texts: Catalogue) -> Span:
+    """That a command runs, or how it ended."""
+    command = CommandDetail.of(row)
+    if command.ending == "running":
+        return Span("▸", "dim")
+    style = "error" if command.is_failure else "ok"
+    if command.ending == "exited":
+        return Span(texts("row.exit", code=command.exit_code), style)
+    return Span(texts(f"row.{command.ending}"), style)
+
+
+def _of_a_society(row: Row, texts: Catalogue) -> Span:
+    """That a task or an agent begins, or how it ended."""
+    if row.tool == END_TASK:
+        status = details.task_outcome(row)
+        return Span(task_status(status, texts), TASK_MARKS[status].style)
+    return Span(texts("row.begun"), "ok") if row.version == 1 else Span(texts("row.ended"), "dim")
+
+
+def _of_a_buffer(row: Row, texts: Catalogue) -> Span:
+    """That a buffer changed, waits for a choice, or was closed."""
+    buffer = BufferDetail.of(row)
+    if buffer.is_closed:
+        return Span(texts("row.closed"), "dim")
+    if buffer.waits_for_choice:
+        return Span(texts("buffers.choose"), "warning")
+    return Span(f"v{row.version}", "ok")
+
+
+def task_status(status: str, texts: Catalogue) -> str:
+    return texts(f"tasks.status.{status}")
+
+
+def message_mark(message: MessageView) -> Span:
+    """How far a message got: sent, delivered, read."""
+    if message.read is not None:
+        return Span("✓✓", "ok")
+    return Span("✓", "") if message.delivered is not None else Span("·", "dim")
+
+
+def end_reason(row: Row, agent: str, texts: Catalogue) -> str:
+    """How an agent ended that ``row`` ended: by somebody, with the one above it, with its task."""
+    if row.tool == END_TASK:
+        return texts("tasks.ended_with_task")
+    if row.path != agent:
+        return texts("tasks.ended_with", agent=sanitize(row.path))
+    how = texts("tasks.ended_by", who=sanitize(row.actor))
+    return f"{how}: {sanitize(row.message)}" if row.message else how
+
+
+def lost_text(since: int, resume: str, texts: Catalogue) -> str:
+    """That something is not seen alive ``since`` (nanoseconds since the epoch), and the command that resumes
+    it, empty where none is known. Not safe yet."""
+    key = "lost.resumable" if resume else "lost.since"
+    return texts(key, time=local_clock(since), resume=resume)
+
+
+def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str = "") -> str:
+    """What an agent waits for, that its model is just saying something, or that it is not seen alive, with
+    the command that would ``resume`` it; empty where what it did says more. Not safe yet."""
+    session = view.session
+    if session is None:
+        return ""
+    if view.is_lost:
+        return lost_text(view.last_heard, resume, texts)
+    if view.request is not None and not view.request.has_expired(now):
+        return texts("agents.waits", what=request_text(view.request, texts))
+    if session.status == "paused":
+        return texts("session.status.paused")
+    if session.status == "error":
+        return texts("agents.failed", what=session.last.message)
+    if view.is_stopped:
+        return texts("agents.stopped")
+    return texts("agents.thinks") if view.is_thinking and view.status(now) == "running" else ""
+
+
+def request_text(asked: RequestView, texts: Catalogue) -> str:
+    """What is asked, in one line: the calls that are to be approved, or the question."""
+    calls = zip(asked.tools, asked.subjects, strict=False)
+    named = ", ".join(f"{tool_name(tool, texts)} {about}".strip() for tool, about in calls)
+    return sanitize(named or asked.row.message)
+
+
+def request_mark(asked: RequestView, *, is_open: bool) -> Span:
+    if is_open:
+        return Span("◐", "warning")
+    if asked.is_answered:
+        return Span("⊘", "warning") if asked.outcome == "rejected" else Span("✓", "ok")
+    return Span("◌", "dim")
+
+
+def request_outcome(asked: RequestView, texts: Catalogue) -> str:
+    """How a request ended; of one that nobody closed although its time is over, that it expired."""
+    return texts(f"request.outcome.{asked.outcome or 'expired'}")
+
+
+def format_count(count: int) -> str:
+    """A number, short: ``812``, ``3.4k``."""
+    return str(count) if count < 1000 else f"{count / 1000:.1f}k"

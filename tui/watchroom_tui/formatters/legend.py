@@ -1,0 +1,41 @@
+"""The legend of all signs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from watchroom.texts import Catalogue
+
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.styled_text import Line, Span
+
+_VERSION_SIGNS: Final[Sequence[tuple[str, Span]]] = (
+    ("version", Span("v3", "ok")),
+    ("refused", Span("✗", "error")),
+    ("by_hand", Span("✎", "warning")),
+    ("unchanged", Span("·", "dim")),
+)
+_MESSAGE_SIGNS: Final[Sequence[tuple[str, Span]]] = (
+    ("sent", Span("·", "dim")),
+    ("delivered", Span("✓")),
+    ("read", Span("✓✓", "ok")),
+)
+
+
+def legend_lines(texts: Catalogue) -> list[Line]:
+    """What each sign stands for: of agents and tasks, needs, rows, and messages."""
+    return [
+        *_group("agents", labels.STATUS_MARKS.items(), texts),
+        *_group("needs", labels.NEED_MARKS.items(), texts),
+        *_group("rows", _VERSION_SIGNS, texts),
+        *_group("messages", _MESSAGE_SIGNS, texts),
+    ]
+
+
+def _group(name: str, signs: Iterable[tuple[str, Span]], texts: Catalogue) -> Iterator[Line]:
+    yield [Span(f" {texts(f'legend.{name}.title')}", "title")]
+    for key, sign in signs:
+        blank = " " * (15 - len(sign.text))
+        yield [Span("   "), sign, Span(blank + texts(f"legend.{name}.{key}"))]
+    yield []

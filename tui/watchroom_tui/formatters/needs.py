@@ -1,0 +1,73 @@
+"""Needs as people read them in a list and in the header. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchroom.projections import Need
+from watchroom.texts import Catalogue
+
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import format_age
+from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.theme import agent_class
+
+SOON_SECONDS: Final = 30
+"""What runs out in fewer seconds is red."""
+_OF_AGENTS: Final = ("request", "message", "failed", "denied", "stalled", "lost", "expired")
+"""The kinds that are about agents; the others are about files."""
+
+
+def need_party(need: Need) -> Span:
+    """Whom ``need`` is about, or which file."""
+    if need.kind in ("lost", "expired"):
+        return Span(sanitize(need.against), agent_class(need.agent))
+    if need.kind in _OF_AGENTS:
+        return Span(sanitize(need.agent), agent_class(need.agent))
+    path = need.row.path.partition("/")[2] if need.row.zone == "handoff" else labels.path_of(need.row)
+    return Span(sanitize(path), "strong")
+
+
+def need_matter(need: Need, texts: Catalogue) -> str:
+    """What ``need`` is about, without its party. Safe already."""
+    times = f"×{need.times} " if need.times > 1 else ""
+    if need.kind in ("request", "message"):
+        return times + labels.need_subject(need, texts)
+    if need.kind == "lost":
+        resume = texts("needs.resume", command=sanitize(need.hint)) if need.hint else ""
+        return texts("needs.process_ended") + resume
+    if need.kind == "expired":
+        return texts("needs.expired" if need.times > 1 else "needs.expired_one", count=need.times)
+    if need.kind == "denied":
+        return texts("needs.denied", count=need.times, path=sanitize(labels.path_of(need.row)))
+    if need.kind == "stalled":
+        return texts("needs.stalled", path=sanitize(need.row.path.partition("/")[2]))
+    return labels.need_text(need, texts)
+
+
+def is_soon(need: Need, now: int) -> bool:
+    """Whether ``need`` runs out within `SOON_SECONDS` of ``now`` (nanoseconds since the epoch)."""
+    return need.deadline is not None and need.deadline - now < SOON_SECONDS * 1_000_000_000
+
+
+def time_left(need: Need, now: int) -> str:
+    """How long ``need`` can still be dealt with at ``now`` (nanoseconds since the epoch), as ``12 s``; empty
+    where that has no end."""
+    return "" if need.deadline is None else format_age(now, need.deadline)
+
+
+def need_time(need: Need, now: int, texts: Catalogue) -> Span:
+    """How long ``need`` can still be dealt with; of one without an end, how old it is."""
+    left = time_left(need, now)
+    if left:
+        return Span(texts("needs.left", time=left), "error" if is_soon(need, now) else "warning")
+    return Span(format_age(need.opened_at or need.row.time, now), "dim")
+
+
+def need_keys(need: Need, texts: Catalogue, *, can_act: bool) -> str:
+    """The keys that deal with ``need`` where it stands, and what enter does."""
+    answer = need.answers[0]
+    verb = answer if answer in ("reply", "choose", "merge", "compare") else "open"
+    keys = f"enter {texts(f'needs.enter.{verb}')}"
+    return f"a r {keys}" if can_act and answer == "approve" else keys

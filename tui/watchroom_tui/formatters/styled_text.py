@@ -1,0 +1,97 @@
+"""Styled text: a `Line` is a sequence of `Span`s, whose text is sanitized already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from rich.cells import cell_len
+
+from watchroom_tui.formatters.columns import Column, fit, fit_path, wrap
+
+
+class Span(NamedTuple):
+    """A piece of a line. ``style`` names a component class without its prefix, or several with blanks between
+    them, the last above the others; empty: plain."""
+
+    text: str
+    style: str = ""
+
+
+Line: TypeAlias = Sequence[Span]
+
+
+def wrapped(line: Line, width: int) -> list[Line]:
+    """``line`` in lines of at most ``width`` cells; all but the first begin below the second span."""
+    if len(line) < 2 or sum(cell_len(span.text) for span in line) <= width:
+        return [line]
+    indent = Span(" " * cell_len(line[0].text))
+    lines: list[list[Span]] = [[line[0]]]
+    used = start = cell_len(indent.text)
+    for span in line[1:]:
+        for number, piece in enumerate(wrap(span.text, width - start, first=width - used)):
+            if number:
+                lines.append([indent])
+                used = start
+            lines[-1].append(Span(piece, span.style))
+            used += cell_len(piece)
+    return list(lines)
+
+
+def width_of(line: Line) -> int:
+    """How many cells the line takes."""
+    return sum(len(span.text) if span.text.isascii() else cell_len(span.text) for span in line)
+
+
+def cut(line: Line, start: int, end: int) -> Line:
+    """The characters of the line from ``start`` up to ``end``."""
+    found: list[Span] = []
+    at = 0
+    for text, style in line:
+        piece = text[max(0, start - at) : max(0, end - at)]
+        if piece:
+            found.append(Span(piece, style))
+        at += len(text)
+    return found
+
+
+def mark(line: Line, pattern: re.Pattern[str], style: str) -> Line:
+    """The line with ``style`` above what ``pattern`` finds in it."""
+    found = [match.span() for match in pattern.finditer("".join(span.text for span in line))]
+    if not found:
+        return line
+    spans: list[Span] = []
+    at = 0
+    for piece, before in line:
+        inside = {edge - at for each in found for edge in each if at < edge < at + len(piece)}
+        for start, end in pairwise(sorted({0, len(piece)} | inside)):
+            is_match = any(first <= at + start < last for first, last in found)
+            spans.append(Span(piece[start:end], f"{before} {style}".strip() if is_match else before))
+        at += len(piece)
+    return spans
+
+
+def lay_out(columns: Sequence[Column], cells: Sequence[Line], widths: Sequence[int]) -> Line:
+    """The cells of an item in a line, each in its column; ``widths`` are those of `share_width`."""
+    spans: list[Span] = []
+    for column, cell, width in zip(columns, cells, widths, strict=True):
+        if width > 0:
+            spans += [Span(" ")] * bool(spans) + _fitted(column, cell, width)
+    return spans
+
+
+def _fitted(column: Column, cell: Line, width: int) -> list[Span]:
+    """The cell in exactly ``width`` cells: the last span gives way."""
+    if not cell:
+        return [Span(" " * width)]
+    *first, last = cell
+    used = width_of(first)
+    if used >= width:
+        return [Span(fit("".join(span.text for span in cell), width), cell[0].style)]
+    if column.align == "right":
+        blank = max(0, width - used - width_of([last]))
+        return [Span(" " * blank), *first, Span(fit(last.text, width - used - blank), last.style)]
+    text = fit_path(last.text, width - used) if column.cut == "middle" else fit(last.text, width - used)
+    return [*first, Span(text, last.style)]

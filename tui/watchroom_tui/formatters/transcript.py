@@ -1,0 +1,288 @@
+"""A session as a transcript, by the line: texts, calls, results, questions and answers. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from rich.cells import cell_len
+from watchroom.model import HUMAN_PREFIX, Row
+from watchroom.rules.requests import PendingCall, call_subject
+from watchroom.texts import Catalogue
+
+from watchroom_tui.formatters.columns import fit
+from watchroom_tui.formatters.diff_drawing import Cell, Drawing
+from watchroom_tui.formatters.labels import tool_name
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.sanitize import sanitize, sanitize_lines
+from watchroom_tui.theme import agent_class
+
+TranscriptEntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
+
+NAME_WIDTH: Final = 11
+MOST_UNFOLDED: Final = 400
+"""So many lines of a call's arguments and result are shown."""
+
+
+class TranscriptEntry(NamedTuple):
+    """One thing in a session. ``who`` said it; ``mark`` with its style stands before it. ``more`` is what is
+    shown of a call when it is unfolded."""
+
+    key: str
+    kind: TranscriptEntryKind
+    who: str
+    mark: Span
+    text: str
+    more: str = ""
+    style: str = ""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether an agent or a person did it."""
+        return self.kind != "said" or self.mark.style not in ("accent", "dim") or HUMAN_PREFIX in self.who
+
+
+class SessionStep(NamedTuple):
+    """A step of a session: its row, and its record as the journal keeps it."""
+
+    row: Row
+    record: Mapping[str, Any]
+
+
+def make_session_step(row: Row, text: str) -> SessionStep:
+    """The step whose row carries ``text``."""
+    return SessionStep(row, json.loads(text))
+
+
+def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> list[TranscriptEntry]:
+    """What stands in the session's transcript."""
+    found: list[TranscriptEntry] = []
+    calls: dict[str, int] = {}
+    for number, (_, record) in enumerate(steps):
+        for event in record.get("events", ()):
+            note = _note(f"{number}", event, texts)
+            if note is not None:
+                found.append(note)
+        for place, message in enumerate(record.get("messages", ())):
+            key = f"{number}.{place}"
+            if message["role"] == "tool":
+                at = calls.get(message["tool_call_id"])
+                if at is not None:
+                    found[at] = _with_result(found[at], str(message["content"]), texts)
+                continue
+            found.extend(_said(key, agent, message, texts))
+            for order, call in enumerate(message.get("tool_calls", ())):
+                calls[call["id"]] = len(found)
+                found.append(_call(f"{key}.{order}", agent, call, texts))
+    return found
+
+
+def _said(key: str, agent: str, message: Mapping[str, Any], texts: Catalogue) -> Iterable[TranscriptEntry]:
+    text = str(message["content"])
+    if not text.strip():
+        return
+    if message["role"] == "assistant":
+        yield TranscriptEntry(key, "said", agent, Span("▍", agent_class(agent)), text)
+    elif message["role"] == "user":
+        author = str(message.get("author", ""))
+        yield TranscriptEntry(
+            key, "said", author or texts("session.task"), Span("▍", "accent"), text, style="strong"
+        )
+    else:
+        yield TranscriptEntry(key, "said", "system", Span("▍", "dim"), text, style="dim")
+
+
+def _call(key: str, agent: str, call: Mapping[str, Any], texts: Catalogue) -> TranscriptEntry:
+    function = call["function"]
+    asked = PendingCall(call["id"], function["name"], function["arguments"])
+    text = f"{tool_name(asked.name, texts)} {call_subject(asked)}".strip()
+    return TranscriptEntry(key, "call", agent, Span("◌", "warning"), text, format_json(asked.arguments))
+
+
+def _with_result(entry: TranscriptEntry, content: str, texts: Catalogue) -> TranscriptEntry:
+    mark, said = _outcome(content, texts)
+    given = f"{entry.more}\n{texts('session.gave')}\n{format_json(content)}"
+    return entry._replace(mark=mark, text=f"{entry.text}  {said}".rstrip(), more=given)
+
+
+def _outcome(content: str, texts: Catalogue) -> tuple[Span, str]:
+    """How a call went, and what is worth saying of it beside its name."""
+    try:
+        result = json.loads(content)
+    except ValueError:
+        return Span("✓", "ok"), ""
+    inner = result.get("result", result) if isinstance(result, dict) else result
+    if not isinstance(inner, dict):
+        return Span("✓", "ok"), _short(str(inner))
+    if inner.get("success") is False:
+        error = str(inner.get("error", ""))
+        mark = Span("⊘", "error") if error == "rejected" else Span("✗", "error")
+        return mark, f"{error}: {_short(str(inner.get('message', '')))}"
+    version = inner.get("version", inner.get("new_version"))
+    edited = (
+        f" {texts('session.edited')}" if isinstance(result, dict) and "edited_arguments" in result else ""
+    )
+    return Span("✓", "ok"), (f"→ v{version}" if isinstance(version, int) else "") + edited
+
+
+_NOTES: Final[Mapping[str, Span]] = {
+    "human_approve_required": Span("◐", "warning"),
+    "human_prompt_required": Span("◐", "warning"),
+    "human_select_required": Span("◐", "warning"),
+    "llm_incomplete": Span("◐", "warning"),
+    "human_answered": Span("◑", "ok"),
+    "paused": Span("⏸", "warning"),
+    "resumed": Span("●", "ok"),
+    "cancelled": Span("✖", "error"),
+    "error": Span("✖", "error"),
+    "done": Span("✓", "ok"),
+}
+
+
+def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEntry | None:
+    kind = str(event["type"])
+    mark = _NOTES.get(kind)
+    if mark is None:
+        return None
+    said = ""
+    if kind == "human_answered":
+        said = _answered(event["answer"], texts)
+    elif kind == "error":
+        said = f"{event['error']['code']}: {event['error']['message']}"
+    elif kind.startswith("human_"):
+        said = str(event.get("prompt", ""))
+    else:
+        said = str(event.get("reason", ""))
+    who = str(event.get("by", ""))
+    style = "error" if mark.style == "error" else "dim"
+    text = f"{texts(f'session.event.{kind}')}{': ' if said else ''}{said}"
+    return TranscriptEntry(f"{key}.{kind}", "note", who, mark, text, style=style)
+
+
+def _answered(answer: Mapping[str, Any], texts: Catalogue) -> str:
+    if answer["expired"]:
+        return texts("request.outcome.expired")
+    return answer["text"] or ", ".join(answer["values"]) or _decided(answer["decisions"], texts)
+
+
+def _decided(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> str:
+    said = []
+    for decision in decisions:
+        text = texts("session.approved" if decision["approved"] else "session.rejected")
+        if decision["arguments"] is not None:
+            text = texts("session.approved_edited")
+        said.append(f"{text} ({decision['reason']})" if decision["reason"] else text)
+    return ", ".join(said)
+
+
+def format_json(text: str) -> str:
+    """JSON as people read it: a name a line, texts as they are."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return "\n".join(_pretty_lines(value, ""))
+
+
+def _pretty_lines(value: object, indent: str) -> Iterable[str]:
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if isinstance(each, str) and "\n" in each:
+                yield f"{indent}{name}:"
+                yield from (f"{indent}  {line}" for line in each.split("\n"))
+            elif isinstance(each, dict | list) and each:
+                yield f"{indent}{name}:"
+                yield from _pretty_lines(each, indent + "  ")
+            else:
+                yield f"{indent}{name}: {_plain(each)}"
+    elif isinstance(value, list):
+        for each in value:
+            if isinstance(each, dict | list):
+                yield f"{indent}-"
+                yield from _pretty_lines(each, indent + "  ")
+            else:
+                yield f"{indent}- {_plain(each)}"
+    else:
+        yield f"{indent}{_plain(value)}"
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _short(text: str) -> str:
+    return text.split("\n", 1)[0][:160]
+
+
+class _Row(NamedTuple):
+    entry: TranscriptEntry
+    text: str
+    is_first: bool
+    style: str
+
+
+class Transcript(Drawing):
+    """The rows of a transcript: what was said is whole, calls are folded but for those in ``unfolded``."""
+
+    columns = 1
+
+    def __init__(self, entries: Sequence[TranscriptEntry], unfolded: frozenset[str] = frozenset()) -> None:
+        self._rows = [row for entry in entries for row in _rows(entry, entry.key in unfolded)]
+
+    def saying(self, agent: str, text: str) -> Transcript:
+        """This transcript, and below it what the agent's model is just saying."""
+        longer = Transcript(())
+        stream = TranscriptEntry("stream", "stream", agent, Span("▍", "accent"), text + "▌")
+        longer._rows = [*self._rows, *_rows(stream, is_unfolded=False)]
+        return longer
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def key_at(self, index: int) -> str:
+        """The key of the entry that a row is of."""
+        return self._rows[index].entry.key if 0 <= index < len(self._rows) else ""
+
+    def kind_at(self, index: int) -> TranscriptEntryKind | None:
+        return self._rows[index].entry.kind if 0 <= index < len(self._rows) else None
+
+    def row_of(self, key: str) -> int | None:
+        """The first row of an entry."""
+        return next((at for at, row in enumerate(self._rows) if row.entry.key == key), None)
+
+    def gutter(self, index: int) -> int:
+        return NAME_WIDTH + 3
+
+    def longest(self) -> int:
+        return max((cell_len(row.text) for row in self._rows[-2000:]), default=0)
+
+    def cell_texts(self, index: int) -> Sequence[str]:
+        return [self._rows[index].text]
+
+    def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
+        row = self._rows[index]
+        before = self._rows[index - 1].entry.who if index else ""
+        name = row.entry.who if row.is_first and (row.entry.who != before or is_top) else ""
+        shown = sanitize(name.removeprefix(HUMAN_PREFIX))
+        style = agent_class(row.entry.who) if row.entry.is_named else "dim"
+        # What was said has its mark all along, so that the eye sees where it ends.
+        goes_on = row.entry.mark if row.entry.mark.text == "▍" else Span(" ")
+        mark = row.entry.mark if row.is_first else goes_on
+        gutter: Line = [Span(fit(shown, NAME_WIDTH) + " ", style), mark, Span(" ")]
+        more: Line = [Span(" " * (NAME_WIDTH + 1)), goes_on, Span(" ")]
+        return [Cell(gutter, [Span(row.text, row.style)], "", more)]
+
+
+def _rows(entry: TranscriptEntry, is_unfolded: bool) -> Iterable[_Row]:
+    if entry.kind == "call":
+        sign = "▾" if is_unfolded else "▸"
+        yield _Row(entry, f"{sign} {sanitize(entry.text)}", True, entry.style)
+        if is_unfolded:
+            lines = sanitize_lines(entry.more)
+            yield from (_Row(entry, f"    {line}", False, "dim") for line in lines[:MOST_UNFOLDED])
+            if len(lines) > MOST_UNFOLDED:
+                yield _Row(entry, f"    … +{len(lines) - MOST_UNFOLDED}", False, "dim")
+        return
+    for number, line in enumerate(sanitize_lines(entry.text.strip("\n"))):
+        yield _Row(entry, line, number == 0, entry.style)

@@ -1,0 +1,35 @@
+"""Compare two versions of a file or board."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from watchroom.merge import split_lines
+from watchroom.model import Row
+from watchroom.queries.versions import VersionPair, find_pair, read_pair_texts
+
+from watchroom_tui.context import Dashboard
+from watchroom_tui.formatters.diff_drawing import DiffInput
+
+
+class Comparison(NamedTuple):
+    """Two versions, and what changed from the one to the other."""
+
+    pair: VersionPair
+    diff: DiffInput
+
+
+async def compare_versions(app: Dashboard, row: Row, other: Row | None = None) -> Comparison:
+    """``row`` compared with ``other``, without it with the version that it started from. The journal is read
+    in a thread. Raises `UnreadableVersionError`, `JournalError`."""
+    pair = await asyncio.to_thread(find_pair, app.journal, row, other)
+    return Comparison(pair, await compare_pair(app, pair))
+
+
+async def compare_pair(app: Dashboard, pair: VersionPair) -> DiffInput:
+    """What changed within ``pair``, worked out in the worker process. Raises `UnreadableVersionError`."""
+    texts = await asyncio.to_thread(read_pair_texts, app.journal, pair)
+    changed = await app.worker_process.changes(texts.old, texts.new)
+    old, new = await asyncio.to_thread(lambda: [split_lines(text) for text in texts])
+    return DiffInput(old, new, changed)

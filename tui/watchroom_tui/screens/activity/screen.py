@@ -1,0 +1,75 @@
+"""All rows of the journal, loaded page by page as they come into view."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from watchroom.journal import RowFilter
+from watchroom.model import Outcome, Row
+from watchroom.projections import Model
+from watchroom.queries.rows import read_page
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.dialogs.row import RowDialog
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.paged_row_list import PagedRowList
+
+
+class ActivityScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "activity"
+    BINDINGS = bindings("activity")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._outcome: Outcome | None = None
+        self._with_steps = False
+
+    def compose_panes(self) -> ComposeResult:
+        yield PagedRowList(title="pane.activity", empty="empty.activity", id="rows", classes="pane")
+
+    def show_model(self, model: Model) -> None:
+        self.query_one("#rows", PagedRowList).show_newest(model.newest if self._with_steps else model.recent)
+
+    def go_to_row(self, row: Row) -> None:
+        self.query_one("#rows", PagedRowList).move_to(row.seq)
+
+    def action_next_outcome(self) -> None:
+        """Only rows of one outcome: all, conflict, denied, failed, ok, all …"""
+        order: list[Outcome | None] = [None, "conflict", "denied", "failed", "ok"]
+        self._outcome = order[(order.index(self._outcome) + 1) % len(order)]
+        self._show_only()
+
+    def action_flip_steps(self) -> None:
+        """The steps of sessions too, or only what they came to."""
+        self._with_steps = not self._with_steps
+        self._show_only()
+
+    def _show_only(self) -> None:
+        only = RowFilter(outcome=self._outcome, steps=self._with_steps)
+        self.query_one("#rows", PagedRowList).show_only(only, self._label())
+
+    def _label(self) -> str:
+        texts = self.dashboard.texts
+        parts = [texts(f"outcome.{self._outcome}")] if self._outcome else []
+        return " · ".join([*parts, texts("action.steps.label")] if self._with_steps else parts)
+
+    @on(PagedRowList.PageRequested)
+    def load_more(self, event: PagedRowList.PageRequested) -> None:
+        self.load(event.before, event.only)
+
+    @work(exclusive=True, group="pages")
+    async def load(self, before: int, only: RowFilter) -> None:
+        app = self.dashboard
+        newest = before if app.is_live else min(before, app.model.seq + 1)
+        page = await asyncio.to_thread(read_page, app.journal, newest, only=only, limit=PagedRowList.PAGE)
+        self.query_one("#rows", PagedRowList).add_older(before, page.rows)
+
+    @on(LineList.Opened, "#rows")
+    def open_row(self) -> None:
+        row = self.query_one("#rows", PagedRowList).item
+        if row:
+            self.app.push_screen(RowDialog(row))

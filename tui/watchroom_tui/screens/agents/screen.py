@@ -1,0 +1,217 @@
+"""The agents screen: the list, and the session, files and rows of the selected agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from watchroom.model import Row
+from watchroom.projections import BufferView, Model, Need
+from watchroom.queries.rows import list_private_files, read_activity
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.context import AgentTarget, RowTarget, SessionTarget, Target
+from watchroom_tui.dialogs.row import RowDialog
+from watchroom_tui.screens.agents.buffer_list import OwnBufferList
+from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text, title_of
+from watchroom_tui.screens.agents.buffers_screen import BuffersScreen
+from watchroom_tui.screens.agents.session_pane import SessionPane
+from watchroom_tui.screens.agents.transcript_view import TranscriptView
+from watchroom_tui.services.agent_actions import AgentActions
+from watchroom_tui.services.file_preview import show_version
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.lists import AgentList, FileList, OwnRowList
+
+
+class AgentsScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "agents"
+    EXTRA_SCOPES: ClassVar = ("session",)
+    BINDINGS = bindings("agents")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._session: SessionPane | None = None
+        self._loaded: tuple[str, Row | None] | None = None
+        """The agent whose files and rows are shown, and its newest row then."""
+        self._previewed: Row | BufferView | None = None
+        self._looks_at_files = False
+        """Whether the preview is of a file, though there are buffers."""
+
+    def compose_panes(self) -> ComposeResult:
+        with Vertical(id="body", classes="group"):
+            yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
+            with Horizontal(id="selected", classes="group"):
+                yield TranscriptView(
+                    title="pane.session", empty="empty.session", id="session", classes="pane"
+                )
+                with Vertical(id="details", classes="group"):
+                    yield OwnBufferList(
+                        title="pane.buffers", empty="empty.buffers", id="buffers", classes="pane -away"
+                    )
+                    yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
+                    yield LineView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+                    yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
+
+    def show_model(self, model: Model) -> None:
+        agents = self.query_one("#agents", AgentList)
+        agents.show_team(model)
+        view = agents.item
+        self.session.show(view, model.seq)
+        self._show_buffers(model.buffers_of(view.agent.id) if view else [])
+        if view is None or (view.agent.id, view.last) == self._loaded:
+            return
+        self._loaded = view.agent.id, view.last
+        self.load_agent(view.agent.id, model.seq)
+
+    def _show_buffers(self, open_now: list[BufferView]) -> None:
+        buffers = self.query_one("#buffers", OwnBufferList)
+        buffers.set_class(not open_now, "-away")
+        if not open_now and self.focused is buffers:
+            self.front(self.query_one("#files", FileList))
+        buffers.show(open_now)
+        self._preview()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "buffers" or bool(self.dashboard.model.buffers)
+
+    def action_buffers(self) -> None:
+        """Show the open buffers of all agents."""
+        buffer = self.query_one("#buffers", OwnBufferList).item
+        self.app.push_screen(BuffersScreen(buffer.path if buffer else ""))
+
+    def on_descendant_focus(self) -> None:
+        super().on_descendant_focus()
+        self.set_class(self.query_one("#details").has_class("-front"), "-details")
+        if self.focused is not None and self.focused.id in ("files", "buffers"):
+            self._looks_at_files = self.focused.id == "files"
+            self._preview()
+
+    @property
+    def session(self) -> SessionPane:
+        """What the agent under the cursor says and does."""
+        if self._session is None:
+            self._session = SessionPane(self, self.query_one("#session", TranscriptView))
+        return self._session
+
+    def go_to(self, target: Target) -> None:
+        if isinstance(target, AgentTarget):
+            self._go_to_agent(target.agent)
+            if target.shows_rows:
+                self.front(self.query_one("#rows", OwnRowList))
+        elif isinstance(target, SessionTarget):
+            self._go_to_agent(target.path.partition("/")[0])
+            self.session.choose(target.path)
+            self.front(self.query_one("#session", TranscriptView))
+            self.clear_trail()
+        elif isinstance(target, RowTarget):
+            self._go_to_agent(target.row.actor)
+
+    def action_session(self, older: int) -> None:
+        self.session.step(older)
+
+    def action_message(self) -> None:
+        self._act_on_agent(AgentActions.write_message)
+
+    def action_pause(self) -> None:
+        self._act_on_agent(AgentActions.toggle_pause)
+
+    def action_end_session(self) -> None:
+        self._act_on_agent(AgentActions.end_session)
+
+    def _act_on_agent(self, action: Callable[[AgentActions, str], None]) -> None:
+        view = self.query_one("#agents", AgentList).item
+        if view is not None:
+            action(AgentActions(self.dashboard), view.agent.id)
+
+    @property
+    def current_need(self) -> Need | None:
+        view = self.query_one("#agents", AgentList).item
+        return self.find_agent_need(("failed", "denied", "stalled"), view.agent.id if view else None)
+
+    def _go_to_agent(self, agent: str) -> None:
+        agents = self.query_one("#agents", AgentList)
+        agents.show_team(self.dashboard.model)
+        agents.move_to(agent)
+        self.front(agents)
+
+    @on(LineList.Highlighted, "#agents")
+    def choose_agent(self) -> None:
+        self._loaded = None
+        self._looks_at_files = False
+        self.session.choose(None)
+        self.show_model(self.dashboard.model)
+
+    @on(LineList.Highlighted, "#buffers")
+    def choose_buffer(self) -> None:
+        self._preview()
+
+    @on(LineList.Opened, "#buffers")
+    def open_buffer(self) -> None:
+        self.action_buffers()
+
+    @on(LineList.Highlighted, "#files")
+    def choose_file(self) -> None:
+        self._preview()
+
+    @on(LineList.Opened, "#agents")
+    def open_agent(self) -> None:
+        view = self.query_one("#agents", AgentList).item
+        if view is not None and view.session is not None:
+            self.front(self.query_one("#session", TranscriptView))
+        else:
+            self.front(self.query_one("#files", FileList))
+
+    @on(LineList.Opened, "#files")
+    def open_file(self) -> None:
+        self.front(self.query_one("#preview", LineView))
+
+    @on(LineList.Opened, "#rows")
+    def open_row(self) -> None:
+        row = self.query_one("#rows", OwnRowList).item
+        if row:
+            self.app.push_screen(RowDialog(row))
+
+    @work(exclusive=True, group="agent")
+    async def load_agent(self, agent: str, as_of: int) -> None:
+        journal = self.dashboard.journal
+        files = await asyncio.to_thread(list_private_files, journal, agent, as_of=as_of)
+        rows = await asyncio.to_thread(read_activity, journal, agent, as_of=as_of)
+        self.query_one("#files", FileList).show_of(agent, files)
+        self.query_one("#rows", OwnRowList).show_of(agent, rows)
+        self._preview()
+
+    def _preview(self) -> None:
+        buffer = self.query_one("#buffers", OwnBufferList).item
+        if buffer is not None and not self._looks_at_files:
+            if buffer != self._previewed:
+                self._previewed = buffer
+                self.load_buffer(buffer)
+            return
+        head = self.query_one("#files", FileList).item
+        if head is None:
+            self._previewed = None
+            self.query_one("#preview", LineView).clear()
+        elif head != self._previewed:
+            self._previewed = head
+            self.load_preview(head)
+
+    @work(exclusive=True, group="preview")
+    async def load_preview(self, head: Row) -> None:
+        """Show the file, with the lines marked that its newest version changed."""
+        await show_version(self.dashboard, self.query_one("#preview", LineView), head, head.path)
+
+    @work(exclusive=True, group="preview")
+    async def load_buffer(self, buffer: BufferView) -> None:
+        """Show the places among which the agent has to choose, else what is not written yet."""
+        app, view = self.dashboard, self.query_one("#preview", LineView)
+        reading = await reading_of(app, buffer)
+        if buffer.waits_for_choice or not buffer.record.is_changed:
+            show_text(app, view, buffer, reading)
+        else:
+            await show_changes(app, view, buffer, reading, title_of(buffer, app.texts))

@@ -1,0 +1,138 @@
+"""Show the session of the selected agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from watchroom.model import Row, SessionStatus
+from watchroom.projections import AgentView
+from watchroom.queries.sessions import list_sessions
+from watchroom.rules.details import StepDetail
+
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.transcript import TranscriptEntry, make_entries
+from watchroom_tui.readers.session import SessionReader, SessionSnapshot
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.screens.agents.transcript_view import TranscriptView
+
+if TYPE_CHECKING:
+    from watchroom_tui.base_screen import BaseScreen
+
+
+class _Shown(NamedTuple):
+    """The session that is shown; of the newest one also its last step, the newest piece of what its model is
+    saying, and that its agent is not seen alive, empty where it may be."""
+
+    path: str
+    last: Row | None = None
+    streams: Row | None = None
+    lost: str = ""
+
+
+class SessionPane:
+    """Shows in ``view`` the newest session of an agent, or an older one that was chosen."""
+
+    def __init__(self, screen: BaseScreen, view: TranscriptView) -> None:
+        self._screen = screen
+        self._app = screen.dashboard
+        self._view = view
+        self._reader = SessionReader(self._app.journal)
+        self._agent: AgentView | None = None
+        self._as_of = 0
+        self._chosen: str | None = None
+        self._steps_asked = 0
+        self._shown: _Shown | None = None
+        self._entries: tuple[object, list[TranscriptEntry]] = (None, [])
+
+    def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
+        self._screen.run_worker(work, group=group, exclusive=exclusive)
+
+    def choose(self, path: str | None) -> None:
+        """Show the session at ``path``; None shows the newest."""
+        self._chosen, self._shown = path, None
+
+    def show(self, agent: AgentView | None, as_of: int) -> None:
+        """Bring the pane up to the model as of row ``as_of``."""
+        self._agent, self._as_of = agent, as_of
+        session = agent.session if agent else None
+        if agent is None or session is None:
+            if self._shown is not None or self._chosen is None:
+                self._shown = None
+                self._view.clear()
+            return
+        shown = self._shown.path if self._shown else session.path
+        if self._chosen is None and shown != session.path and self._view.is_being_read:
+            # The agent has begun another one, but nothing is taken from under a reader's eyes.
+            self._chosen = shown
+        path = self._chosen or session.path
+        wanted = _Shown(path)
+        if path == session.path:
+            wanted = _Shown(path, session.last, session.streams, self._lost_text(agent))
+        if wanted != self._shown:
+            self._shown = wanted
+            self._start(partial(self._load, path, as_of), "session", exclusive=True)
+
+    def step(self, older: int) -> None:
+        """Go to the session before this one, or with a negative number to the one after it."""
+        if self._agent is not None and self._agent.session is not None:
+            # Keys that come while the sessions are looked up count, too.
+            self._steps_asked += older
+            self._start(partial(self._step, self._agent.agent.id), "session-step", exclusive=True)
+
+    async def _step(self, agent: str) -> None:
+        found = await asyncio.to_thread(list_sessions, self._app.journal, agent, as_of=self._as_of)
+        paths = [row.path for row in found]
+        if not paths:
+            return
+        now = self._shown.path if self._shown else paths[-1]
+        at = paths.index(now) if now in paths else len(paths) - 1
+        at = max(0, min(len(paths) - 1, at - self._steps_asked))
+        self._steps_asked = 0
+        self.choose(None if at == len(paths) - 1 else paths[at])
+        self.show(self._agent, self._as_of)
+
+    async def _load(self, path: str, as_of: int) -> None:
+        agent = path.partition("/")[0]
+        reading, entries = await asyncio.to_thread(self._read, path, as_of)
+        if not reading.steps:
+            self._view.clear()
+            return
+        self._view.show_session(path, entries, (agent, reading.saying), title=self._title(reading))
+
+    def _read(self, path: str, as_of: int) -> tuple[SessionSnapshot, list[TranscriptEntry]]:
+        reading = self._reader.read(path, as_of)
+        # A reading that was given up may still be at work in its thread.
+        steps, entries = self._entries
+        if reading.steps is not steps:
+            entries = make_entries(path.partition("/")[0], reading.steps, self._app.texts)
+            self._entries = reading.steps, entries
+        return reading, entries
+
+    def _title(self, reading: SessionSnapshot) -> str:
+        texts, detail = self._app.texts, StepDetail.of(reading.steps[-1].row)
+        tokens = labels.format_count(detail.tokens)
+        parts = [
+            f"{texts('pane.session')} {self._state(reading, detail.status)}",
+            texts("session.steps", count=detail.steps),
+            texts(f"session.tokens{'_estimated' * bool(detail.estimated_tokens)}", count=tokens),
+        ]
+        if self._chosen:
+            parts.insert(0, texts("session.earlier", id=sanitize(reading.path[-labels.SESSION_WIDTH :])))
+        return " · ".join(parts)
+
+    def _state(self, reading: SessionSnapshot, status: SessionStatus) -> str:
+        """How the session stands: its newest step does not say that its process was killed."""
+        if self._shown is not None and self._shown.lost:
+            return f"{labels.STATUS_MARKS['lost'].text} {sanitize(self._shown.lost)}"
+        shown: SessionStatus = "running" if reading.saying else status
+        return f"{labels.SESSION_MARKS[shown].text} {self._app.texts(f'session.status.{shown}')}"
+
+    def _lost_text(self, agent: AgentView) -> str:
+        """That the agent is not seen alive, and what resumes it; empty where it may be. Not safe yet."""
+        if not agent.is_lost:
+            return ""
+        resume = self._app.model.message_reader(agent.agent.id).hint
+        return labels.lost_text(agent.last_heard, resume, self._app.texts)

@@ -1,0 +1,86 @@
+"""The transcript of a session, with foldable calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from watchroom_tui.actions import Scope, bindings
+from watchroom_tui.formatters.transcript import Transcript, TranscriptEntry
+from watchroom_tui.widgets.line_view import LineView
+
+
+class TranscriptView(LineView):
+    """Shows entries. The cursor stays on its entry; at the end it follows what is said."""
+
+    BINDINGS = bindings("session")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("view", "session")
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._path = ""
+        self._entries: Sequence[TranscriptEntry] = ()
+        self._saying = ("", "")
+        self._unfolded: frozenset[str] = frozenset()
+        self._folded: Transcript | None = None
+        self._session_title = ""
+
+    def show_session(
+        self, path: str, entries: Sequence[TranscriptEntry], saying: tuple[str, str], *, title: str
+    ) -> None:
+        """Show a session; ``saying`` is its agent and what its model is just saying."""
+        is_another = path != self._path
+        if is_another:
+            self._path, self._unfolded, self._folded = path, frozenset(), None
+        if entries is not self._entries:
+            self._entries, self._folded = entries, None
+        self._saying, self._session_title = saying, title
+        self._draw(at_end=is_another or self._is_at_end())
+
+    def clear(self) -> None:
+        self._path, self._entries, self._folded = "", (), None
+        super().clear()
+
+    @property
+    def is_being_read(self) -> bool:
+        """Whether a person is somewhere in the middle of it."""
+        return self.has_focus and not self._is_at_end()
+
+    def _is_at_end(self) -> bool:
+        return self._drawing is None or self._cursor is None or self._cursor >= len(self._drawing) - 1
+
+    def _draw(self, *, at_end: bool, keep: str = "") -> None:
+        if self._folded is None:
+            self._folded = Transcript(self._entries, self._unfolded)
+        agent, text = self._saying
+        transcript = self._folded.saying(agent, text) if text else self._folded
+        self.show_drawing(self._path, transcript, title=self._session_title, with_cursor=True)
+        if at_end:
+            self.action_scroll_to_end(1)
+        elif keep:
+            row = transcript.row_of(keep)
+            if row is not None:
+                self._move_cursor(row)
+
+    def action_fold(self) -> None:
+        """Show what a call was given and gave, or hide it."""
+        key = self._key()
+        if isinstance(self._drawing, Transcript) and self._drawing.kind_at(self._cursor or 0) == "call":
+            self._unfolded ^= {key}
+            self._folded = None
+            self._draw(at_end=False, keep=key)
+
+    def open_row(self) -> None:
+        self.action_fold()
+
+    def action_fold_all(self) -> None:
+        """Show what all calls were given and gave, or hide it."""
+        key = self._key()
+        calls = frozenset(entry.key for entry in self._entries if entry.kind == "call")
+        self._unfolded = frozenset() if self._unfolded else calls
+        self._folded = None
+        self._draw(at_end=False, keep=key)
+
+    def _key(self) -> str:
+        drawing = self._drawing
+        return drawing.key_at(self._cursor or 0) if isinstance(drawing, Transcript) else ""

@@ -1,0 +1,100 @@
+"""The list of a team's boards."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+
+from watchroom.texts import Catalogue
+
+from watchroom_tui.formatters.board_tree import BoardItem
+from watchroom_tui.formatters.columns import fit, format_age
+from watchroom_tui.formatters.styled_text import Line, Span, width_of
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+
+_OWNERS_FROM = 38
+"""From so many columns on, the list names who keeps each board."""
+
+
+def board_name(item: BoardItem, texts: Catalogue) -> str:
+    """A board as people call it: by its layer, its role or its agent."""
+    if item.board.kind in ("global", "top"):
+        return texts(f"boards.{item.board.kind}")
+    return sanitize(item.board.owner)
+
+
+class BoardList(LineList[BoardItem]):
+    """Boards as a tree: whose each is, who holds it, its version and age, and what is new."""
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._unseen: Mapping[str, int] = {}
+        self._drafts: frozenset[str] = frozenset()
+
+    def show_boards(
+        self, boards: tuple[BoardItem, ...], unseen: Mapping[str, int], drafts: Iterable[str]
+    ) -> None:
+        """Show them; ``unseen`` says how many versions of each a person has not seen, ``drafts`` which of
+        them a person has begun to write on."""
+        self._unseen, self._drafts = unseen, frozenset(drafts)
+        self.show(boards)
+
+    def item_key(self, item: BoardItem) -> Hashable:
+        return item.name
+
+    def render_key(self, item: BoardItem) -> Hashable:
+        return (
+            item.name,
+            item.guides,
+            item.owners,
+            item.version,
+            item.conflicts,
+            self._unseen.get(item.name, 0),
+            item.name in self._drafts,
+            item.holder(now_of(self)),
+            self.age_of(item.view.head if item.view else None),
+        )
+
+    def line(self, item: BoardItem, width: int) -> Line:
+        texts, now = texts_of(self), now_of(self)
+        unseen = self._unseen.get(item.name, 0)
+        style = "strong" if unseen else "" if item.version else "dim"
+        tail = self._tail(item, now)
+        space = max(1, width - width_of(tail) - 2 - len(item.guides))
+        name = board_name(item, texts)
+        owners = _owners(item, name, is_named=width >= _OWNERS_FROM)
+        head: Line = [Span(name, style), Span(" "), *owners]
+        if width_of(head) > space:
+            head = [Span(fit(name, space), style)]
+        gap = Span(" " * max(0, space - width_of(head)))
+        return [Span("● " if unseen else "  ", "accent"), Span(item.guides, "number"), *head, gap, *tail]
+
+    def _tail(self, item: BoardItem, now: int) -> Line:
+        """Who holds it, what is wrong with it, and how old it is."""
+        holder = item.holder(now)
+        return [
+            Span(" ✐" if item.name in self._drafts else "", "human"),
+            Span(" ⚔" if item.conflicts else "", "error"),
+            Span(f" ✎ {sanitize(holder)}" if holder else "", agent_class(holder)),
+            Span(" "),
+            Span(f"v{item.version}".rjust(4) if item.view else "   –", "ok" if item.view else "dim"),
+            Span(fit(format_age(item.view.head.time, now) if item.view else "", 5, "right"), "dim"),
+        ]
+
+    def item_text(self, item: BoardItem) -> str:
+        return " ".join((item.name, *item.owners))
+
+    def copy_text(self, item: BoardItem) -> str:
+        return item.name
+
+
+def _owners(item: BoardItem, name: str, *, is_named: bool) -> Line:
+    """Whose board it is: a mark in the colour of each, and the names that the board's does not say."""
+    return [
+        Span(
+            f"▍{owner} " if is_named and owner != name and len(item.owners) == 1 else "▍", agent_class(owner)
+        )
+        for owner in item.owners
+    ]

@@ -1,0 +1,206 @@
+"""Edit a board's Markdown beside a preview. A conflict opens the merge screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import TextArea
+from watchroom.merge import split_lines
+from watchroom.model import Json, Row
+from watchroom.projections import Model
+from watchroom.queries.rows import find_row
+
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.dialogs.commit import CommitDialog
+from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.screens.boards.draft import BoardDraft
+from watchroom_tui.screens.boards.text_area import BoardTextArea
+from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.widgets.markdown_view import MarkdownView
+
+PREVIEWED_AFTER: Final = 0.1
+"""So many seconds without a key, and the preview follows."""
+
+
+class BoardEditorScreen(BaseScreen):
+    """Lies over the boards screen. What is written and not saved stays a draft."""
+
+    SCREEN_NAME: ClassVar = "board_writing"
+    AUTO_FOCUS = "#source"
+
+    def __init__(self, draft: BoardDraft) -> None:
+        super().__init__()
+        self._draft = draft
+        self._is_open = False
+        self._is_saving = False
+        self._newest = draft.version
+
+    def compose_panes(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            yield BoardTextArea(id="source")
+            yield MarkdownView(title="pane.preview", empty="empty.board", id="preview", classes="pane")
+
+    def prepare(self) -> None:
+        source = self.query_one(BoardTextArea)
+        source.open(self._draft.text)
+        self._is_open = True
+        self._entitle()
+        # The preview knows how wide it is only then.
+        self.call_after_refresh(self._preview, self._draft.text)
+
+    def show_model(self, model: Model) -> None:
+        head = self._head(model)
+        newest = (head.version or 0) if head else 0
+        if newest != self._newest:
+            self._newest = newest
+            self._entitle()
+
+    def _head(self, model: Model) -> Row | None:
+        return next((board.head for board in model.boards if board.name == self._draft.name), None)
+
+    def _entitle(self) -> None:
+        texts, draft = self.dashboard.texts, self._draft
+        where = f"{draft.name} > {draft.section}" if draft.section else draft.name
+        title = f"{sanitize(where)}  v{draft.version}"
+        if self._is_saving:
+            title += "  " + texts("boards.saving")
+        if self._newest > draft.version:
+            head = self._head(self.dashboard.model)
+            who = sanitize(head.actor) if head else ""
+            title += "  " + texts("boards.meanwhile", version=self._newest, who=who)
+        self.query_one(BoardTextArea).border_title = content(title)
+        self._show_tabs()
+
+    @property
+    def draft(self) -> BoardDraft:
+        """What is written so far."""
+        if not self._is_open:
+            return self._draft
+        return self._draft._replace(text=self.query_one(BoardTextArea).source)
+
+    @on(TextArea.Changed)
+    def keep(self) -> None:
+        """What is written is kept at once: quitting asks about it."""
+        if self._is_open:
+            self.dashboard.drafts.keep(self._draft.name, self.draft)
+
+    @on(TextArea.Changed)
+    @on(TextArea.SelectionChanged)
+    def follow(self) -> None:
+        if self._is_open:
+            self.preview_soon()
+
+    @work(exclusive=True, group="preview")
+    async def preview_soon(self) -> None:
+        await asyncio.sleep(PREVIEWED_AFTER)
+        self._preview(self.draft.text)
+        self._show_where_it_is_written()
+
+    def _show_where_it_is_written(self) -> None:
+        """Bring the section that the cursor is in to the top of the preview, if it cannot be seen."""
+        source, preview = self.query_one(BoardTextArea), self.query_one(MarkdownView)
+        row = source.cursor_location[0]
+        above = "".join(f"{source.document.get_line(number)}\n" for number in range(row + 1))
+        end = len(above.encode())
+        starts = [each.start for each in preview.outline() if each.start < end]
+        section = starts[-1] if starts else 0
+        if not preview.shows(section):
+            preview.go_to(section)
+
+    def _preview(self, text: str) -> None:
+        title = self.dashboard.texts("pane.preview")
+        self.query_one(MarkdownView).show_board(self._draft.name, text.encode(), title=title)
+
+    @on(BoardTextArea.Left)
+    def go_back(self) -> None:
+        # Later: what removes this screen waits until it has done.
+        self.app.call_later(self.dashboard.action_back)
+
+    async def leave(self) -> None:
+        self._keep()
+
+    def _keep(self) -> None:
+        """Keep what is written for the next time, if it is something."""
+        app, draft = self.dashboard, self.draft
+        if draft.is_changed:
+            app.drafts.keep(draft.name, draft)
+            app.show_message(app.texts("boards.draft_kept", board=draft.name))
+        else:
+            app.drafts.drop(BoardDraft, draft.name)
+
+    @on(BoardTextArea.Saved)
+    def save(self) -> None:
+        app, draft = self.dashboard, self.draft
+        if not draft.is_changed:
+            app.show_message(app.texts("boards.nothing_to_save"))
+        elif not app.can_act:
+            app.explain_read_only()
+        elif not self._is_saving:
+            self._is_saving = True
+            self.ask_and_save(draft)
+
+    @work(group="save")
+    async def ask_and_save(self, draft: BoardDraft) -> None:
+        """Show what changes, ask why, and save."""
+        app = self.dashboard
+        try:
+            found = await app.worker_process.changes(draft.before, draft.text)
+            compared = DiffInput(split_lines(draft.before), split_lines(draft.text), found)
+            changes = await asyncio.to_thread(DiffDrawing, compared, side_by_side=False)
+            title = f"{sanitize(draft.name)}  v{draft.version} → v{draft.version + 1}"
+            message = await app.push_screen_wait(CommitDialog(changes, title, ""))
+        finally:
+            self._is_saving = False
+        if message is not None:
+            self._hold_still(True)
+            answer = app.act(*draft.call(message))
+            # Reported by the app, for it ends this screen.
+            app.run_worker(self._report_result(answer, draft), group="ending")
+
+    def _hold_still(self, is_still: bool) -> None:
+        """While a text is saved, which may have to wait for somebody's lease, nothing is written after it."""
+        self._is_saving = is_still
+        self.query_one(BoardTextArea).read_only = is_still
+        self._entitle()
+
+    async def _report_result(self, coming: Awaitable[Mapping[str, Json] | None], draft: BoardDraft) -> None:
+        app = self.dashboard
+        answer = await asyncio.shield(coming)
+        if answer is None:
+            return
+        if answer["success"]:
+            self._is_open = False
+            app.drafts.drop(BoardDraft, draft.name)
+            app.show_message(app.texts("boards.saved", board=draft.name, version=answer["version"]))
+            await self._close()
+        elif answer.get("is_conflict"):
+            await self._to_merge(answer["conflict_id"])
+        else:
+            app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
+            if self.is_attached:
+                self._hold_still(False)
+
+    async def _to_merge(self, number: Json) -> None:
+        """Somebody else has written meanwhile: merge, instead of choosing blindly."""
+        app = self.dashboard
+        if not isinstance(number, int):
+            raise TypeError(number)
+        found = await asyncio.to_thread(find_row, app.journal, number)
+        if found is None:
+            raise LookupError(number)
+        row = found.row
+        app.show_message(app.texts("boards.collided", board=row.path), "warning")
+        self._is_open = False
+        app.drafts.drop(BoardDraft, row.path)
+        await self._close()
+        await app.navigator.open_merge(row)
+
+    async def _close(self) -> None:
+        if self.app.screen is self:
+            await self.app.pop_screen()

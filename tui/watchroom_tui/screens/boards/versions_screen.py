@@ -1,0 +1,112 @@
+"""The versions of a board: compare any two, restore an earlier one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from watchroom.model import Row
+from watchroom.projections import Model
+from watchroom.queries.versions import UnreadableVersionError, read_history
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.dialogs.restore import RestoreDialog
+from watchroom_tui.formatters.diff_drawing import DiffDrawing
+from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.readers.comparison import compare_versions
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.version_list import VersionTimeline, version_name
+
+
+class BoardVersionsScreen(BaseScreen):
+    """Lies over the boards screen."""
+
+    SCREEN_NAME: ClassVar = "board_versions"
+    BINDINGS = bindings("board_versions")
+
+    def __init__(self, head: Row) -> None:
+        super().__init__()
+        self._head = head
+        self._listed: Row | None = None
+        self.timeline = VersionTimeline(
+            title="pane.versions", empty="empty.versions", id="versions", classes="pane"
+        )
+        self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+
+    def compose_panes(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            yield self.timeline
+            yield self.view
+
+    def show_model(self, model: Model) -> None:
+        self._head = next((each.head for each in model.boards if each.name == self._head.path), self._head)
+        if self._head != self._listed:
+            self._listed = self._head
+            self.load_versions(self._head)
+
+    @work(exclusive=True, group="versions")
+    async def load_versions(self, head: Row) -> None:
+        journal, as_of = self.dashboard.journal, self.dashboard.model.seq
+        self.timeline.show(await asyncio.to_thread(read_history, journal, head, as_of=as_of))
+        self._compare()
+
+    @on(LineList.Highlighted, "#versions")
+    def choose(self) -> None:
+        self._compare()
+
+    @on(LineList.Opened, "#versions")
+    def open_version(self) -> None:
+        self.front(self.view)
+
+    def action_mark(self) -> None:
+        """Mark the version under the cursor; a second time takes the mark away."""
+        row, marked = self.timeline.item, self.timeline.marked
+        if row is not None:
+            self.timeline.mark(None if marked is not None and marked.seq == row.seq else row)
+            self._compare()
+
+    def action_restore(self) -> None:
+        """Bring the chosen version back, after showing what that changes."""
+        app, row = self.dashboard, self.timeline.item
+        if row is None:
+            return
+        if not app.can_act:
+            app.explain_read_only()
+        elif row.version is None:
+            app.show_message(app.texts("files.refused"), "warning")
+        elif row.version == self._head.version:
+            app.show_message(app.texts("files.current", version=row.version), "warning")
+        else:
+            self.app.push_screen(RestoreDialog(row, app.texts))
+
+    def _compare(self) -> None:
+        row, marked = self.timeline.item, self.timeline.marked
+        if row is not None:
+            self.load_comparison(row, marked if marked is not None and marked.seq != row.seq else None)
+
+    @work(exclusive=True, group="diff")
+    async def load_comparison(self, row: Row, other: Row | None) -> None:
+        app = self.dashboard
+        try:
+            pair, diff = await compare_versions(app, row, other)
+        except UnreadableVersionError as error:
+            name = version_name(error.row)
+            self._say(name, app.texts("files.unreadable", version=name))
+            return
+        before = version_name(pair.old) if pair.old is not None else "v0"
+        name = f"{before} → {version_name(pair.new)}"
+        if not diff.changed:
+            self._say(name, app.texts("files.no_changes", version=before))
+            return
+        drawing = await asyncio.to_thread(DiffDrawing, diff, side_by_side=False)
+        self.view.show_drawing(pair, drawing, title=f"{sanitize(row.path)}  {name}")
+
+    def _say(self, name: str, text: str) -> None:
+        title = f"{sanitize(self._head.path)}  {name}"
+        self.view.show_notice(name, [[], [Span(f" {text}", "dim")]], title=title)

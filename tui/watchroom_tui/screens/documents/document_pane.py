@@ -1,0 +1,237 @@
+"""Show the selected document, live or at an earlier version."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from textual.timer import Timer
+from watchroom.errors import WatchroomError
+from watchroom.projections import DocumentView
+
+from watchroom_tui.actions import shown_key
+from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.readers.document import DocumentReader, DocumentSnapshot
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.screens.documents.document_view import DocumentFieldsView
+from watchroom_tui.widgets.frame import Footer
+from watchroom_tui.widgets.scrubber import Scrubber
+
+if TYPE_CHECKING:
+    from watchroom_tui.base_screen import BaseScreen
+
+PLAY_SECONDS: Final = 20.0
+"""How long it takes to play a long history."""
+FRAMES: Final = 10
+"""A second, while it plays."""
+SLOWEST: Final = 0.25
+"""Seconds between two versions of a short one."""
+LEAP: Final = 20
+"""A leap is so many-th of the history."""
+
+
+class DocumentPane:
+    """Shows a document in ``view``, and in ``scrubber`` where in its history that is."""
+
+    def __init__(self, screen: BaseScreen, view: DocumentFieldsView, scrubber: Scrubber) -> None:
+        self._screen = screen
+        self._app = screen.dashboard
+        self._view = view
+        self._scrubber = scrubber
+        self._reader = DocumentReader(self._app.journal, self._app.texts)
+        self._document: DocumentView | None = None
+        self._asked: tuple[str, int] | None = None
+        self._shown: DocumentSnapshot | None = None
+        self._live: DocumentSnapshot | None = None
+        self._at: int | None = None
+        """The version that is shown, None for the newest."""
+        self._looked: dict[str, DocumentSnapshot] = {}
+        """What a person saw of each document when they last turned away from it."""
+        self._timer: Timer | None = None
+        self._is_due = False
+        """What was asked for last is still to be read."""
+        self._is_loading = False
+
+    @property
+    def has_document(self) -> bool:
+        return self._document is not None
+
+    @property
+    def is_live(self) -> bool:
+        return self._at is None
+
+    def unseen(self, documents: Iterable[DocumentView]) -> dict[str, int]:
+        """How many versions of each document have come since a person last looked at it."""
+        shown = self._document.name if self._document else None
+        return {
+            each.name: each.version - self._looked[each.name].version
+            for each in documents
+            if each.name in self._looked and each.name != shown
+        }
+
+    def show(self, document: DocumentView | None) -> None:
+        """Bring the pane up to the document as the model has it."""
+        if document is None:
+            self._document, self._asked = None, None
+            self._view.clear()
+            self._scrubber.show(None, 0, self._mark())
+            return
+        if self._document is None or document.name != self._document.name:
+            self.mark_seen()
+            self.go_live()
+        self._document = document
+        if self._asked == (document.name, document.version):
+            return
+        self._asked, self._is_due = (document.name, document.version), True
+        if not self._is_loading:
+            self._is_loading = True
+            self._start(self._load, "document")
+
+    def _start(self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False) -> None:
+        self._screen.run_worker(work, group=group, exclusive=exclusive)
+
+    async def _load(self) -> None:
+        """Read what was last asked for; what is asked meanwhile is read next, in one."""
+        try:
+            while self._asked is not None and self._is_due:
+                self._is_due, started = False, time.monotonic()
+                await self._load_once(*self._asked)
+                # Half of the time is left to the keys: a long text takes a while to look through.
+                await asyncio.sleep(time.monotonic() - started)
+        finally:
+            self._is_loading = False
+
+    async def _load_once(self, name: str, version: int) -> None:
+        workspace = await self._app.wait_for_workspace()
+        former = self._looked.get(name)
+        read = partial(self._reader.now, name, version, workspace, former.picture if former else None)
+        try:
+            reading = await asyncio.to_thread(read)
+        except WatchroomError as error:
+            self._view.clear()
+            self._app.show_message(str(error), "error")
+            return
+        if self._document is None or name != self._document.name:
+            return
+        self._live = reading
+        if name not in self._looked:
+            self._looked[name] = reading
+        if self.is_live:
+            self._draw(reading)
+        elif self._shown is not None:
+            self._show_scrubber(self._shown, reading.newest)
+
+    def _draw(self, reading: DocumentSnapshot) -> None:
+        self._shown = reading
+        texts = self._app.texts
+        drawing = reading.drawing
+        title = f"{sanitize(reading.name)}  v{reading.version:,}"
+        if self.is_live and drawing.new_rows:
+            title += "  " + texts(
+                "documents.new", count=drawing.new_rows, keys=shown_key("seen", self._app.keymap)
+            )
+        self._view.show_document(reading.name, drawing, title=title)
+        self._show_scrubber(reading, self._newest)
+
+    def _show_scrubber(self, reading: DocumentSnapshot, newest: int) -> None:
+        self._scrubber.show(reading.row, newest, self._mark())
+        # What can be done next is another thing in the past.
+        self._screen.query_one(Footer).refresh()
+
+    def _mark(self) -> Span:
+        """In a word, which version is shown."""
+        texts = self._app.texts
+        if not self.is_live:
+            return Span(f"{'⏸' if self._timer is None else '▶'} {texts('documents.then')}", "warning")
+        if not self._app.is_live:
+            return Span(f"◷ {texts('documents.newest')}", "dim")
+        return Span(f"● {texts('documents.live')}", "ok")
+
+    @property
+    def _newest(self) -> int:
+        return self._live.newest if self._live else 0
+
+    def mark_seen(self) -> None:
+        """A person has seen the document as it is: from now on what comes is new."""
+        if self._live is not None:
+            self._looked[self._live.name] = self._live
+            self._asked = None
+
+    def step(self, versions: int) -> None:
+        """Go so many versions forward, or back."""
+        self._pause()
+        self._go_to((self._at or self._newest) + versions)
+
+    def leap(self, parts: int) -> None:
+        """Go so many twentieths of the history forward, or back."""
+        self.step(parts * max(1, self._newest // LEAP))
+
+    def seek(self, share: float) -> None:
+        """Go to the version at that share of the history."""
+        self._pause()
+        self._go_to(1 + round(share * (self._newest - 1)))
+
+    def go_live(self) -> None:
+        """Show the newest version, and what comes."""
+        self._pause()
+        self._at = None
+        if self._live is not None and self._document and self._live.name == self._document.name:
+            self._draw(self._live)
+
+    def play_or_pause(self) -> None:
+        """Play the history from here on, from its beginning where it stands at its end; or stop."""
+        if self._timer is not None:
+            self._pause()
+            if self._shown is not None:
+                self._show_scrubber(self._shown, self._newest)
+            return
+        if self._live is None:
+            return
+        if self._at is None:
+            self._at = 1
+        apart = min(SLOWEST, max(1 / FRAMES, PLAY_SECONDS / self._newest))
+        self._timer = self._screen.set_interval(apart, self._play_on)
+        self._go_to(self._at)
+
+    def _play_on(self) -> None:
+        if self._at is None or self._screen.app.screen is not self._screen:
+            return
+        if self._shown is None or self._shown.version != self._at:
+            # What is played is seen: where it takes longer to read a version, the next one waits for it.
+            return
+        ahead = max(1, round(self._newest / (PLAY_SECONDS * FRAMES)))
+        if self._at + ahead >= self._newest:
+            self.go_live()
+        else:
+            self._go_to(self._at + ahead)
+
+    def _pause(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _go_to(self, version: int) -> None:
+        if self._live is None:
+            return
+        version = max(1, version)
+        if version >= self._newest:
+            self.go_live()
+            return
+        self._at = version
+        self._start(partial(self._load_then, self._live.name, version), "then", exclusive=True)
+
+    async def _load_then(self, name: str, version: int) -> None:
+        try:
+            reading = await asyncio.to_thread(self._reader.then, name, version, self._progress)
+        except WatchroomError as error:
+            self._app.show_message(str(error), "error")
+            self.go_live()
+            return
+        if reading is not None and self._at == version and self._live and self._live.name == name:
+            self._draw(reading)
+
+    def _progress(self, share: float) -> None:
+        self._app.call_from_thread(self._scrubber.show_progress, share)

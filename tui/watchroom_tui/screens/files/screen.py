@@ -1,0 +1,375 @@
+"""The files screen: the shared files, their versions, comparison, blame and rollback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import ClassVar, Final, NamedTuple
+
+from rich.cells import cell_len
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Container
+from watchroom.merge import split_lines
+from watchroom.model import Row
+from watchroom.projections import Model, Need, SharedFile
+from watchroom.queries.versions import (
+    MOST_VERSIONS,
+    UnreadableVersionError,
+    find_damaged,
+    read_history,
+    read_lineage,
+)
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.context import Target, VersionTarget
+from watchroom_tui.dialogs.restore import RestoreDialog
+from watchroom_tui.dialogs.row import RowDialog
+from watchroom_tui.formatters.columns import fit_path
+from watchroom_tui.formatters.diff_drawing import DiffDrawing
+from watchroom_tui.formatters.local_time import local_clock
+from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.readers.blame import BlameGutter, blame_lines
+from watchroom_tui.readers.comparison import Comparison, compare_versions
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.lists import SharedFileList
+from watchroom_tui.widgets.version_list import VersionTimeline, version_name
+
+SIDES_FROM: Final = 100
+"""From so many columns on, two versions can stand side by side."""
+
+PATIENCE: Final = 0.3
+"""After so many seconds without an answer, the pane says that it is being worked on."""
+
+CHECKED_AT_ONCE: Final = 2_000_000
+"""So many bytes of versions are compared with their checksums before somebody else has a turn."""
+
+
+class Shown(NamedTuple):
+    """What is asked of the lower pane: two versions or the authors of one."""
+
+    row: int
+    other: int | None
+    is_blame: bool
+
+
+class FilesScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "files"
+    BINDINGS = bindings("files")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._to_current = False
+        self._wants_sides = False
+        self._blames = False
+        self._shown_file: SharedFile | None = None
+        self._shown: Shown | None = None
+        self._compared: Comparison | None = None
+        self._wanted_seq: int | None = None
+        self._wanted_version: tuple[str, int] | None = None
+        self._checked: dict[int, str] = {}
+        self._checked_files = False
+
+        self.shared = SharedFileList(title="pane.shared", empty="empty.shared", id="shared", classes="pane")
+        self.timeline = VersionTimeline(
+            title="pane.versions", empty="empty.versions", id="versions", classes="pane"
+        )
+        self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+        self._body = Container(id="body", classes="group")
+
+    def compose_panes(self) -> ComposeResult:
+        with self._body:
+            with Container(id="left", classes="group"):
+                yield self.shared
+                yield self.timeline
+            yield self.view
+
+    def show_model(self, model: Model) -> None:
+        self.shared.show(model.files)
+        self._seek_version()
+        self._show_versions()
+        if self.dashboard.workspace is not None and not self._checked_files and self.timeline.items:
+            self.check_versions(anew=True)
+
+    def go_to(self, target: Target) -> None:
+        super().go_to(target)
+        if isinstance(target, VersionTarget):
+            self._go_to_version(target.path, target.version)
+
+    def go_to_row(self, row: Row) -> None:
+        """To the file of ``row``, and to that row on its timeline."""
+        self.shared.show(self.dashboard.model.files)
+        if not self.shared.move_to(row.path):
+            # Nothing was ever accepted under this name: there is the row alone.
+            self.app.push_screen(RowDialog(row))
+            return
+        self._wanted_seq = row.seq
+        self._shown_file = None
+        self._show_versions()
+        self.front(self.timeline)
+
+    def _go_to_version(self, path: str, version: int) -> None:
+        """To a version that was committed just now: it may come only with the next model."""
+        self._wanted_version = path, version
+        self.front(self.timeline)
+        self.show_model(self.dashboard.model)
+
+    def _seek_version(self) -> None:
+        if self._wanted_version is None:
+            return
+        path, version = self._wanted_version
+        head = next((each.head for each in self.shared.items if each.path == path), None)
+        if head is not None and (head.version or 0) >= version and self.shared.move_to(path):
+            self._shown_file = None
+
+    @property
+    def current_need(self) -> Need | None:
+        file = self.shared.item
+        return self.find_need(["unchecked"], file.path if file else None)
+
+    @on(LineList.Highlighted, "#shared")
+    def choose_file(self) -> None:
+        self._show_versions()
+
+    @on(LineList.Highlighted, "#versions")
+    def choose_version(self) -> None:
+        self._show_row()
+
+    @on(LineList.Opened, "#shared")
+    def open_file(self) -> None:
+        self.front(self.timeline)
+
+    @on(LineList.Opened, "#versions")
+    def open_version(self) -> None:
+        self.front(self.view)
+
+    def action_mark(self) -> None:
+        """Mark the version under the cursor; a second time takes the mark away."""
+        row, marked = self.timeline.item, self.timeline.marked
+        if row is not None:
+            self.timeline.mark(None if marked is not None and marked.seq == row.seq else row)
+            self._show_row()
+
+    def action_flip_diff(self) -> None:
+        self._to_current = not self._to_current
+        self._blames = False
+        self._show_row()
+
+    def action_flip_sides(self) -> None:
+        if self.app.size.width < SIDES_FROM:
+            texts = self.dashboard.texts
+            self.dashboard.show_message(texts("files.too_narrow", columns=SIDES_FROM), "warning")
+            return
+        self._wants_sides = not self._wants_sides
+        if self._blames:
+            self._blames = False
+            self._show_row()
+        else:
+            self.draw_comparison()
+
+    def action_flip_blame(self) -> None:
+        self._blames = not self._blames
+        self._show_row()
+
+    def on_resize(self) -> None:
+        if self._has_sides() != self._body.has_class("-sides"):
+            self.draw_comparison()
+
+    def _show_versions(self) -> None:
+        file = self.shared.item
+        if file is self._shown_file:
+            return
+        if file is None or self._shown_file is None or file.path != self._shown_file.path:
+            self.timeline.mark(None)
+            self._checked = {}
+            self._checked_files = self.dashboard.workspace is not None
+        self._shown_file = file
+        if file is None:
+            self._shown = self._compared = None
+            self.timeline.show(())
+            self.view.clear()
+        else:
+            self.load_versions(file)
+
+    @work(exclusive=True, group="versions")
+    async def load_versions(self, file: SharedFile) -> None:
+        journal, as_of = self.dashboard.journal, self.dashboard.model.seq
+        self.timeline.show(await asyncio.to_thread(read_history, journal, file.head, as_of=as_of))
+        if self._wanted_version is not None:
+            path, version = self._wanted_version
+            mine = [row for row in self.timeline.items if row.path == path and row.version == version]
+            if mine:
+                self.timeline.move_to(mine[0].seq)
+                self._wanted_version = None
+        if self._wanted_seq is not None:
+            self.timeline.move_to(self._wanted_seq)
+            self._wanted_seq = None
+        self._show_row()
+        self.check_versions(anew=False)
+
+    @work(exclusive=True, group="check")
+    async def check_versions(self, *, anew: bool) -> None:
+        """Compare the versions with their checksums, a few at a time; ``anew``: also those that were."""
+        app, texts = self.dashboard, self.dashboard.texts
+        workspace = app.workspace if app.is_live else None
+        if anew:
+            self._checked = {}
+            self._checked_files = workspace is not None
+        # What is done stays, should this be stopped for a newer version's sake.
+        checked = self._checked
+        waiting = [row for row in self.timeline.items if row.version is not None and row.seq not in checked]
+        while waiting:
+            now: list[Row] = []
+            while waiting and sum(row.size or 0 for row in now) < CHECKED_AT_ONCE:
+                now.append(waiting.pop(0))
+            find = workspace.broken_versions if workspace else partial(find_damaged, app.journal)
+            broken = await asyncio.to_thread(find, now)
+            checked |= {row.seq: "" for row in now}
+            for each in broken:
+                what = texts(f"files.broken.{each.what}", version=each.row.version)
+                before = checked[each.row.seq]
+                checked[each.row.seq] = f"{before} · {what}" if before else what
+            self.timeline.show_broken({seq: what for seq, what in checked.items() if what})
+
+    def _show_row(self) -> None:
+        """Bring the lower pane to what the cursor, the mark and the keys ask for."""
+        row, file = self.timeline.item, self._shown_file
+        if row is None or file is None:
+            return
+        other = self._other(row, file)
+        wanted = Shown(row.seq, None if other is None or self._blames else other.seq, self._blames)
+        if wanted != self._shown:
+            self._shown = wanted
+            if self._blames:
+                self.load_blame(row)
+            else:
+                self.load_comparison(row, other)
+
+    def _other(self, row: Row, file: SharedFile) -> Row | None:
+        """What the row is compared with, if it is not the version that it started from."""
+        marked = self.timeline.marked
+        if marked is not None and marked.seq != row.seq:
+            return marked
+        return file.head if self._to_current else None
+
+    @work(exclusive=True, group="diff")
+    async def load_comparison(self, row: Row, other: Row | None) -> None:
+        try:
+            with self._at_work_on(row):
+                self._compared = await compare_versions(self.dashboard, row, other)
+        except UnreadableVersionError as error:
+            self._say(error.row, "files.unreadable")
+            return
+        self.draw_comparison()
+
+    def _has_sides(self) -> bool:
+        return self._wants_sides and not self._blames and self.app.size.width >= SIDES_FROM
+
+    def _arrange(self) -> None:
+        """Give the lower pane the whole width while two versions stand side by side."""
+        self._body.set_class(self._has_sides(), "-sides")
+
+    @work(exclusive=True, group="draw")
+    async def draw_comparison(self) -> None:
+        """Lay out what was compared last."""
+        sides, compared = self._has_sides(), self._compared
+        self._arrange()
+        if compared is None:
+            return
+        # Thousands of changes take a while, even to be counted.
+        drawing = await asyncio.to_thread(DiffDrawing, compared.diff, side_by_side=sides)
+        if compared is not self._compared:
+            return
+        pair = compared.pair
+        name = version_name(pair.old) if pair.old is not None else "v0"
+        title = self._title(f"{name} → {version_name(pair.new)}")
+        if compared.diff.changed:
+            self.view.show_drawing(pair, drawing, title=title)
+        else:
+            text = self.dashboard.texts("files.no_changes", version=name)
+            self.view.show_notice(pair, [[], [Span(" "), Span(text, "dim")]], title=title)
+
+    @work(exclusive=True, group="diff")
+    async def load_blame(self, row: Row) -> None:
+        app = self.dashboard
+        self._compared = None
+        self._arrange()
+        try:
+            with self._at_work_on(row):
+                versions = await asyncio.to_thread(read_lineage, app.journal, row)
+                text, found = await blame_lines(app.journal, versions, app.worker_process)
+        except UnreadableVersionError as error:
+            self._say(error.row, "files.unreadable")
+            return
+        oldest = versions[0] if len(versions) >= MOST_VERSIONS and (versions[0].version or 0) > 1 else None
+
+        def draw() -> BlameGutter:
+            return BlameGutter(split_lines(text), found, self._foot, oldest=oldest)
+
+        drawing = await asyncio.to_thread(draw)
+        title = self._title(app.texts("files.blame", version=version_name(row)))
+        self.view.show_drawing(("blame", row.path), drawing, title=title, with_cursor=True)
+
+    def _foot(self, row: Row) -> str:
+        said = f" · {sanitize(row.message)}" if row.message else ""
+        return f"{version_name(row)} · {sanitize(row.actor)} · {local_clock(row.time)}{said}"
+
+    @contextmanager
+    def _at_work_on(self, row: Row) -> Iterator[None]:
+        """Say so, if it takes long."""
+        is_done = False
+
+        def say() -> None:
+            # A timer that ran out may be heard only after what it waited for is there.
+            if not is_done:
+                self._say(row, "files.working")
+
+        timer = self.set_timer(PATIENCE, say)
+        try:
+            yield
+        finally:
+            is_done = True
+            timer.stop()
+
+    def _say(self, row: Row, key: str) -> None:
+        """Show a sentence about a version in place of its text."""
+        text = self.dashboard.texts(key, version=version_name(row))
+        self._compared = None
+        self.view.show_notice(key, [[], [Span(" "), Span(text, "dim")]], title=self._title(version_name(row)))
+
+    def _title(self, what: str) -> str:
+        """The file's name before ``what``, as much of it as there is space for."""
+        path = sanitize(self._shown_file.path) if self._shown_file is not None else ""
+        # A pane that waits behind another has no size yet.
+        space = (self.view.size.width or self.app.size.width) - cell_len(what) - 8
+        return f"{path if cell_len(path) <= space else fit_path(path, max(8, space))}  {what}"
+
+    async def action_settle(self) -> None:
+        """Go to the merge of the refused write under the cursor, or of the newest open one of the file."""
+        app, row, file = self.dashboard, self.timeline.item, self._shown_file
+        mine = [] if file is None else app.model.conflicts_of(file.head)
+        chosen = next((each for each in mine if row is not None and each.actor == row.actor), None)
+        if mine:
+            await app.navigator.open_merge((chosen or mine[0]).row)
+        else:
+            app.show_message(app.texts("files.no_conflict"))
+
+    def action_rollback(self) -> None:
+        """Bring the chosen version back, after showing what that changes."""
+        app, texts = self.dashboard, self.dashboard.texts
+        row, file = self.timeline.item, self._shown_file
+        if row is None or file is None:
+            return
+        if not app.can_act:
+            app.explain_read_only()
+        elif row.version is None:
+            app.show_message(texts("files.refused"), "warning")
+        elif row.version == file.head.version:
+            app.show_message(texts("files.current", version=row.version), "warning")
+        else:
+            self.app.push_screen(RestoreDialog(row, texts))

@@ -1,0 +1,116 @@
+"""The handoffs screen: who handed which file to whom, how far it got, and its content."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Container
+from watchroom.model import Row
+from watchroom.projections import Delivery, Model, Need
+from watchroom.queries.rows import read_content
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.formatters.local_time import local_clock
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.screens.handoffs.delivery_list import DeliveryList
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
+
+
+class HandoffsScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "handoffs"
+    BINDINGS = bindings("handoffs")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: Delivery | None = None
+        self._listed: tuple[tuple[Delivery, ...], bool] | None = None
+
+        self.deliveries = DeliveryList(
+            title="pane.deliveries", empty="empty.deliveries", id="deliveries", classes="pane"
+        )
+        self.content_view = LineView(
+            title="pane.content", empty="empty.deliveries", id="content", classes="pane"
+        )
+
+    def compose_panes(self) -> ComposeResult:
+        with Container(id="body", classes="group"):
+            yield self.deliveries
+            yield self.content_view
+
+    def show_model(self, model: Model) -> None:
+        open_only = self.deliveries.open_only
+        if (model.deliveries, open_only) != self._listed:
+            self._listed = (model.deliveries, open_only)
+            shown = [each for each in model.deliveries if not (open_only and each.acknowledged)]
+            self.deliveries.show(shown)
+        self._show_content()
+
+    def go_to_row(self, row: Row) -> None:
+        self.deliveries.move_to(row.path)
+        self.front(self.deliveries)
+
+    @property
+    def current_need(self) -> Need | None:
+        delivery = self.deliveries.item
+        path = delivery.row.path if delivery else ""
+        return self.find_need(("outside", "handoff"), f"handoff {path}", path)
+
+    def action_flip_acknowledged(self) -> None:
+        self.deliveries.open_only = not self.deliveries.open_only
+        self.show_model(self.dashboard.model)
+
+    @on(LineList.Highlighted, "#deliveries")
+    def choose(self) -> None:
+        self._show_content()
+
+    @on(LineList.Opened, "#deliveries")
+    def open_delivery(self) -> None:
+        self.front(self.content_view)
+
+    def _show_content(self) -> None:
+        delivery = self.deliveries.item
+        if delivery != self._shown:
+            self._shown = delivery
+            if delivery is None:
+                self.content_view.clear()
+            else:
+                self.load(delivery)
+
+    @work(exclusive=True)
+    async def load(self, delivery: Delivery) -> None:
+        content = await asyncio.to_thread(read_content, self.dashboard.journal, delivery.row)
+        self.content_view.show_text(
+            delivery.row.path,
+            content or "",
+            title=f"{sanitize(delivery.filename)} v{delivery.row.version}",
+            head=[*_said(delivery), []],
+        )
+
+
+def _said(delivery: Delivery) -> list[Line]:
+    """What the sender said of it, and the receiver."""
+    row, answer = delivery.row, delivery.acknowledged
+    lines: list[Line] = [
+        [
+            Span(f" {sanitize(delivery.sender)} ", agent_class(delivery.sender)),
+            Span(f"{local_clock(row.time)}  ", "dim"),
+            Span(sanitize(row.message), "strong"),
+        ]
+    ]
+    if answer is not None:
+        lines.append(
+            [
+                Span(f" {sanitize(delivery.receiver)} ", agent_class(delivery.receiver)),
+                Span(f"{local_clock(answer.time)}  ", "dim"),
+                Span("✓ ", "ok"),
+                Span(sanitize(answer.message)),
+            ]
+        )
+    return lines

@@ -1,0 +1,145 @@
+"""A merge in progress: its rows and decisions. It outlives the screen that shows it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from watchroom.errors import NotText, TooLarge
+from watchroom.journal import Journal
+from watchroom.merge import build_regions, find_open_regions, join_current, rebase_regions, split_lines
+from watchroom.model import HUMAN_PREFIX, OUTSIDE, Row
+from watchroom.projections import ConflictView, Model
+from watchroom.queries.versions import read_current, read_merge, read_text
+
+from watchroom_tui.screens.merge.state import MergeState
+from watchroom_tui.worker.process import WorkerProcess
+
+
+class MergeSides(NamedTuple):
+    """The rows whose texts are merged: the version that the incoming text started from (None: from nothing),
+    the one that stands (None: nothing does), and the refused write or the edit made by hand."""
+
+    base: Row | None
+    current: Row | None
+    incoming: Row
+
+    @property
+    def version(self) -> int:
+        """The version that stands, 0 if none does."""
+        return (self.current.version or 0) if self.current else 0
+
+    @property
+    def is_deletion(self) -> bool:
+        """Whether the file was deleted by hand."""
+        return self.is_outside and self.incoming.sha256 is None
+
+    @property
+    def is_no_text(self) -> bool:
+        """Whether what was written by hand is no text, or too long, and so is not in the journal."""
+        return self.is_outside and self.incoming.error in (NotText.code, TooLarge.code)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a person wrote the incoming text: nobody but them can settle what it collided with."""
+        return self.incoming.actor.startswith(HUMAN_PREFIX)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the incoming text is an edit made by hand."""
+        return self.incoming.actor == OUTSIDE
+
+
+class MergeDraft:
+    """One merge and how it goes on. Use `load_merge` to make one."""
+
+    def __init__(self, sides: MergeSides, state: MergeState) -> None:
+        self.sides = sides
+        self.state = state
+        self.newest = sides.incoming.seq
+        """The newest row of the conflict that the person was told of."""
+        self.is_settled = False
+        """Whether someone else has settled the conflict meanwhile."""
+        self.is_editing = False
+        """Whether the person is writing in the result right now."""
+        self.is_committing = False
+        """Whether the person has agreed to an end, and it is being carried out."""
+        self.is_done = False
+        """Whether the person has settled it."""
+        self._catching_up = asyncio.Lock()
+
+    async def catch_up(self, journal: Journal, process: WorkerProcess) -> bool:
+        """Merge in the version that stands by now, keeping what was decided; False if it is the same."""
+        async with self._catching_up:
+            head, text = await asyncio.to_thread(_read_current, journal, self.sides.incoming)
+            if head == self.sides.current:
+                return False
+            before = await asyncio.to_thread(join_current, self.state.regions)
+            changed = await process.changes(before, text)
+            while True:
+                regions = self.state.regions
+                with_changed_regions = await asyncio.to_thread(
+                    self.state.with_changed_regions, lambda each: rebase_regions(each, text, changed)
+                )
+                if self.state.regions is regions:
+                    break
+            self.state = with_changed_regions
+            self.sides = self.sides._replace(current=head)
+            return True
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether a newer version is being merged in right now."""
+        return self._catching_up.locked()
+
+    def find_conflict(self, conflicts: Iterable[ConflictView]) -> ConflictView | None:
+        """The conflict that this would settle, if it is still open."""
+        row = self.sides.incoming
+        mine = (row.zone, row.path, row.actor)
+        return next((each for each in conflicts if (each.zone, each.path, each.actor) == mine), None)
+
+    def has_decisions(self, conflicts: Iterable[ConflictView]) -> bool:
+        """Whether something would be gone if this were dropped while ``conflicts`` are open."""
+        if self.is_settled or self.is_committing or self.is_done:
+            return False
+        if self.sides.is_own:
+            return True
+        is_begun = self.state.is_touched or self.is_editing
+        return is_begun and self.find_conflict(conflicts) is not None
+
+    def is_unsaved(self, model: Model) -> bool:
+        """Whether decisions would be lost if this were dropped."""
+        return self.has_decisions(model.conflicts)
+
+    @property
+    def label(self) -> str:
+        """The path that is merged."""
+        return self.sides.incoming.path
+
+    @property
+    def left(self) -> int:
+        """How many regions are left to decide."""
+        return len(find_open_regions(self.state.regions))
+
+
+async def load_merge(journal: Journal, process: WorkerProcess, row: Row) -> MergeDraft:
+    """Begin the merge of what ``row`` wanted to write with what stands in its place."""
+    merge = await asyncio.to_thread(read_merge, journal, row)
+    texts = (merge.base_text, merge.current_text, merge.incoming_text)
+    to_current, to_incoming = await asyncio.gather(
+        process.changes(merge.base_text, merge.current_text),
+        process.changes(merge.base_text, merge.incoming_text),
+    )
+
+    def build() -> MergeState:
+        base, current, incoming = map(split_lines, texts)
+        return MergeState(build_regions((base, current, incoming), to_current, to_incoming))
+
+    sides = MergeSides(merge.base, merge.current, merge.incoming)
+    return MergeDraft(sides, await asyncio.to_thread(build))
+
+
+def _read_current(journal: Journal, incoming: Row) -> tuple[Row | None, str]:
+    current = read_current(journal, incoming)
+    return current, (read_text(journal, current) or "") if current else ""

@@ -1,0 +1,81 @@
+"""The title line of a merge: file, both sides, and progress."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.cells import cell_len
+from textual.strip import Strip
+
+from watchroom_tui.actions import shown_key
+from watchroom_tui.formatters.columns import fit
+from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.localization import keymap_of, texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.screens.merge.draft import MergeDraft
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_widget import LineWidget
+
+CHOOSING: Final = (
+    "take_current",
+    "take_incoming",
+    "take_both",
+    "take_both_incoming_first",
+    "take_neither",
+)
+"""The actions that choose for a region, or for the whole file."""
+
+
+class MergeTitle(LineWidget):
+    def __init__(self) -> None:
+        super().__init__()
+        self._left: list[Span] = []
+        self._right = Span("")
+
+    def show(self, draft: MergeDraft, *, for_all: bool) -> None:
+        """``for_all``: the next choice goes for the whole file."""
+        texts, sides = texts_of(self), draft.sides
+        self._left = [Span(f" {sanitize(sides.incoming.path)}  ", "title")]
+        for name, row in (("base", sides.base), ("current", sides.current), ("incoming", sides.incoming)):
+            if row is None:
+                continue
+            which = "" if name == "incoming" else f" v{row.version}"
+            separator = " · " if len(self._left) > 1 else ""
+            self._left.append(Span(f"{separator}{texts(f'merge.side.{name}')}{which}", "dim"))
+            if name != "base":
+                message = f" “{sanitize(row.message)}”" if row.message else ""
+                self._left += [Span(f" {sanitize(row.actor)}", agent_class(row.actor)), Span(message, "dim")]
+        self._right = self._progress(draft, for_all=for_all)
+        self.refresh()
+
+    def _progress(self, draft: MergeDraft, *, for_all: bool) -> Span:
+        """How far the merge is, at the region that the person is at."""
+        texts, sides, state = texts_of(self), draft.sides, draft.state
+        keymap = keymap_of(self)
+        if draft.is_settled:
+            return Span(f"✓ {texts('merge.settled_title')} ", "ok")
+        if (sides.is_deletion or sides.is_no_text) and not state.is_touched:
+            key = "merge.deleted_title" if sides.is_deletion else "merge.no_text_title"
+            return Span(f"✎ {texts(key, keys=shown_key('revert', keymap))} ", "warning")
+        if for_all:
+            keys = " ".join(shown_key(each, keymap) for each in CHOOSING)
+            return Span(f"{texts('merge.whole_file', keys=keys)} ", "warning")
+        if not draft.left:
+            return Span(f"✓ {texts('merge.decided', keys=shown_key('commit', keymap))} ", "ok")
+        if state.at in state.open:
+            number = state.open.index(state.at) + 1
+            return Span(f"{texts('merge.region', number=number, count=draft.left)} ", "error")
+        region = state.regions[state.at]
+        how = "decided" if region.choice else region.kind
+        left = texts("merge.open", count=draft.left)
+        return Span(f"{texts(f'merge.state.{how}')} · {left} ", "error")
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        space = max(0, width - cell_len(self._right.text) - 1)
+        left: list[Span] = []
+        for text, style in self._left:
+            shown = fit(text, min(cell_len(text), space))
+            left.append(Span(shown, style))
+            space -= cell_len(shown)
+        return self.strip([*left, Span(" " * (space + 1)), self._right], width)

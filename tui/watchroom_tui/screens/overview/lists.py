@@ -1,0 +1,101 @@
+"""The lists of the overview: what waits for a person, and what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import ClassVar, Final
+
+from watchroom.model import Row
+from watchroom.projections import ActivityEntry, Need
+
+from watchroom_tui.context import dashboard_of
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.needs import need_keys, need_matter, need_party, need_time
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.lists import RowList
+
+VERBS_FROM: Final = 96
+"""From so many columns on, it is said what the keys do."""
+
+
+class NeedList(ColumnList[Need]):
+    """What waits for a person, the most urgent first."""
+
+    COLUMNS: ClassVar = (
+        Column(least=2),
+        Column(least=8, most=12),
+        Column(least=11, most=40, cut="middle"),
+        Column(least=20, grows=True),
+        Column(least=9, align="right"),
+        Column(least=5),
+    )
+
+    def item_key(self, item: Need) -> Hashable:
+        return (item.kind, item.key)
+
+    def render_key(self, item: Need) -> Hashable:
+        time = need_time(item, now_of(self), texts_of(self))
+        return (item.identity, item.times, item.row.seq, time)
+
+    def cells(self, item: Need) -> Sequence[Line]:
+        texts, party = texts_of(self), need_party(item)
+        answers = dashboard_of(self).can_act
+        keys = need_keys(item, texts, can_act=answers)
+        if self.content_area.width < VERBS_FROM:
+            keys = keys.rpartition(" ")[0]
+        return (
+            [Span(" "), labels.NEED_MARKS[item.kind]],
+            [Span(labels.need_kind(item, texts), "strong")],
+            [party],
+            [Span(need_matter(item, texts))],
+            [need_time(item, now_of(self), texts)],
+            [Span(keys, "key")],
+        )
+
+    def copy_text(self, item: Need) -> str:
+        return item.hint or item.row.path
+
+
+class ActivityList(RowList):
+    """What happened, newest first; readings in a row are one line until they are unfolded."""
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._folds: Mapping[int, tuple[int, int]] = {}
+
+    def show_folded(self, entries: Sequence[ActivityEntry]) -> None:
+        """Show ``entries``, newest first, with readings in a row as one line."""
+        before = [entry.row.seq for entry in entries[1:]]
+        # A fold that grows is known by what it began after.
+        self._folds = {
+            entry.row.seq: (entry.readings, seq)
+            for entry, seq in zip(entries, [*before, 0], strict=False)
+            if entry.readings
+        }
+        self.show([entry.row for entry in entries])
+
+    def show_rows(self, rows: Sequence[Row]) -> None:
+        """Show ``rows``, newest first, each by itself."""
+        self._folds = {}
+        self.show(rows)
+
+    def is_folded(self, item: Row) -> bool:
+        """Whether the line of ``item`` stands for several readings."""
+        return self._folds.get(item.seq, (0, 0))[0] > 1
+
+    def item_key(self, item: Row) -> Hashable:
+        fold = self._folds.get(item.seq)
+        return item.seq if fold is None else ("after", fold[1])
+
+    def render_key(self, item: Row) -> Hashable:
+        return (item.seq, self._folds.get(item.seq))
+
+    def cells(self, item: Row) -> Sequence[Line]:
+        time, actor, tool, path, outcome = super().cells(item)
+        if not self.is_folded(item):
+            return time, actor, tool, path, outcome
+        readings = texts_of(self)("activity.readings", count=self._folds[item.seq][0])
+        return time, actor, [Span(readings, "dim")], [Span(path[0].text, "dim")], ()

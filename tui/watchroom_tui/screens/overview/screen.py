@@ -1,0 +1,137 @@
+"""The overview screen: what waits for a person, the agents, and what happened."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container
+from watchroom.projections import Model, Need, order_agents
+from watchroom.projections.model import urgent_needs
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.context import AgentTarget
+from watchroom_tui.screens.overview.lists import ActivityList, NeedList
+from watchroom_tui.services.pausing import can_pause
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.lists import AgentList
+
+if TYPE_CHECKING:
+    from watchroom_tui.services.agent_actions import AgentActions
+    from watchroom_tui.services.request_actions import RequestActions
+
+AGE_SECONDS = 10.0
+"""How often the relative times are brought up to date while nothing happens."""
+
+
+class OverviewScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "overview"
+    BINDINGS = bindings("overview")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folds_readings = True
+
+    def compose_panes(self) -> ComposeResult:
+        with Container(id="top", classes="group"):
+            yield NeedList(title="pane.needs", empty="empty.needs", id="needs", classes="pane")
+            yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
+        yield ActivityList(title="pane.activity", empty="empty.activity", id="activity", classes="pane")
+
+    def prepare(self) -> None:
+        self.set_interval(AGE_SECONDS, lambda: self.show(self.dashboard.model))
+        self.set_interval(1.0, self.query_one("#needs", NeedList).redraw)
+
+    def show_model(self, model: Model) -> None:
+        now = self.dashboard.now()
+        self.query_one("#needs", NeedList).show(urgent_needs(model, now))
+        ordered = model._replace(agents=order_agents(model.agents, now))
+        self.query_one("#agents", AgentList).show_team(ordered)
+        activity = self.query_one("#activity", ActivityList)
+        if self._folds_readings:
+            activity.show_folded(model.activity_log)
+        else:
+            activity.show_rows(model.recent)
+
+    @property
+    def current_need(self) -> Need | None:
+        return self.query_one("#needs", NeedList).item
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("approve", "reject"):
+            need = self.current_need
+            return self._is_in("needs") and need is not None and action in need.answers
+        if action in ("message", "pause", "end_session"):
+            view = self.query_one("#agents", AgentList).item
+            return self._is_in("agents") and (can_pause(view) or (action == "message" and view is not None))
+        return True
+
+    def _is_in(self, pane: str) -> bool:
+        return self.focused is not None and self.focused.id == pane
+
+    def action_approve(self) -> None:
+        if self.current_need is not None:
+            self._request_actions.approve_need(self.current_need)
+
+    def action_reject(self) -> None:
+        if self.current_need is not None:
+            self._request_actions.reject_need(self.current_need)
+
+    def action_message(self) -> None:
+        self._agent_actions.write_message(self._agent)
+
+    def action_pause(self) -> None:
+        self._agent_actions.toggle_pause(self._agent)
+
+    def action_end_session(self) -> None:
+        self._agent_actions.end_session(self._agent)
+
+    @property
+    def _agent(self) -> str:
+        view = self.query_one("#agents", AgentList).item
+        return view.agent.id if view else ""
+
+    @cached_property
+    def _agent_actions(self) -> AgentActions:
+        from watchroom_tui.services.agent_actions import AgentActions
+
+        return AgentActions(self.dashboard)
+
+    @cached_property
+    def _request_actions(self) -> RequestActions:
+        from watchroom_tui.services.request_actions import RequestActions
+
+        return RequestActions(self.dashboard)
+
+    def action_readings(self) -> None:
+        """Fold readings in a row into one line, or show each of them."""
+        self._folds_readings = not self._folds_readings
+        self.show_model(self.dashboard.model)
+
+    @on(LineList.Opened, "#agents")
+    async def open_agent(self) -> None:
+        view = self.query_one("#agents", AgentList).item
+        if view:
+            await self.dashboard.navigator.go_to("agents", AgentTarget(view.agent.id))
+
+    @on(LineList.Opened, "#needs")
+    async def open_need(self) -> None:
+        need = self.query_one("#needs", NeedList).item
+        if need:
+            await self.dashboard.navigator.go_to_need(need)
+
+    @on(LineList.Opened, "#activity")
+    def open_row(self) -> None:
+        from watchroom_tui.dialogs.row import RowDialog
+
+        activity = self.query_one("#activity", ActivityList)
+        row = activity.item
+        if row is None:
+            return
+        if activity.is_folded(row):
+            self.action_readings()
+        else:
+            self.app.push_screen(RowDialog(row))

@@ -1,0 +1,120 @@
+"""The lists of the requests screen: requests and options."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, NamedTuple
+
+from watchroom.projections import RequestView
+
+from watchroom_tui.actions import Scope, bindings
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import fit, format_age
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.line_list import LineList
+
+
+class RequestList(LineList[RequestView]):
+    """Requests: those that are open, then those that have ended."""
+
+    def item_key(self, item: RequestView) -> Hashable:
+        return item.row.path
+
+    def render_key(self, item: RequestView) -> Hashable:
+        return (item.row.seq, item.ended is None, self._time(item))
+
+    def _time(self, item: RequestView) -> str:
+        """How long it still waits, where it does not wait for ever; else how long ago it was asked."""
+        now = now_of(self)
+        if item.ended is not None:
+            return format_age(item.ended.time, now)
+        if item.expires is None or item.expires < now:
+            return format_age(item.row.time, now)
+        return texts_of(self)("request.left", time=format_age(now, item.expires))
+
+    def line(self, item: RequestView, width: int) -> Line:
+        texts = texts_of(self)
+        is_open = item.ended is None and not item.has_expired(now_of(self))
+        mark = labels.request_mark(item, is_open=is_open)
+        kind = texts(f"request.kind.{item.kind}") if is_open else labels.request_outcome(item, texts)
+        kind_width = 9
+        name_width = 11
+        time_width = 9
+        rest = max(8, width - name_width - kind_width - time_width - 7)
+        style = "" if is_open else "dim"
+        return [
+            Span(" "),
+            mark,
+            Span(" " + fit(sanitize(item.agent), name_width), agent_class(item.agent)),
+            Span(" " + fit(kind, kind_width) + " ", "strong" if is_open else "dim"),
+            Span(fit(labels.request_text(item, texts), rest) + " ", style),
+            Span(
+                fit(self._time(item), time_width, "right"), "warning" if is_open and item.expires else "dim"
+            ),
+        ]
+
+    def copy_text(self, item: RequestView) -> str:
+        return str(item.id)
+
+
+class RequestOption(NamedTuple):
+    """Something to tick: an option, or a call of several. ``value`` is what the answer names."""
+
+    label: str
+    value: str
+    is_ticked: bool
+    is_single: bool
+    """Whether ticking it takes the tick from the others."""
+
+
+class ChoiceList(LineList[RequestOption]):
+    """What there is to choose from; space ticks."""
+
+    BINDINGS = bindings("choices")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("list", "choices")
+
+    _question = ""
+
+    def offer(self, choices: Sequence[RequestOption], question: str) -> None:
+        """Show these choices; ``question`` is safe already."""
+        self._question = question
+        self.show(choices)
+        self._retitle()
+
+    def title_text(self, title: str) -> str:
+        return f"{title} · {self._question}" if self._question else title
+
+    @property
+    def tab_text(self) -> str:
+        return f"{texts_of(self)(self._title)} {len(self.items)}"
+
+    def item_key(self, item: RequestOption) -> Hashable:
+        return item.value
+
+    def render_key(self, item: RequestOption) -> Hashable:
+        return item
+
+    def line(self, item: RequestOption, width: int) -> Line:
+        marks = ("◉", "○") if item.is_single else ("☑", "☐")
+        mark = Span(marks[0], "ok") if item.is_ticked else Span(marks[1], "dim")
+        return [Span(" "), mark, Span(" " + sanitize(item.label), "strong" if item.is_ticked else "")]
+
+    def action_tick(self) -> None:
+        item = self.item
+        if item is None:
+            return
+        self.show([self._ticked(each, item) for each in self.items])
+
+    @staticmethod
+    def _ticked(each: RequestOption, chosen: RequestOption) -> RequestOption:
+        if each.value == chosen.value:
+            return each._replace(is_ticked=chosen.is_single or not each.is_ticked)
+        return each._replace(is_ticked=False) if chosen.is_single else each
+
+    @property
+    def ticked(self) -> Sequence[str]:
+        """The values that are chosen."""
+        return [item.value for item in self.items if item.is_ticked]

@@ -1,0 +1,244 @@
+"""The requests screen: each request with its details, answered in place."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from watchroom.model import Row
+from watchroom.projections import Model, Need, RequestView
+from watchroom.queries.requests import RequestDetails, read_request
+from watchroom.rules.requests import RequestKind
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.context import SessionTarget
+from watchroom_tui.formatters.columns import format_age
+from watchroom_tui.formatters.labels import tool_name
+from watchroom_tui.readers.request import request_lines
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.screens.requests.lists import ChoiceList, RequestList, RequestOption
+from watchroom_tui.services.request_actions import RequestActions
+from watchroom_tui.widgets.frame import Footer
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.worker.main import DiffLine
+
+ANSWERS: Final = {
+    "approve": "approve",
+    "reject": "approve",
+    "edit_arguments": "approve",
+    "write_answer": "prompt",
+}
+"""Which kind of request each action answers."""
+
+
+class RequestsScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "requests"
+    EXTRA_SCOPES: ClassVar = ("choices",)
+    BINDINGS = bindings("requests")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: RequestView | None = None
+        self._full: RequestDetails | None = None
+        self._loaded = asyncio.Event()
+        self._loaded.set()
+        self._answering = RequestActions(self.dashboard)
+
+    def compose_panes(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            yield RequestList(title="pane.requests", empty="empty.requests", id="requests", classes="pane")
+            with Vertical(id="right", classes="group"):
+                yield LineView(title="pane.request", empty="empty.request", id="request", classes="pane")
+                yield ChoiceList(
+                    title="pane.choices", empty="empty.choices", id="choices", classes="pane -away"
+                )
+
+    def prepare(self) -> None:
+        self.set_interval(1.0, self._count_down)
+
+    def _count_down(self) -> None:
+        """Say how much time is left, where something expires."""
+        if self._is_shown and any(each.expires is not None for each in self.dashboard.model.requests):
+            self.show_model(self.dashboard.model)
+            self._show_deadline()
+
+    def _show_deadline(self) -> None:
+        """Until when what is shown can be answered."""
+        asked, now = self._shown, self.dashboard.now()
+        text = ""
+        if asked is not None and asked.ended is None and asked.expires is not None:
+            key = "request.outcome.expired" if asked.has_expired(now) else "request.left"
+            text = self.dashboard.texts(key, time=format_age(now, asked.expires))
+        self.query_one("#request", LineView).border_subtitle = content(text)
+
+    def show_model(self, model: Model) -> None:
+        now = self.dashboard.now()
+        waiting = [each for each in model.requests if not each.has_expired(now)]
+        late = [each for each in model.requests if each.has_expired(now)]
+        self.query_one("#requests", RequestList).show([*waiting, *late, *model.ended_requests])
+        self._show_request()
+
+    @property
+    def current_need(self) -> Need | None:
+        asked = self.query_one("#requests", RequestList).item
+        return self.find_need(["request"], asked.row.path if asked else None)
+
+    def go_to_row(self, row: Row) -> None:
+        requests = self.query_one("#requests", RequestList)
+        self.show_model(self.dashboard.model)
+        requests.move_to(row.path)
+        self.front(requests)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        details = self._full
+        if details is None:
+            # A quick key: the action waits until the request is read.
+            return True
+        kind = details.request.kind if details.asked.ended is None else None
+        return action not in ANSWERS or ANSWERS[action] == kind
+
+    @on(LineList.Highlighted, "#requests")
+    def choose(self) -> None:
+        self._show_request()
+
+    @on(LineList.Opened, "#requests")
+    async def open_request(self) -> None:
+        """To what wants an answer: the choices, the text, or what would change."""
+        await self._loaded.wait()
+        if self._full is None:
+            return
+        if self._full.asked.ended is None and self._full.request.kind == "prompt":
+            await self.action_write_answer()
+        else:
+            choices = self.query_one("#choices", ChoiceList)
+            self.front(choices if choices.items else self.query_one("#request", LineView))
+
+    @on(LineList.Opened, "#choices")
+    async def send_choice(self) -> None:
+        """Enter sends what is ticked; of single options the one under the cursor."""
+        details = await self._open_request()
+        choices = self.query_one("#choices", ChoiceList)
+        if details is None or details.request.kind != "select":
+            return
+        if not details.request.multi and choices.item is not None:
+            self._answering.choose(details, [choices.item.value])
+        else:
+            self._answering.choose(details, choices.ticked)
+
+    async def action_approve(self) -> None:
+        details = await self._open_request("approve")
+        if details is not None:
+            self._answering.approve(details, self._ticked(details))
+
+    async def action_reject(self) -> None:
+        details = await self._open_request("approve")
+        if details is not None:
+            self._answering.reject(details)
+
+    async def action_edit_arguments(self) -> None:
+        details = await self._open_request("approve")
+        if details is not None:
+            item = self.query_one("#choices", ChoiceList).item
+            self._answering.edit(
+                details, item.value if item else details.request.calls[0].id, self._ticked(details)
+            )
+
+    async def action_write_answer(self) -> None:
+        details = await self._open_request("prompt")
+        if details is not None:
+            self._answering.write(details)
+
+    async def action_to_session(self) -> None:
+        asked = self.query_one("#requests", RequestList).item
+        if asked is not None:
+            await self.dashboard.navigator.go_to("agents", SessionTarget(asked.session))
+
+    def _ticked(self, details: RequestDetails) -> list[str]:
+        """The ids of the calls that are ticked; of a single one, that."""
+        if len(details.request.calls) == 1:
+            return [details.request.calls[0].id]
+        return list(self.query_one("#choices", ChoiceList).ticked)
+
+    async def _open_request(self, kind: RequestKind | None = None) -> RequestDetails | None:
+        """The request under the cursor, if it is open and of this kind; else says what it is."""
+        # What was chosen just now is still being read: a quick key means it all the same.
+        await self._loaded.wait()
+        details = self._full
+        if details is None or not await self._answering.is_answerable(details.asked, kind):
+            return None
+        if kind == "approve" and not self._shows_request():
+            self.dashboard.show_message(self.dashboard.texts("request.look_first"))
+            self.front(self.query_one("#request", LineView))
+            return None
+        return details
+
+    def _shows_request(self) -> bool:
+        """Whether a person can see what they are about to decide on: where there is little space, the list
+        may hide it."""
+        return not self.has_class("-narrow") or not self.query_one("#requests").has_class("-front")
+
+    def _show_request(self) -> None:
+        asked = self.query_one("#requests", RequestList).item
+        if asked == self._shown:
+            return
+        self._shown, self._full = asked, None
+        self.query_one(Footer).refresh()
+        if asked is None:
+            self.query_one("#request", LineView).clear()
+            self._offer([])
+            self._loaded.set()
+        else:
+            self._loaded.clear()
+            self.load(asked)
+
+    @work(exclusive=True, group="request")
+    async def load(self, asked: RequestView) -> None:
+        """Show what is asked, and what it would change as things stand."""
+        app = self.dashboard
+        details = await asyncio.to_thread(read_request, app.journal, asked)
+        changes: list[list[DiffLine] | None] = []
+        for would in details.proposals:
+            changed = await app.worker_process.diff(would.before, would.after) if would else None
+            changes.append(changed)
+        self._full = details
+        lines = request_lines(details, changes, app.texts)
+        title = f"{app.texts(f'request.kind.{details.request.kind}')} · {sanitize(asked.agent)}"
+        self.query_one("#request", LineView).show_notice(asked.row.path, lines, title=title)
+        self._show_deadline()
+        self._offer(self._choices(details))
+        self._loaded.set()
+        self.query_one(Footer).refresh()
+
+    def _choices(self, details: RequestDetails) -> list[RequestOption]:
+        request = details.request
+        if details.asked.ended is not None:
+            return []
+        if request.kind == "select":
+            return [
+                RequestOption(each.label, each.value, False, not request.multi) for each in request.options
+            ]
+        if len(request.calls) > 1:
+            texts = self.dashboard.texts
+            return [
+                RequestOption(tool_name(call.name, texts), call.id, True, False) for call in request.calls
+            ]
+        return []
+
+    def _offer(self, choices: list[RequestOption]) -> None:
+        offered = self.query_one("#choices", ChoiceList)
+        offered.set_class(not choices, "-away")
+        is_select = self._full is not None and self._full.request.kind == "select"
+        self.query_one("#right").set_class(is_select and bool(choices), "-select")
+        if not choices and (offered.has_focus or offered.has_class("-front")):
+            self._put_in_front(self.query_one("#requests", RequestList))
+            if offered.has_focus:
+                self.query_one("#requests", RequestList).focus()
+        prompt = self._full.request.prompt.strip() if self._full else ""
+        offered.offer(choices, sanitize(prompt.split("\n", 1)[0]))
+        self.recount()

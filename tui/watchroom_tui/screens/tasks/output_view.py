@@ -1,0 +1,61 @@
+"""The output of a command; it follows the end until the person scrolls up."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from rich.cells import cell_len
+
+from watchroom_tui.formatters.columns import fit
+from watchroom_tui.formatters.styled_text import Line
+from watchroom_tui.widgets.line_view import LineView
+
+_FRAME = 11
+"""So many cells of the title's line are for the frame, and between the command and how it stands."""
+
+
+class OutputView(LineView):
+    _follows = True
+    _command = ""
+    _status_text = ""
+
+    def show_output(self, subject: Hashable, lines: Sequence[Line], command: str, standing: str) -> None:
+        """Show what ``command`` (safe already) has printed so far, and how it stands; another one is followed
+        from its newest line."""
+        follows = self._follows or subject != self._subject
+        self._command, self._status_text = command, standing
+        self.show_notice(subject, lines, title=self._whole_title())
+        self._follows = follows
+        self._keep_up()
+
+    def say_standing(self, standing: str) -> None:
+        """Say how the command stands now."""
+        if standing != self._status_text:
+            self._status_text = standing
+            self._entitle(self._whole_title())
+
+    def _whole_title(self) -> str:
+        room = self.size.width - cell_len(self._status_text) - _FRAME
+        return f"$ {fit(self._command, max(8, room)).rstrip()} · {self._status_text}"
+
+    def _keep_up(self) -> None:
+        if self._follows:
+            # Also where there is no scrollbar yet: it comes with the next layout.
+            self.scroll_to(y=self.virtual_size.height, animate=False, immediate=True, force=True)
+
+    def clear(self) -> None:
+        self._command = self._status_text = ""
+        super().clear()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._follows = new_value >= self.max_scroll_y
+
+    def on_resize(self) -> None:
+        # What was at its end stays there, whatever the new width makes of the lines.
+        follows = self._follows
+        super().on_resize()
+        if self._command:
+            self._entitle(self._whole_title())
+        self._follows = follows
+        self._keep_up()

@@ -1,0 +1,332 @@
+"""The tasks screen: agents, messages, files and commands of the selected task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from watchroom.model import USER, Row
+from watchroom.projections import CommandView, MessageView, Model, Need, NeedKind, TaskView
+from watchroom.queries.rows import list_task_files
+from watchroom.rules.details import task_of
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.context import AgentTarget, SessionTarget, Target, TaskTarget
+from watchroom_tui.dialogs.row import RowDialog
+from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
+from watchroom_tui.dialogs.task import TaskDialog
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.task_tree import member_items, task_items
+from watchroom_tui.screens.tasks.command_pane import CommandPane
+from watchroom_tui.screens.tasks.lists import CommandList, MemberTree, MessageList, TaskFileList, TaskList
+from watchroom_tui.screens.tasks.output_view import OutputView
+from watchroom_tui.services.agent_actions import AgentActions
+from watchroom_tui.services.file_preview import show_version
+from watchroom_tui.services.pausing import can_pause
+from watchroom_tui.widgets.frame import Footer
+from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.line_view import LineView
+
+if TYPE_CHECKING:
+    from watchroom import Workspace
+    from watchroom.sandbox.probe import SandboxProbe
+
+NEEDS_OF_AN_AGENT: Final[tuple[NeedKind, ...]] = ("message", "failed", "denied", "stalled")
+
+
+T = TypeVar("T")
+
+
+def _kept(before: list[T], now: list[T]) -> list[T]:
+    """What was shown before, if it is the same: then there is nothing to draw."""
+    return before if now == before else now
+
+
+class TasksScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "tasks"
+    BINDINGS = bindings("tasks")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks = TaskList(title="pane.tasks", empty="empty.tasks", id="tasks", classes="pane")
+        self.members = MemberTree(title="pane.agents", empty="empty.members", id="members", classes="pane")
+        self.files = TaskFileList(title="pane.files", empty="empty.task_files", id="files", classes="pane")
+        self.preview = LineView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+        self.messages = MessageList(
+            title="pane.messages", empty="empty.messages", id="messages", classes="pane"
+        )
+        self.commands = CommandList(
+            title="pane.commands", empty="empty.commands", id="commands", classes="pane"
+        )
+        self.output = OutputView(title="pane.output", empty="empty.output", id="output", classes="pane")
+        self._command_pane: CommandPane | None = None
+        self._wanted: TaskTarget | None = None
+        self._files_of = ""
+        self._messages: list[MessageView] = []
+        self._commands: list[CommandView] = []
+        self._seen = 0
+        self._previewed: Row | None = None
+
+    def compose_panes(self) -> ComposeResult:
+        with Horizontal(id="body", classes="group"):
+            with Vertical(id="left", classes="group"):
+                with Vertical(id="team", classes="group"):
+                    yield self.tasks
+                    yield self.members
+                with Vertical(id="work", classes="group"):
+                    yield self.files
+                    yield self.preview
+            with Vertical(id="right", classes="group"):
+                yield self.messages
+                with Vertical(id="console", classes="group"):
+                    yield self.commands
+                    yield self.output
+
+    @property
+    def command_pane(self) -> CommandPane:
+        """What the command under the cursor prints."""
+        if self._command_pane is None:
+            self._command_pane = CommandPane(self, self.output)
+        return self._command_pane
+
+    def prepare(self) -> None:
+        # Commands run, and agents fall silent, without a row.
+        self.set_interval(1.0, self._follow_the_clock)
+        if self.dashboard.is_live:
+            self.probe_sandbox()
+
+    def _follow_the_clock(self) -> None:
+        if self.is_current and self.dashboard.is_live:
+            for each in (self.tasks, self.members, self.files, self.commands):
+                each.redraw()
+            self.command_pane.follow_the_clock()
+
+    @property
+    def selected_task(self) -> TaskView | None:
+        """The task under the cursor."""
+        return self.tasks.item.task if self.tasks.item else None
+
+    def show_model(self, model: Model) -> None:
+        self.tasks.show(task_items(model))
+        self.tasks.set_class(not model.tasks, "-empty")
+        self._go_to_wanted()
+        self._show_task(model)
+
+    def _show_task(self, model: Model) -> None:
+        """Bring the other panes up to the task under the cursor."""
+        task = self.selected_task
+        path = task.id if task else ""
+        self._messages = _kept(self._messages, [each for each in model.messages if each.task == path])
+        self._commands = _kept(self._commands, [each for each in model.commands if each.task == path])
+        self.members.show_of(path, member_items(task, model) if task else ())
+        self.members.show_loss(self.tasks.item.loss if self.tasks.item else None)
+        self.messages.show_of(path, self._messages)
+        self.commands.show_of(path, self._commands)
+        self.command_pane.show(self.commands.item)
+        self._show_files(path, model)
+
+    def _show_files(self, task: str, model: Model) -> None:
+        """Read the task's files anew if one has changed."""
+        if not task:
+            self._files_of = ""
+            self._take_files("", ())
+            return
+        mine = (row.seq for row in model.recent if row.zone == "file" and row.path.startswith(f"{task}/"))
+        newest = next(mine, 0)
+        oldest = model.recent[-1].seq if model.recent else 0
+        # What came before all of the rows that the model has at hand may be a file, too.
+        if task != self._files_of or max(newest, oldest) > self._seen:
+            self._files_of, self._seen = task, model.seq
+            self.load_files(task, model.seq)
+
+    @work(exclusive=True, group="files")
+    async def load_files(self, task: str, as_of: int) -> None:
+        found = await asyncio.to_thread(list_task_files, self.dashboard.journal, task, as_of=as_of)
+        self._take_files(task, found)
+
+    def _take_files(self, task: str, files: Sequence[Row]) -> None:
+        self.files.show_of(task, files)
+        self._preview()
+
+    def _preview(self) -> None:
+        head = self.files.item
+        if head is None and self._previewed is not None:
+            self._previewed = None
+            # What is still being read belongs to nothing any more.
+            self.workers.cancel_group(self, "preview")
+            self.preview.clear()
+        elif head is not None and head != self._previewed:
+            self._previewed = head
+            self.load_preview(head)
+
+    @work(exclusive=True, group="preview")
+    async def load_preview(self, head: Row) -> None:
+        """Show the file, with the lines marked that its newest version changed."""
+        await show_version(self.dashboard, self.preview, head, labels.path_of(head))
+
+    @on(LineList.Highlighted, "#tasks")
+    def choose_task(self) -> None:
+        self._show_task(self.dashboard.model)
+        self.query_one(Footer).refresh()
+
+    @on(LineList.Highlighted, "#members")
+    def choose_agent(self) -> None:
+        self.query_one(Footer).refresh()
+
+    @on(LineList.Highlighted, "#files")
+    def choose_file(self) -> None:
+        self._preview()
+
+    @on(LineList.Highlighted, "#commands")
+    def choose_command(self) -> None:
+        self.command_pane.show(self.commands.item)
+
+    @on(LineList.Opened, "#tasks")
+    def open_task(self) -> None:
+        self.front(self.members)
+
+    @on(LineList.Opened, "#members")
+    async def open_agent(self) -> None:
+        item = self.members.item
+        if item is None:
+            return
+        session = item.view.session if item.view else None
+        if session is not None:
+            await self.dashboard.navigator.go_to("agents", SessionTarget(session.path))
+        else:
+            await self.dashboard.navigator.go_to("agents", AgentTarget(item.member.id))
+
+    @on(LineList.Opened, "#messages")
+    def open_message(self) -> None:
+        if self.messages.item is not None:
+            self.app.push_screen(RowDialog(self.messages.item.row))
+
+    @on(LineList.Opened, "#files")
+    def open_file(self) -> None:
+        self.front(self.preview)
+
+    @on(LineList.Opened, "#commands")
+    def open_command(self) -> None:
+        self.front(self.output)
+
+    def go_to(self, target: Target) -> None:
+        if isinstance(target, TaskTarget):
+            self._wanted = target
+            self.front(self.tasks)
+            self.show_model(self.dashboard.model)
+        else:
+            super().go_to(target)
+
+    def _go_to_wanted(self) -> None:
+        """To the task that was asked for, if it is there by now."""
+        if self._wanted is not None and self._wanted.id:
+            if self.tasks.move_to(self._wanted.id):
+                self._wanted = None
+        elif self._wanted is not None:
+            self.tasks.action_first()
+            self._wanted = None
+
+    def go_to_row(self, row: Row) -> None:
+        """To the task that the row is about, and there to its message, agent, file or command."""
+        is_of_agent = row.zone == "agent"
+        self.show_model(self.dashboard.model)
+        self.tasks.move_to(task_of(row))
+        self._show_task(self.dashboard.model)
+        for each in (self.messages, self.commands):
+            # What is held back while one reads further down is wanted now.
+            each.action_first()
+        if is_of_agent and self.messages.move_to(row.seq):
+            self.front(self.messages)
+        elif is_of_agent and self.members.move_to(row.path):
+            self.front(self.members)
+        elif row.zone == "command" and self.commands.move_to(row.path):
+            self.front(self.commands)
+        else:
+            self.front(self.tasks)
+
+    @property
+    def current_need(self) -> Need | None:
+        message = self.messages.item
+        if self.focused is self.messages and message is not None:
+            return self.find_need(["message"], message.sender) if message.receiver == USER else None
+        member = self.members.item.member.id if self.members.item else None
+        return self.find_agent_need(NEEDS_OF_AN_AGENT, member)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "sandbox":
+            return self.dashboard.is_live
+        if action == "task_detail":
+            return self.selected_task is not None
+        if action == "end" and self.focused is self.tasks:
+            return self.selected_task is not None and self.selected_task.ended is None
+        if action == "end":
+            item = self.members.item
+            return item is not None and item.member.ended is None
+        if action == "pause":
+            return can_pause(self.dashboard.model.agent(self._addressee()))
+        return action != "message" or bool(self._addressee())
+
+    def _addressee(self) -> str:
+        """To whom a person would write from here: who wrote the message under the cursor, else the agent
+        under the cursor. Empty if that one works no more."""
+        task, message = self.selected_task, self.messages.item
+        if self.focused is self.messages and message is not None:
+            named = [message.sender, message.receiver]
+        else:
+            named = [self.members.item.member.id] if self.members.item else []
+        at_work = {each.id for each in task.members if each.ended is None} if task else set()
+        return next((each for each in named if each in at_work), "")
+
+    def action_message(self) -> None:
+        self._act_on_agent(AgentActions.write_message)
+
+    def action_pause(self) -> None:
+        self._act_on_agent(AgentActions.toggle_pause)
+
+    def _act_on_agent(self, action: Callable[[AgentActions, str], None]) -> None:
+        actions, agent = AgentActions(self.dashboard), self._addressee()
+        if agent:
+            action(actions, agent)
+        elif actions.can_act():
+            self.dashboard.show_message(self.dashboard.texts("tasks.nobody"), "warning")
+
+    def action_end(self) -> None:
+        """End the task, if its list has the focus, else the agent under the cursor."""
+        actions, task, item = AgentActions(self.dashboard), self.selected_task, self.members.item
+        if task is not None and self.focused is self.tasks:
+            actions.cancel_task(task)
+        elif task is not None and item is not None:
+            actions.end_agent(task, item.member)
+
+    def action_task_detail(self) -> None:
+        if self.selected_task is not None:
+            self.app.push_screen(TaskDialog(self.selected_task))
+
+    @work(exclusive=True, group="sandbox")
+    async def probe_sandbox(self) -> None:
+        """Show the best sandbox in the pane's title, once it is known."""
+        probe = await self._sandbox()
+        if probe is not None:
+            self.commands.show_sandbox(sandbox_text(probe, self.dashboard.texts))
+
+    @work(exclusive=True, group="sandbox")
+    async def action_sandbox(self) -> None:
+        probe = await self._sandbox()
+        if probe is None:
+            self.dashboard.explain_read_only()
+        else:
+            self.app.push_screen(SandboxDialog(probe))
+
+    async def _sandbox(self) -> SandboxProbe | None:
+        """The sandboxes of this machine; None where no command can be run. Testing them takes a moment."""
+        workspace = await self.dashboard.wait_for_workspace()
+        return await asyncio.to_thread(_probe_of, workspace) if workspace is not None else None
+
+
+def _probe_of(workspace: Workspace) -> SandboxProbe:
+    return workspace.commands.sandbox

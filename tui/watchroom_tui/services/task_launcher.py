@@ -1,0 +1,125 @@
+"""Begins a task in a process of its own, which goes on when the one that began it ends."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+from threading import Thread
+from typing import IO, Final, NamedTuple
+
+from watchroom import validation
+from watchroom.errors import WatchroomError
+from watchroom.texts import Catalogue, Language
+
+MOST_TEXT: Final = 20_000
+"""Characters. An argument of a process has an end, and every process of the machine can read it."""
+MOST_NAME: Final = 200
+"""Characters of a model's name."""
+WAIT_SECONDS: Final = 20.0
+"""So long is waited for the process to say that the task has begun."""
+_MOST_OUTPUT: Final = 4000
+"""So many of the last bytes that a process printed are told when it failed."""
+
+
+class TaskOrder(NamedTuple):
+    """What a person wants done: a sentence or more, the folder to work in (made if it is missing), and the
+    model of an OpenAI-compatible server that the agents think with, empty for simulated developers."""
+
+    text: str
+    folder: str
+    model: str = ""
+
+
+class LaunchedTask(NamedTuple):
+    """A task that was begun: its id, empty where the process has not said it in `WAIT_SECONDS`; the number of
+    the ``process`` that runs it; and the path of the file that has what it prints."""
+
+    id: str
+    process: int
+    output: str
+
+
+class TaskNotLaunched(Exception):
+    """Why a task cannot be begun, or was not, as people read it."""
+
+
+def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Language) -> TaskOrder:
+    """``order`` as it can be begun by the team of the workspace at ``root``: without blanks around, and with
+    the absolute path of its folder. Nothing is made. Raises `TaskNotLaunched`, with the message in
+    ``language``, that of ``texts``."""
+    from watchroom.queries.tasks import check_folder
+
+    text, model = order.text.strip(), order.model.strip()
+    if not text or text == "-":
+        raise TaskNotLaunched(texts("cli.task.no_text"))
+    if len(text) > MOST_TEXT or "\0" in text or not validation.is_unicode(text):
+        raise TaskNotLaunched(texts("task_launcher.text", most=MOST_TEXT))
+    if len(model) > MOST_NAME or not (model.isprintable() and validation.is_unicode(model)):
+        raise TaskNotLaunched(texts("task_launcher.model", most=MOST_NAME))
+    if not order.folder.strip():
+        raise TaskNotLaunched(texts("task_launcher.folder"))
+    try:
+        folder = check_folder(os.path.abspath(os.path.expanduser(order.folder.strip())), root)
+    except WatchroomError as error:
+        raise TaskNotLaunched(f"{error.message(language)} {error.suggestion(language)}") from error
+    return TaskOrder(text, folder, model)
+
+
+def launch_task(
+    order: TaskOrder, root: str, person: str, texts: Catalogue, language: Language, *, speed: float = 1.0
+) -> LaunchedTask:
+    """Begin ``order`` for ``person`` with the team of the workspace at ``root``, in a process with a session
+    of its own; simulated developers work at ``speed``. Waits until the process says that the task has begun,
+    some seconds at most: not for an event loop. Raises `TaskNotLaunched` as `check_order` does, and with what
+    the process said where it ended instead; OSError where it cannot be started."""
+    checked = check_order(order, root, texts, language)
+    command = [sys.executable, "-m", "watchroom_tui.cli", "task", "--background"]
+    command += [f"--workspace={checked.folder}", f"--team={os.path.abspath(root)}", f"--as={person}"]
+    command += [f"--language={language}", f"--speed={speed}"]
+    command += [f"--model={checked.model}"] if checked.model else []
+    descriptor, output = tempfile.mkstemp(prefix="watchroom-task-", suffix=".log")
+    with open(descriptor, "wb") as log:
+        process = subprocess.Popen(
+            [*command, "--", checked.text],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd=root,
+            start_new_session=True,
+        )
+    # A process that has ended and that nobody waited for would count as there.
+    Thread(target=process.wait, name="watchroom-task", daemon=True).start()
+    task = _read_id(process)
+    if task is None:
+        raise TaskNotLaunched(_last_words(output) or texts("task_launcher.ended", status=process.wait()))
+    return LaunchedTask(task, process.pid, output)
+
+
+def _read_id(process: subprocess.Popen[bytes]) -> str | None:
+    """The task that the process says it has begun: empty where it says nothing yet, None where it ended."""
+    stream = process.stdout
+    if stream is None:
+        raise RuntimeError("the process was started without a pipe")
+    with stream, selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        if not selector.select(WAIT_SECONDS):
+            return ""
+        line = _read_line(stream)
+    return line.strip() or None
+
+
+def _read_line(stream: IO[bytes]) -> str:
+    return stream.readline().decode(errors="replace")
+
+
+def _last_words(output: str) -> str:
+    """The end of what a process printed that failed; its file is removed."""
+    with open(output, "rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - _MOST_OUTPUT))
+        said = file.read().decode(errors="replace").strip()
+    os.unlink(output)
+    return said.removeprefix("watchroom: ")

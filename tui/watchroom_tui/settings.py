@@ -1,0 +1,169 @@
+"""What a person set and what is remembered of them between dashboards: one TOML file in the folder that the
+system has for settings.
+
+The file is the person's own: what is remembered is written into it, and comments, order and keys stay.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from platformdirs import user_config_path
+from watchroom.texts import LANGUAGES, Catalogue, Language
+
+from watchroom_tui.actions import ACTIONS, SCREENS, find_ambiguous_key, is_key
+from watchroom_tui.alerts.policy import MODES, AlertMode
+from watchroom_tui.usage import WrongUsage
+
+MAX_BYTES: Final = 64 * 1024
+"""A longer file is not a person's settings."""
+
+_IDS: Final = frozenset(action.id for action in ACTIONS)
+
+_CHOICES: Final[Mapping[str, Sequence[str]]] = {
+    "theme": ("dark", "light"),
+    "language": LANGUAGES,
+    "alerts": MODES,
+    "screen": [name for _, name in SCREENS],
+}
+"""The values of the settings that are one of a few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one person. Every one may be left out.
+
+    ``screen`` is the one to open in, ``filters`` what lists are filtered by (by ``screen.list``), ``keys``
+    the keys of actions by their ids; the other actions keep theirs.
+    """
+
+    theme: Literal["dark", "light"] | None = None
+    language: Language | None = None
+    alerts: AlertMode | None = None
+    screen: str | None = None
+    filters: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str | list[str]] = field(default_factory=dict)
+
+    @property
+    def keymap(self) -> Mapping[str, tuple[str, ...]]:
+        """The keys of each remapped action."""
+        return {
+            action: (keys,) if isinstance(keys, str) else tuple(keys) for action, keys in self.keys.items()
+        }
+
+
+def settings_path() -> Path:
+    """Where the settings stand on this system."""
+    return user_config_path("watchroom", appauthor=False) / "settings.toml"
+
+
+def read_settings(path: Path, texts: Catalogue) -> Settings:
+    """The settings in the file at ``path``; the defaults where there is none.
+
+    Raises `WrongUsage`, which names the file and the line, where a setting, an action or a key is unknown, or
+    where a key would mean two things.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return Settings()
+    except OSError as error:
+        raise _problem(path, None, error.strerror or str(error), texts) from error
+    if len(data) > MAX_BYTES:
+        raise _problem(path, None, texts("settings.too_long", most=MAX_BYTES), texts)
+    source = data.decode("utf-8", "replace")
+    try:
+        values = tomllib.loads(source)
+    except (ValueError, RecursionError) as error:
+        raise _problem(path, None, str(error), texts) from error
+    mistake = next(_mistakes(values, texts), None)
+    if mistake is not None:
+        place, said = mistake
+        raise _problem(path, _line_of(source, place), said, texts)
+    settings = Settings(**values)
+    _check_keys(settings, source, path, texts)
+    return settings
+
+
+def _mistakes(values: Mapping[str, Any], texts: Catalogue) -> Iterator[tuple[Sequence[str], str]]:
+    """Where something stands that is no setting, and what is wrong with it. By hand: else nothing loads
+    pydantic before the first paint."""
+    for name, value in values.items():
+        if name in _CHOICES and value not in _CHOICES[name]:
+            yield (name,), texts("settings.one_of", name=name, values=", ".join(_CHOICES[name]))
+        elif name in ("filters", "keys"):
+            entries = value.items() if isinstance(value, dict) else [("", None)]
+            for entry, text in entries:
+                texts_of_entry = text if isinstance(text, list) and name == "keys" else [text]
+                if not all(isinstance(each, str) for each in texts_of_entry):
+                    yield (name, entry), texts("settings.no_text", name=entry or name)
+        elif name not in _CHOICES:
+            yield (name,), texts("settings.unknown", name=name)
+
+
+def _check_keys(settings: Settings, source: str, path: Path, texts: Catalogue) -> None:
+    for action, keys in settings.keymap.items():
+        said = _key_mistake(action, keys, settings, texts)
+        if said is not None:
+            raise _problem(path, _line_of(source, ("keys", action)), said, texts)
+
+
+def _key_mistake(action: str, keys: Sequence[str], settings: Settings, texts: Catalogue) -> str | None:
+    """What is wrong with the keys of ``action``; None if nothing is."""
+    if action not in _IDS:
+        return texts("settings.no_action", name=action)
+    # With an empty list Textual would leave the old keys in force.
+    unknown = next((key for key in keys or ("[]",) if not is_key(key)), None)
+    if unknown is not None:
+        return texts("settings.no_key", name=unknown)
+    other = find_ambiguous_key(action, settings.keymap)
+    if other is None:
+        return None
+    return texts("settings.ambiguous", shared=other.key, action=action, other=other.action)
+
+
+def _line_of(source: str, place: Sequence[str | int]) -> int | None:
+    """The line of a setting, or of the table that it would stand in. Only read for an error."""
+    from watchroom.simulation.toml_lines import line_numbers
+
+    lines = line_numbers(source)
+    ends = range(len(place), 0, -1)
+    return next((lines[found] for end in ends if (found := tuple(place[:end])) in lines), None)
+
+
+def _problem(path: Path, line: int | None, said: str, texts: Catalogue) -> WrongUsage:
+    key = "settings.problem" if line is None else "settings.problem_at"
+    return WrongUsage(texts(key, path=path, line=line, problem=said))
+
+
+def remember(path: Path, **values: str | Mapping[str, str] | None) -> None:
+    """Write these settings into the file at ``path``, and leave all else in it as it is; None takes a setting
+    away. Raises OSError, and ValueError where the file is no TOML by now, or would be too long to be read
+    again: it stays as it is then."""
+    import tomlkit
+
+    try:
+        document = tomlkit.parse(path.read_text("utf-8"))
+    except FileNotFoundError:
+        document = tomlkit.document()
+    before = tomlkit.dumps(document)
+    for name, value in values.items():
+        if not value:
+            document.pop(name, None)
+        elif document.get(name) != value:
+            document[name] = value
+    text = tomlkit.dumps(document)
+    if text == before:
+        return
+    if len(text.encode()) > MAX_BYTES:
+        raise ValueError(f"more than {MAX_BYTES} bytes")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(text, "utf-8")
+    part.replace(path)

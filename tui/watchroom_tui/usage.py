@@ -1,0 +1,7 @@
+"""The error of wrong usage, which ends a command with status 2."""
+
+from __future__ import annotations
+
+
+class WrongUsage(Exception):
+    """The arguments make no sense; the text says why."""

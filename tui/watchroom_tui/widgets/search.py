@@ -1,0 +1,38 @@
+"""What can be searched or filtered opens the one search bar of its screen. The bar itself is loaded when it
+is first wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.screen import Screen
+from textual.widget import Widget
+
+from watchroom_tui.widgets.searchable import Searchable
+
+if TYPE_CHECKING:
+    from watchroom_tui.widgets.search_bar import SearchBar
+
+
+async def open_search(target: Searchable) -> None:
+    """Give the keys to the search bar of the screen of ``target``, a widget, to type what is looked for."""
+    screen = cast("Widget", target).screen
+    bar = _bar_of(screen)
+    if bar is None:
+        from watchroom_tui.widgets.search_bar import SearchBar
+
+        bar = SearchBar()
+        await screen.mount(bar)
+    bar.open(target)
+
+
+def close_search(screen: Screen[Any]) -> None:
+    """Give the keys back to what is searched, which goes on to show what was found."""
+    bar = _bar_of(screen)
+    if bar is not None:
+        bar.close()
+
+
+def _bar_of(screen: Screen[Any]) -> SearchBar | None:
+    found = screen.query("SearchBar")
+    return cast("SearchBar", found.first()) if found else None

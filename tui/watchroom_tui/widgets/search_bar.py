@@ -1,0 +1,90 @@
+"""The one line in which a filter or a search is typed, in place of the footer."""
+
+from __future__ import annotations
+
+from typing import ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from watchroom_tui.actions import Scope, bindings, key_hints
+from watchroom_tui.context import dashboard_of
+from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.widgets.searchable import Searchable
+
+
+class SearchInput(Input):
+    """Hands what is typed to what is searched, with each key."""
+
+    BINDINGS = bindings("search")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("search",)
+    target: Searchable | None = None
+
+    def __init__(self) -> None:
+        super().__init__(classes="editor", compact=True, select_on_focus=False)
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Here and not through the bindings, which come after the keys that were typed right behind.
+        if self.target is None:
+            # It was closed meanwhile: this key belongs to what has the focus now.
+            event.stop()
+            event.prevent_default()
+            self.app.post_message(events.Key(event.key, event.character))
+        elif event.key in ("enter", "escape"):
+            event.stop()
+            event.prevent_default()
+            self.action_keep() if event.key == "enter" else self.action_clear()
+        else:
+            await super()._on_key(event)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self.target is not None:
+            self.target.search_for(event.value)
+
+    def action_keep(self) -> None:
+        target, self.target = self.target, None
+        if target is None:
+            return
+        target.search_for(self.value)
+        cast("Widget", self.parent).display = False
+        if self.has_focus:
+            self.screen.set_focus(cast("Widget", target))
+
+    def action_clear(self) -> None:
+        target = self.target
+        self.value = ""
+        self.action_keep()
+        if target is not None:
+            target.end_search()
+
+    def on_blur(self) -> None:
+        self.action_keep()
+
+
+class SearchBar(Horizontal):
+    """The input, and which keys end it."""
+
+    def compose(self) -> ComposeResult:
+        dashboard, typed = dashboard_of(self), SearchInput()
+        keys = key_hints(typed, dashboard.texts, dashboard.keymap, "search")
+        yield Static(content("/"), classes="prompt")
+        yield typed
+        yield Static(content(keys), classes="keys")
+
+    def open(self, target: Searchable) -> None:
+        """Let the person go on to type what ``target`` looks for."""
+        typed = self.query_one(SearchInput)
+        typed.target = target
+        with typed.prevent(Input.Changed):
+            typed.value = target.sought
+        typed.cursor_position = len(typed.value)
+        self.display = True
+        self.screen.set_focus(typed)
+
+    def close(self) -> None:
+        """Keep what was typed, and give the keys back."""
+        self.query_one(SearchInput).action_keep()

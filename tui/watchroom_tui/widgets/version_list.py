@@ -1,0 +1,140 @@
+"""The versions of a file as a timeline; refused writes branch off it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import ClassVar, Final
+
+from watchroom.model import Row
+from watchroom.rules.details import met_version
+
+from watchroom_tui.context import dashboard_of
+from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.columns import Column, size
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.localization import texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.column_list import ColumnList
+
+SIZED_FROM: Final = 64
+"""From so many columns on, the timeline says how large each version is."""
+
+
+def version_name(row: Row) -> str:
+    """The version, or what a row is that made none: refused, or an edit made by hand."""
+    if row.version is not None:
+        return f"v{row.version}"
+    return "✎" if row.error == "outside_edit" else "✗"
+
+
+class VersionTimeline(ColumnList[Row]):
+    """Newest first. One version can be marked, to be compared with others; broken ones say what is wrong."""
+
+    COLUMNS: ClassVar = (
+        Column(least=3),
+        Column(least=2),
+        Column(least=8, most=20),
+        Column(least=4, align="right"),
+        # Where there is little space, what was meant says more than how much it is.
+        Column(align="right", from_width=SIZED_FROM),
+        Column(least=10, grows=True),
+    )
+
+    def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._marked: Row | None = None
+        self._broken: Mapping[int, str] = {}
+        self._same: Mapping[int, int] = {}
+
+    @property
+    def marked(self) -> Row | None:
+        return self._marked
+
+    def mark(self, row: Row | None) -> None:
+        """Mark this version, or none."""
+        self._marked = row
+        self._retitle()
+        self._redraw_changed()
+
+    def show(self, items: Sequence[Row]) -> None:
+        if items is not self.items:
+            self._same = _find_equal_versions(items)
+        super().show(items)
+
+    def show_broken(self, broken: Mapping[int, str]) -> None:
+        """Say of these rows, by their numbers, what is wrong with them."""
+        self._broken = broken
+        self._redraw_changed()
+
+    def item_key(self, item: Row) -> Hashable:
+        return item.seq
+
+    def render_key(self, item: Row) -> Hashable:
+        is_marked = self._marked is not None and item.seq == self._marked.seq
+        said = self._broken.get(item.seq), self._same.get(item.seq)
+        return (item.seq, self.age_of(item), is_marked, self._style_of(item), *said)
+
+    def title_text(self, title: str) -> str:
+        return title if self._marked is None else f"{title}  ◆ {version_name(self._marked)}"
+
+    @property
+    def tab_text(self) -> str:
+        """What stands on this pane's tab: the mark stands in its title."""
+        return f"{texts_of(self)(self._title)} {len(self.items)}"
+
+    def cells(self, item: Row) -> Sequence[Line]:
+        broken = self._broken.get(item.seq)
+        style = "error" if broken else self._style_of(item)
+        is_current = item.version is not None and not broken
+        age, kept = (self.age_of(item), size(item.size)) if not broken else ("", "")
+        return (
+            [self._mark_of(item, style)],
+            [Span(version_name(item), "strong" if is_current else style)],
+            [Span(sanitize(item.actor), agent_class(item.actor))],
+            [Span(age, "dim")],
+            [Span(kept, "dim")],
+            [Span(broken, "error")] if broken else self._said(item),
+        )
+
+    def _said(self, item: Row) -> Line:
+        texts = texts_of(self)
+        said = Span(
+            sanitize(item.message) or labels.outcome_span(item, texts).text, "" if item.version else "dim"
+        )
+        if item.seq not in self._same:
+            return [said]
+        return [Span(texts("files.same_text", version=self._same[item.seq]) + "  ", "ok"), said]
+
+    def _mark_of(self, item: Row, style: str) -> Span:
+        is_marked = self._marked is not None and item.seq == self._marked.seq
+        if item.version is None:
+            return Span(" ├◆", "accent") if is_marked else Span(" ├◌", style)
+        if is_marked:
+            return Span(" ◆─", "accent")
+        return Span(" ✖─" if style == "error" else " ●─", style)
+
+    def _style_of(self, item: Row) -> str:
+        """Accepted, open, or past."""
+        if item.version is not None:
+            return "ok"
+        if not dashboard_of(self).model.is_open(item):
+            return "dim"
+        return "warning" if item.error == "outside_edit" else "error"
+
+    def item_text(self, item: Row) -> str:
+        return f"{super().item_text(item)} {labels.outcome_span(item, texts_of(self)).text}"
+
+
+def _find_equal_versions(timeline: Iterable[Row]) -> dict[int, int]:
+    """The refused rows of a timeline, newest first, whose very text a version has: by their numbers, the
+    newest such version that they met or that came after them."""
+    newest: dict[str, int] = {}
+    waiting: list[Row] = []
+    for row in timeline:
+        if row.version is None:
+            waiting.append(row)
+        elif row.sha256 is not None:
+            newest.setdefault(row.sha256, row.version)
+    equal = {row.seq: (newest.get(row.sha256 or "", 0), met_version(row)) for row in waiting}
+    return {seq: version for seq, (version, met) in equal.items() if met is not None and version >= met > -1}

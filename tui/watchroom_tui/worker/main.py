@@ -1,0 +1,100 @@
+"""What the worker process does: it answers questions on its standard input until that ends.
+
+Apart from `worker`, so that the process starts without asyncio.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.merge import diff_lines
+from watchroom.texts import Language
+
+DiffKind: TypeAlias = Literal["same", "added", "removed", "hunk"]
+
+
+class DiffLine(NamedTuple):
+    """A line of a diff. Numbers count from 1; 0 where the line is not on that side."""
+
+    kind: DiffKind
+    old: int
+    new: int
+    text: str
+
+
+def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
+    """The changed lines from ``old`` to ``new`` with ``context`` lines around them."""
+    import pygit2
+
+    # The patch points into these two, so they have to outlive it.
+    before, after = old.encode(), new.encode()
+    patch = pygit2.Patch.create_from(before, after, context_lines=context, interhunk_lines=1)
+    lines: list[DiffLine] = []
+    kinds: dict[str, DiffKind] = {" ": "same", "+": "added", "-": "removed"}
+    for hunk in patch.hunks:
+        lines.append(DiffLine("hunk", hunk.old_start, hunk.new_start, hunk.header.strip()))
+        for line in hunk.lines:
+            kind = kinds.get(line.origin)
+            if kind:
+                text = line.raw_content.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
+                lines.append(DiffLine(kind, max(0, line.old_lineno), max(0, line.new_lineno), text))
+    return lines
+
+
+def changes_of(*texts: str) -> list[tuple[int, int, int, int, int]]:
+    """What changed from each text to the next: which of the steps, counted from 0, and the change."""
+    return [
+        (step, *change) for step, (old, new) in enumerate(pairwise(texts)) for change in diff_lines(old, new)
+    ]
+
+
+def summary_of(board: str, language: Language) -> Sequence[tuple[str | int, ...]]:
+    """See `watchroom_tui.formatters.board_summary`, which is loaded with the first board."""
+    from watchroom_tui.formatters import board_summary
+
+    return board_summary.summary_of(board, language)
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Sequence[tuple[str | int, ...]]]]] = {
+    "diff": diff,
+    "changes": diff_lines,
+    "changes_of": changes_of,
+    "summary_of": summary_of,
+}
+"""What the process can do."""
+
+
+CHUNK: Final = 256
+"""So many tuples are in one line of an answer."""
+
+CHUNK_CHARACTERS: Final = 64 * 1024
+"""A line ends earlier where its texts are this long together: keys are handled between two lines."""
+
+
+def chunks(answer: Sequence[tuple[str | int, ...]]) -> Iterator[tuple[Sequence[tuple[str | int, ...]], bool]]:
+    """The answer in parts, each with whether it is the last; an empty answer is one empty part."""
+    start, characters = 0, 0
+    for index, item in enumerate(answer):
+        characters += sum(len(each) for each in item if isinstance(each, str))
+        if index + 1 - start == CHUNK or characters > CHUNK_CHARACTERS:
+            yield answer[start : index + 1], index + 1 == len(answer)
+            start, characters = index + 1, 0
+    if start < len(answer) or not answer:
+        yield answer[start:], True
+
+
+def _serve() -> None:
+    while line := sys.stdin.buffer.readline():
+        number, function, *lengths = json.loads(line)
+        arguments = [sys.stdin.buffer.read(length).decode() for length in lengths]
+        for part, is_last in chunks(FUNCTIONS[function](*arguments)):
+            sys.stdout.write(json.dumps([number, is_last, part]) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve()
