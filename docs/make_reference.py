@@ -36,6 +36,17 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "watchroom.runtime.state.AgentState",
         "watchroom.runtime.state.create_initial_state",
     ),
+    "Details for a front end": (
+        "watchroom.queries.rows.find_row",
+        "watchroom.queries.rows.read_page",
+        "watchroom.queries.versions.read_history",
+        "watchroom.queries.versions.read_text",
+        "watchroom.queries.versions.read_merge",
+        "watchroom.queries.sessions.read_steps",
+        "watchroom.queries.requests.read_request",
+        "watchroom.queries.commands.read_output",
+        "watchroom.rules.details.StepDetail",
+    ),
     "What a journal must answer": ("watchroom.journal.protocol.Journal",),
     "What a buffer can be bound to": ("watchroom.editing.source.DataSource",),
 }

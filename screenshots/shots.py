@@ -23,7 +23,8 @@ from watchroom.simulation import Simulation, developer, roster
 from watchroom.society import Society
 from watchroom.texts import Language
 from watchroom_tui.app import WatchroomApp
-from watchroom_tui.screens.buffers import BuffersScreen
+from watchroom_tui.context import AgentTarget, RowTarget
+from watchroom_tui.screens.agents.buffers_screen import BuffersScreen
 
 STORY_SECONDS = 110.0
 """So long the team works before the first picture: the sparklines show two minutes."""
@@ -212,7 +213,7 @@ async def _in_its_file(app: WatchroomApp, row: Row) -> None:
     """Show ``row`` among the versions of its file."""
     await app.action_show_screen("files")
     if app.base_screen:
-        app.base_screen.go_to(row)
+        app.base_screen.go_to(RowTarget(row))
 
 
 async def _at_an_approval(pilot: Pilot[Any]) -> None:
@@ -224,7 +225,7 @@ async def _at_an_approval(pilot: Pilot[Any]) -> None:
         await pilot.pause(0.2)
     await app.action_show_screen("requests")
     if app.base_screen:
-        app.base_screen.go_to(asked[0].row)
+        app.base_screen.go_to(RowTarget(asked[0].row))
     await _settled(pilot)
 
 
@@ -249,7 +250,7 @@ async def _at_a_session(pilot: Pilot[Any]) -> None:
         (view for view in app.model.agents if view.session is not None),
         key=lambda view: (view.request is not None, view.session.last.version if view.session else 0),
     )
-    await app.navigator.go_to_agent(longest.agent.id)
+    await app.navigator.go_to("agents", AgentTarget(longest.agent.id))
     await pilot.press("enter", "up", "up", "enter")
     await _settled(pilot)
 
@@ -274,7 +275,7 @@ async def _at_the_board_earlier(pilot: Pilot[Any]) -> None:
     await _settled(pilot)
     await pilot.press("5", "enter")
     await _settled(pilot)
-    await pilot.press(*["left_curly_bracket"] * 7)
+    await pilot.press(*["left_square_bracket"] * 7)
     await _settled(pilot)
 
 
@@ -284,6 +285,14 @@ async def _writing_on_a_board(pilot: Pilot[Any]) -> None:
     await pilot.press("6")
     await _settled(pilot)
     await pilot.press("e")
+    await _settled(pilot)
+
+
+async def _in_light(pilot: Pilot[Any]) -> None:
+    """Have the light theme shown."""
+    app = pilot.app
+    assert isinstance(app, WatchroomApp)
+    app.action_flip_theme()
     await _settled(pilot)
 
 
@@ -304,7 +313,7 @@ SHOTS: tuple[Shot, ...] = (
     Shot("overview", MIDDLE, _rooms(), act=_settled),
     Shot("overview-narrow", NARROW, _rooms(), act=_settled),
     Shot("overview-wide", WIDE, _rooms(), act=_settled),
-    Shot("overview-light", MIDDLE, _rooms(), ("t",), act=_settled),
+    Shot("overview-light", MIDDLE, _rooms(), act=_in_light),
     Shot("overview-chinese", MIDDLE, _rooms("zh"), act=_settled),
     Shot("agents", MIDDLE, _rooms(), ("2", "down", "tab", "down"), act=_settled),
     Shot("session", MIDDLE, _rooms(), ("2",), act=_at_a_session),
@@ -322,7 +331,7 @@ SHOTS: tuple[Shot, ...] = (
     Shot("commit", MIDDLE, _rooms(), act=_at_the_dispute(_merging, "c", "i", "w")),
     Shot("conflict", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file)),
     Shot("sides", WIDE, _rooms(), act=_at_the_dispute(_in_its_file, "s")),
-    Shot("blame", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file, "b")),
+    Shot("blame", MIDDLE, _rooms(), act=_at_the_dispute(_in_its_file, "L")),
     Shot("activity", MIDDLE, _rooms(), ("8", "down", "down"), act=_settled),
     Shot("tasks", MIDDLE, _dashboard, act=_at_an_agent, team=society_at_work),
     Shot("tasks-narrow", NARROW, _dashboard, ("9", "tab"), act=_settled, team=society_at_work),
