@@ -7,4 +7,5 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from run import main
 
-sys.exit(main())
+if __name__ == "__main__":  # contenders that start processes import it again
+    sys.exit(main())

@@ -25,7 +25,7 @@ CHANGED = b"changed "
 class BoardApp(App[None]):
     """One `MarkdownView`, with the dashboard's styles."""
 
-    CSS_PATH: ClassVar[list[str]] = [str(Path(watchroom_tui.__file__ or "").parent / "styles/app.tcss")]  # type: ignore[assignment]
+    CSS_PATH: ClassVar[list[str]] = [str(Path(watchroom_tui.__file__ or "").parent / "app.tcss")]  # type: ignore[assignment]
 
     def __init__(self, data: bytes = b"") -> None:
         super().__init__()

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import subprocess
+import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 
 from measure import Work, kilobyte
 from watchroom import Workspace
+from watchroom.disk import Folder
+from watchroom.journal.sqlite.queries import INSERT
+from watchroom.journal.sqlite.schema import migrate
 
 Contender = Callable[[str], AbstractContextManager[Work]]
 
@@ -68,6 +73,45 @@ def private_write(folder: str) -> Iterator[Work]:
             result = tools.dispatch_tool_call("save_to_my_workspace", arguments)
             if not result["success"]:
                 raise RuntimeError(result["message"])
+
+        yield work
+
+
+@contextmanager
+def bare_row(folder: str) -> Iterator[Work]:
+    """What no commit is quicker than: its row put into our schema by SQLite, synced."""
+    with closing(sqlite3.connect(os.path.join(folder, "bare.db"), isolation_level=None)) as journal:
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=1000"):
+            journal.execute(f"PRAGMA {pragma}")
+        migrate(journal)
+
+        def work(n: int) -> None:
+            values = (
+                "alice",
+                "collab_write",
+                "collab",
+                _file(n),
+                n // FILES + 1,
+                n // FILES,
+                "ok",
+                "",
+                "work",
+            )
+            content = ("0" * 64, 1024, "", kilobyte(n))
+            journal.execute(INSERT, (n + 1, time.time_ns(), *values, *content))
+
+        yield work
+
+
+@contextmanager
+def bare_row_and_file(folder: str) -> Iterator[Work]:
+    """As `bare_row`, and the file read and replaced, as a commit does."""
+    files = Folder(folder, os.path.join(folder, "scratch"))
+    with bare_row(folder) as commit, closing(files):
+
+        def work(n: int) -> None:
+            commit(n)
+            files.write((_file(n),), kilobyte(n).encode(), look=lambda _: True)
 
         yield work
 
@@ -191,6 +235,8 @@ CONTENDERS: dict[str, Contender] = {
     "collab.write": collab_write,
     "collab_write tool": toolbox_write,
     "private save": private_write,
+    "bare row": bare_row,
+    "bare row and file": bare_row_and_file,
     "append + fdatasync": append_synced,
     "write + fsync + rename": replace_synced,
     "git commit": git_commit,

@@ -30,7 +30,7 @@ _SINGLE = 9_000_000
 """Markers of single commits begin here, those of the load at 0."""
 
 _KEYS = (("8", b"outcome"), ("1", b"Needs you"))
-"""To the activity room and back, and what only the room that opens writes."""
+"""To the activity screen and back, and what only the screen that opens writes."""
 
 
 def _open(root: str) -> list[str]:
@@ -40,6 +40,8 @@ def _open(root: str) -> list[str]:
 def measure(rows: int = 100_000, rate: float = 1_000, seconds: float = 20) -> list[Measure]:
     with scratch() as folder:
         big, busy = os.path.join(folder, "big"), os.path.join(folder, "busy")
+        # What another dashboard remembered must not decide on which screen these open.
+        os.environ["XDG_CONFIG_HOME"] = os.path.join(folder, "config")
         build(big, rows)
         build(busy, 1_000, agents=200)
         for root in (big, busy):
@@ -71,7 +73,7 @@ def first_paint(big: str, small: str, rows: int, rounds: int = 9) -> list[Measur
             f"first paint ÷ minimal app's, {name}",
             median(ours / minimal for ours, minimal in zip(seconds, least, strict=True)),
             "×",
-            1.3,
+            1.4,
             remark=f"{median(seconds) * 1e3:.0f} ms, {median(least) * 1e3:.0f} ms",
         )
         for name, seconds in painted.items()
@@ -104,8 +106,8 @@ def one_commit(root: str, count: int = 60) -> list[Measure]:
             16,
             remark=f"p50 {median(delays) * 1e3:.1f} ms",
         ),
-        Measure("CPU of the idle dashboard", (after.cpu - before.cpu) * 10, "%", 0.5, remark="over 10 s"),
-        Measure("memory over the long journal", after.rss / 1e6, "MB", 100, remark="all its processes"),
+        Measure("CPU of the idle dashboard", (after.cpu - before.cpu) * 10, "%", 0.3, remark="over 10 s"),
+        Measure("memory over the long journal", after.rss / 1e6, "MB", 75, remark="all its processes"),
     ]
 
 
@@ -141,15 +143,22 @@ def under_load(root: str, rate: float, seconds: float) -> list[Measure]:
             60,
             remark=f"p50 {median(delays) * 1e3:.0f} ms; {achieved:,.0f} rows a second were written",
         ),
+        Measure(
+            "key → another screen, p95",
+            percentile(idle, 95) * 1e3,
+            "ms",
+            25,
+            remark=f"p50 {median(idle) * 1e3:.1f} ms",
+        ),
         Measure(f"{label}: CPU, of one core", (after.cpu - before.cpu) / (end - start) * 100, "%", 15),
         Measure(
             f"{label}: key → screen ÷ when idle",
             median(busy) / median(idle),
             "×",
             1.5,
-            remark=f"{median(busy) * 1e3:.1f} ms, {median(idle) * 1e3:.1f} ms (another room opens)",
+            remark=f"{median(busy) * 1e3:.1f} ms, {median(idle) * 1e3:.1f} ms (another screen opens)",
         ),
-        Measure(f"{label}: memory", memory / 1e6, "MB", 100),
+        Measure(f"{label}: memory", memory / 1e6, "MB", 75),
     ]
 
 

@@ -13,6 +13,7 @@ import growth
 import joining
 import merging
 import models
+import offloading
 import opening
 import realtime
 import replacing
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[], list[Measure]]] = {
     "conversations": conversations.measure,
     "growth": growth.measure,
     "stalls": stalls.measure,
+    "offloading": offloading.measure,
     "realtime": realtime.measure,
     "documents": writing_together.measure,
     "boards": boards.measure,

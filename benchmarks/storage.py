@@ -13,6 +13,7 @@ from watchroom import Workspace
 _WARM = 400
 """Commits before the first that counts: SQLite's WAL grows until its first checkpoint, then is reused."""
 _OURS = ("collab.write", "collab_write tool", "private save")
+_BARE = ("bare row", "bare row and file")
 _FLOORS = ("append + fdatasync", "write + fsync + rename")
 _PAUSE = 0.3
 """Longer than what follows behind commits waits."""
@@ -24,7 +25,7 @@ def commits(rounds: int = 15, burst: int = 20) -> list[Measure]:
         works: dict[str, Work] = {}
         for name, contender in CONTENDERS.items():
             works[name] = stack.enter_context(contender(stack.enter_context(scratch())))
-            for n in range(_WARM if name in _OURS else burst):
+            for n in range(_WARM if name in (*_OURS, *_BARE) else burst):
                 works[name](n)
         seconds = interleaved(works, rounds, burst, first=_WARM)
         some = {name: works[name] for name in (*_OURS, *_FLOORS)}
@@ -49,6 +50,11 @@ def _against(seconds: Rounds) -> list[Measure]:
         Measure("commit ÷ (write + fsync + rename)", ratio(ours, replace), "×", 1.3),
         Measure("commit through the toolbox ÷ (write + fsync + rename)", ratio(tool, replace), "×", 1.3),
     ]
+    for name in _BARE:
+        doc = (CONTENDERS[name].__doc__ or "").strip()
+        measures.append(
+            Measure(f"{name} ÷ (append + fdatasync)", ratio(seconds[name], floor), "×", remark=doc)
+        )
     for name in ("git commit", "dulwich", "pygit2", "AgentFS"):
         goal = 20 if name == "git commit" else None
         doc = (CONTENDERS[name].__doc__ or "").strip().rstrip(".")

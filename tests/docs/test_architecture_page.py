@@ -1,4 +1,4 @@
-"""docs/architecture.md: its picture of the layers is the import contract, and its folders exist."""
+"""docs/architecture.md: its pictures of the layers are the import contracts, and its folders exist."""
 
 from __future__ import annotations
 
@@ -8,31 +8,37 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text("utf-8")
 
 
-def test_the_picture_of_the_layers_is_the_import_contract() -> None:
+@pytest.mark.parametrize(
+    ("picture", "package"), [("layers", "watchroom"), ("dashboard-layers", "watchroom_tui")]
+)
+def test_the_picture_of_the_layers_is_the_import_contract(picture: str, package: str) -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
-    layers = next(each["layers"] for each in contracts if each.get("containers") == ["watchroom"])
-    picture = re.search(r"```layers\n(.*?)```", PAGE, re.DOTALL)
-    assert picture is not None
-    assert [line.split()[0] for line in picture[1].splitlines()] == layers
+    layers = next(each["layers"] for each in contracts if each.get("containers") == [package])
+    found = re.search(rf"```{picture}\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    assert [re.split(r" {2,}", line)[0] for line in found[1].splitlines()] == layers
 
 
 def test_each_folder_that_the_page_names_is_there() -> None:
-    core = ROOT / "core/watchroom"
+    places = [ROOT / "core/watchroom", ROOT / "tui/watchroom_tui", ROOT]
     named = set(re.findall(r"`([a-z_]+)/`", PAGE))
     assert named
-    missing = [each for each in named if not ((core / each).is_dir() or (ROOT / each).is_dir())]
+    missing = [each for each in named if not any((place / each).is_dir() for place in places)]
     assert missing == []
 
 
-def test_no_module_of_the_core_imports_itself_in_a_circle() -> None:
+@pytest.mark.parametrize("package", ["watchroom", "watchroom_tui"])
+def test_no_module_imports_itself_in_a_circle(package: str) -> None:
     program = (
-        "import grimp; graph = grimp.build_graph('watchroom');"
+        f"import grimp; graph = grimp.build_graph('{package}');"
         "found = [(a, b) for a in graph.modules for b in graph.find_modules_directly_imported_by(a)"
         " if a < b and graph.chain_exists(importer=b, imported=a)]; print(found)"
     )

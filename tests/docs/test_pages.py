@@ -1,0 +1,58 @@
+"""README.md, in both languages, and the pages in docs/: links lead somewhere, commands and keys exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from watchroom_tui.actions import ACTIONS
+from watchroom_tui.commands import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "README.zh.md")
+MAX_LINES = 120
+NO_KEYS = {"docs/requirements.md": {"0"}, "docs/scenarios.md": {"n", "|", "@", "<"}}
+"""Single characters of a page that are something else than keys."""
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of ``page`` are called in an address, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_it_is_short_and_has_the_two_commands_that_are_run_as_they_stand(page: str) -> None:
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= MAX_LINES
+    demo, tests = (line for line in lines if line.startswith("    python3 -m venv "))
+    assert "watchroom demo" in demo
+    assert "pytest" in tests
+
+
+def test_every_link_of_the_documents_leads_somewhere() -> None:
+    broken = []
+    for page in (*(ROOT / name for name in PAGES), *sorted((ROOT / "docs").glob("*.md"))):
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            if re.match(r"https?://", link) or (path and page.name == "reference.md"):
+                continue
+            if not target.exists() or (
+                anchor and page.name != "reference.md" and anchor not in anchors(target)
+            ):
+                broken.append((page.name, link))
+    assert broken == []
+
+
+@pytest.mark.parametrize(
+    "page", sorted([*PAGES, *(f"docs/{each.name}" for each in (ROOT / "docs").glob("*.md"))])
+)
+def test_the_commands_and_keys_that_a_page_names_exist(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    typed = re.findall(r"^    watchroom ([a-z]+)", text, flags=re.MULTILINE)
+    assert set(typed) <= {command.name for command in COMMANDS}
+    keys = {key for action in ACTIONS for key in action.shown_keys({})}
+    assert set(re.findall(r"(?<!`)`([!-_a-~])`(?!`)", text)) <= keys | NO_KEYS.get(page, set())
