@@ -80,6 +80,9 @@ class AgentView(NamedTuple):
             return "paused" if step == "paused" else "error"
         if step in ENDED and not self._acted_since_session():
             return "done" if step == "done" else "idle"
+        if step == "idle" and self.session is not None and self.session.last is not self.session.begun:
+            # Its client waits for the next prompt.
+            return "idle"
         if not self.is_present or (now - self.last_heard > idle_after * 1e9 and not self._is_run()):
             return "done" if step == "done" else "idle"
         return "error" if self.last is not None and self.last.outcome != "ok" else "running"

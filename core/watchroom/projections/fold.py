@@ -27,6 +27,7 @@ from watchroom.rules.config import Agent, parse_recorded_config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
 from watchroom.rules.handoffs import Delivery, delivers
 from watchroom.rules.readings import is_reading
+from watchroom.rules.usage import is_subagent_step
 
 RECENT: Final = 400
 """How many of the newest rows the model carries."""
@@ -94,7 +95,7 @@ class Fold:
             self._newest.append(row)
             if is_step(row):
                 self._tasks.apply_step(row)
-                if row.zone == "session":
+                if row.zone == "session" and not is_subagent_step(row):
                     self._processes.apply_step(row)
                     self._apply_to_session(row)
                     self._needs.apply_step(row)

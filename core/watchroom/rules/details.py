@@ -16,7 +16,8 @@ _CUT_OFF: tuple[CommandEnding, ...] = ("timed_out", "stopped", "interrupted")
 class StepDetail(NamedTuple):
     """What a session's step says of the session: its ``status``, its number of ``steps``, the tokens it used
     (of which ``estimated`` are no provider's count), its tool ``calls`` and ``seconds`` of work; ``error`` is
-    the code of what stopped it, ``read`` the row of the message that the step took in."""
+    the code of what stopped it, ``read`` the row of the message that the step took in. ``cost`` is in US
+    dollars, for all tokens but the ``unpriced`` ones."""
 
     status: SessionStatus
     steps: int = 0
@@ -27,6 +28,10 @@ class StepDetail(NamedTuple):
     seconds: float = 0.0
     error: str = ""
     read: int | None = None
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
 
     @property
     def tokens(self) -> int:
@@ -36,10 +41,8 @@ class StepDetail(NamedTuple):
     def of(cls, step: Row) -> StepDetail:
         """What ``step`` says."""
         detail = step.detail
-        counts = detail.get("tokens")
-        used = [each for each in counts if isinstance(each, int)] if isinstance(counts, list) else []
-        given, said = used if len(used) == 2 else (0, 0)
-        seconds = detail.get("seconds")
+        given, said = _pair(detail, "tokens")
+        cache_read, cache_write = _pair(detail, "cached")
         return cls(
             cast("SessionStatus", detail.get("status", "idle")),
             _int(detail, "step") or 0,
@@ -47,9 +50,13 @@ class StepDetail(NamedTuple):
             said,
             _int(detail, "estimated") or 0,
             _int(detail, "calls") or 0,
-            float(seconds) if isinstance(seconds, int | float) else 0.0,
+            _float(detail, "seconds"),
             _text(detail, "error"),
             _int(detail, "mail"),
+            cache_read,
+            cache_write,
+            _float(detail, "cost"),
+            _int(detail, "unpriced") or 0,
         )
 
 
@@ -177,6 +184,19 @@ def size_without_text(row: Row) -> int | None:
 def _int(detail: Mapping[str, Json], name: str) -> int | None:
     value = detail.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _float(detail: Mapping[str, Json], name: str) -> float:
+    value = detail.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _pair(detail: Mapping[str, Json], name: str) -> tuple[int, int]:
+    """Two numbers, 0 where there are none."""
+    counts = detail.get(name)
+    used = [each for each in counts if isinstance(each, int)] if isinstance(counts, list) else []
+    first, second = used if len(used) == 2 else (0, 0)
+    return first, second
 
 
 def _text(detail: Mapping[str, Json], name: str) -> str:

@@ -55,6 +55,35 @@ class LlmIncomplete(Frozen):
     reason: Literal["length", "empty"]
 
 
+class Thought(Frozen):
+    """What a model thought before it spoke, where its client shows that."""
+
+    type: Literal["thought"] = "thought"
+    text: str
+
+
+class PlanEntry(Frozen):
+    """One item of an agent's plan, and how far it is."""
+
+    text: str
+    status: Literal["pending", "in_progress", "completed"] = "pending"
+
+
+class PlanChanged(Frozen):
+    """The agent's plan is this now, as a whole."""
+
+    type: Literal["plan_changed"] = "plan_changed"
+    entries: tuple[PlanEntry, ...]
+
+
+class UsageReported(Frozen):
+    """A client told what was used, apart from an answer."""
+
+    type: Literal["usage_reported"] = "usage_reported"
+    model: str = ""
+    usage: Usage
+
+
 class ToolPending(Frozen):
     """These calls wait for a person's approval."""
 

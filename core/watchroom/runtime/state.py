@@ -24,9 +24,12 @@ from watchroom.runtime.events import (
     LlmStream,
     MessageReceived,
     Paused,
+    PlanChanged,
     Resumed,
+    Thought,
     ToolPending,
     ToolResult,
+    UsageReported,
 )
 from watchroom.runtime.messages import (
     EMPTY_OBJECT,
@@ -41,18 +44,24 @@ from watchroom.runtime.messages import (
 
 class Spent(Frozen):
     """What the session has used: tokens as the providers count them, ``seconds`` of work without waiting. Of
-    the tokens ``estimated_tokens`` are no provider's count, but estimated from the length of the texts."""
+    the tokens ``estimated_tokens`` are no provider's count, but estimated from the length of the texts.
+    ``input_tokens`` are those that no cache had. ``cost`` is in US dollars, for all tokens but the
+    ``unpriced_tokens``."""
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
     estimated_tokens: int = 0
+    cost: float = 0.0
+    unpriced_tokens: int = 0
     model_calls: int = 0
     tool_calls: int = 0
     seconds: float = 0.0
 
     @property
     def tokens(self) -> int:
-        """Input and output tokens together."""
+        """Input and output tokens together, without those that a cache had."""
         return self.input_tokens + self.output_tokens
 
 
@@ -136,6 +145,9 @@ Event: TypeAlias = Annotated[
     | LlmStream
     | LlmResult
     | LlmIncomplete
+    | Thought
+    | PlanChanged
+    | UsageReported
     | ToolPending
     | ToolResult
     | HumanApproveRequired

@@ -65,6 +65,12 @@ def step_detail(
         "calls": spent.tool_calls,
         "seconds": round(spent.seconds, 3),
     }
+    if spent.cache_read_tokens or spent.cache_write_tokens:
+        detail["cached"] = [spent.cache_read_tokens, spent.cache_write_tokens]
+    if spent.cost:
+        detail["cost"] = spent.cost
+    if spent.unpriced_tokens:
+        detail["unpriced"] = spent.unpriced_tokens
     if spent.estimated_tokens:
         detail["estimated"] = spent.estimated_tokens
     if state.error is not None:

@@ -21,7 +21,8 @@ from watchroom.merge import unified_diff
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.projections.proposals import proposal
 from watchroom.rules.requests import Answer, CallDecision, PendingCall, Request, parse_arguments
-from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
+from watchroom.runtime.request_waiting import wait_for_outcome
+from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.errors import CallRejected, CallUnanswered
 from watchroom.texts import Catalogue
 from watchroom.toolbox import Toolbox
@@ -135,27 +136,12 @@ class CallApprovals:
         can_elicit: bool,
     ) -> Answer | None:
         """Wait until somebody answers the request at ``path``, or it expires."""
-        requests = self._requests
-        loop, changed = asyncio.get_running_loop(), asyncio.Event()
-        unsubscribe = self._dispatcher.subscribe(
-            (path.rpartition("/")[0],), lambda _: call_soon_threadsafe(loop, changed.set)
-        )
         elicitation = None
         if can_elicit and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             elicitation = asyncio.create_task(self._elicit(context, toolbox, call, path))
         try:
-            async with asyncio.timeout((expires - self._journal.now()) / 1e9):
-                while (ended := await run_in_thread(requests.ended, path)) is None:
-                    await changed.wait()
-                    changed.clear()
-                return ended.answer
-        except TimeoutError:
-            return (await run_in_thread(requests.expire, path)).answer
-        except asyncio.CancelledError:
-            await run_to_completion(None, requests.withdraw, path)
-            raise
+            return (await wait_for_outcome(self._requests, self._dispatcher, path, expires)).answer
         finally:
-            unsubscribe()
             if elicitation is not None:
                 elicitation.cancel()
 

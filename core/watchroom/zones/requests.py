@@ -56,6 +56,10 @@ class RequestZone:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    def now(self) -> int:
+        """The time by the journal's clock, in nanoseconds since the epoch."""
+        return self._store.journal.now()
+
     def ask(self, actor: str, path: str, request: Request) -> Row:
         """Open ``request`` for ``actor`` at ``path`` (``agent/session/step``), or find it open already: an
         agent that was ended right after it asked asks again. Returns the request's row. Raises

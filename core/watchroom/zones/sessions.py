@@ -52,20 +52,30 @@ class SessionZone:
         return row
 
     def step(
-        self, path: str, version: int, tool: str, text: str, message: str, detail: Mapping[str, Json]
+        self,
+        path: str,
+        version: int,
+        tool: str,
+        text: str,
+        message: str,
+        detail: Mapping[str, Json],
+        *,
+        key: str = "",
     ) -> Row:
         """The next row of the session at ``path`` that stands at ``version``, by ``tool``, with its content
-        ``text``, ``message`` and ``detail``. Raises `SessionTaken` if it does not stand there."""
+        ``text``, ``message`` and ``detail``. With a ``key`` that a row of the agent has already, that row is
+        returned. A ``detail`` that names the lease of another process keeps it: that one goes on with the
+        session. Raises `SessionTaken` if the session does not stand there."""
         agent, _ = split_session(path)
-        draft = Write(agent, tool, ZONE, path, text, message, version, self._present(detail))
+        draft = Write(agent, tool, ZONE, path, text, message, version, self._present(detail), key=key)
         row = self._store.write(draft).row
         if row.outcome != "ok":
             raise SessionTaken(session=path)
         return row
 
     def _present(self, detail: Mapping[str, Json]) -> dict[str, Json]:
-        """The detail of a step, and which process took it."""
-        return {**detail, PRESENCE: self._store.journal.present()}
+        """The detail of a step, and which process goes on with it: this one unless it says another."""
+        return {**detail, PRESENCE: detail.get(PRESENCE) or self._store.journal.present()}
 
     def record_takeover(self, last: Row) -> None:
         """Note soon that this process goes on with the session whose newest step is ``last``, if another one
@@ -119,6 +129,10 @@ class SessionZone:
         if born is not None and born.tool == SPAWN:
             return born.seq
         return 0 if self._store.registry.agent(agent).task else None
+
+    def newest(self, path: str) -> Row | None:
+        """The newest step of the session at ``path``, None if there is no such session."""
+        return self._store.journal.head(ZONE, path)
 
     def newest_step(self, agent: str) -> Row | None:
         """The newest step of any session of ``agent``, None if it has none."""

@@ -132,12 +132,17 @@ _NOTES: Final[Mapping[str, Span]] = {
     "human_select_required": Span("◐", "warning"),
     "llm_incomplete": Span("◐", "warning"),
     "human_answered": Span("◑", "ok"),
+    "thought": Span("·", "dim"),
+    "plan_changed": Span("☰", "dim"),
     "paused": Span("⏸", "warning"),
     "resumed": Span("●", "ok"),
     "cancelled": Span("✖", "error"),
     "error": Span("✖", "error"),
     "done": Span("✓", "ok"),
 }
+
+
+_PLAN_MARKS: Final = {"pending": "☐", "in_progress": "▶", "completed": "☑"}
 
 
 def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEntry | None:
@@ -150,6 +155,10 @@ def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEnt
         said = _answered(event["answer"], texts)
     elif kind == "error":
         said = f"{event['error']['code']}: {event['error']['message']}"
+    elif kind == "thought":
+        said = str(event["text"]).strip()
+    elif kind == "plan_changed":
+        said = "".join(f"\n{_PLAN_MARKS[each['status']]} {each['text']}" for each in event["entries"])
     elif kind.startswith("human_"):
         said = str(event.get("prompt", ""))
     else:

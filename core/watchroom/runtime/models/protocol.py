@@ -7,14 +7,26 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
+from watchroom.rules.usage import PricedBy
 from watchroom.runtime.messages import Frozen, Message
 
 
 class Usage(Frozen):
-    """Tokens, as the model's provider counts them."""
+    """Tokens, as the model's provider counts them: ``input_tokens`` are those sent that no cache had,
+    ``cache_read_tokens`` were read from its cache, ``cache_write_tokens`` put there. ``cost`` is in US
+    dollars, None where nobody knows the price; ``priced_by`` says who gave it."""
 
     input_tokens: int = Field(default=0, ge=0)
     output_tokens: int = Field(default=0, ge=0)
+    cache_read_tokens: int = Field(default=0, ge=0)
+    cache_write_tokens: int = Field(default=0, ge=0)
+    cost: float | None = Field(default=None, ge=0)
+    priced_by: PricedBy = ""
+
+    @property
+    def tokens(self) -> int:
+        """All tokens together."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
 class ModelPayload(Frozen):

@@ -1,0 +1,339 @@
+"""The session of an agent whose client is a program of its own: what happens there, as rows.
+
+The rows are those of every session, so that the dashboard, needs and replay know no difference. A row is
+made from the newest one alone, so any process may write the next: the one that runs the client, the server
+that the client has started, or a hook.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from watchroom import validation
+from watchroom.clients.events import (
+    CallFinished,
+    CallStarted,
+    ClientEvent,
+    ClientInfo,
+    ClientPaused,
+    MessageCompleted,
+    PlanUpdated,
+    PromptSubmitted,
+    SessionEnded,
+    TextStreamed,
+    TurnEnded,
+    UsageTold,
+)
+from watchroom.errors import SessionExists, SessionTaken
+from watchroom.model import ENDED, PRESENCE, Json, Row, SessionStatus, timestamp
+from watchroom.rules.details import StepDetail
+from watchroom.rules.presence import presence_of
+from watchroom.rules.requests import Answer, PendingCall, Request, describe_call
+from watchroom.rules.usage import PARENT, USED, UsageRecord, UsageTotal, usage_detail
+from watchroom.runtime.events import (
+    Cancelled,
+    ErrorInfo,
+    Failed,
+    HumanAnswered,
+    HumanApproveRequired,
+    HumanPromptRequired,
+    HumanSelectRequired,
+    LlmAnswer,
+    LlmResult,
+    Paused,
+    PlanChanged,
+    PlanEntry,
+    Resumed,
+    Thought,
+    ToolResult,
+    UsageReported,
+)
+from watchroom.runtime.messages import AssistantMessage, Function, Message, ToolCall, ToolMessage, UserMessage
+from watchroom.runtime.models.protocol import Usage
+from watchroom.runtime.state import AgentState, Done, Event, Spent, StepResult, create_initial_state
+from watchroom.runtime.step_encoding import encode_initial_state, encode_step
+from watchroom.runtime.step_summary import step_detail, summarize_step
+from watchroom.workspace import Workspace
+from watchroom.zones.sessions import session_path
+
+TOOL: Final = "client_event"
+"""The tool of the rows of such a session."""
+_TRIES: Final = 100
+"""So often another process may be first before a row is given up."""
+_LONGEST_TEXT: Final = 1_000_000
+"""Characters of one message, call or result that are kept."""
+
+
+class ClientSession:
+    """The session ``session_id`` of the registered ``agent`` in ``workspace``, which ``info`` runs: begun
+    where it does not exist, else continued. ``parent`` is the path of the session whose subagent it is.
+    ``is_owner``: this process goes on with the session; else the one does that took the newest step.
+
+    Every method may be called from any thread, but from one at a time. Raises `UnknownAgent`,
+    `InvalidSession`, `JournalError`.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        agent: str,
+        session_id: str,
+        info: ClientInfo,
+        *,
+        parent: str = "",
+        is_owner: bool = True,
+    ) -> None:
+        self.agent = agent
+        self.info = info
+        self.path = session_path(agent, validation.check_session_id(session_id))
+        self._zone = workspace.session_zone
+        self._requests = workspace.requests
+        self._journal = workspace.journal
+        self._parent = parent
+        self._is_owner = is_owner
+        self._calls: dict[str, ToolCall] = {}
+        self._begin(session_id)
+
+    def _begin(self, session_id: str) -> None:
+        if self._zone.newest(self.path) is not None:
+            return
+        metadata: dict[str, JsonValue] = {
+            name: value for name, value in self.info._asdict().items() if value not in ("", 0)
+        }
+        state = create_initial_state(session_id=session_id, metadata=metadata, now=self._zone.now())
+        detail = {**step_detail(state), "client": self.info.client, "attachment": self.info.attachment}
+        try:
+            self._zone.begin(
+                self.agent, session_id, encode_initial_state(state), "", self._with_parent(detail)
+            )
+        except SessionExists:
+            # A hook of the same client was quicker.
+            return
+
+    @property
+    def last(self) -> Row:
+        """The newest step. Raises `SessionTaken` if the session is gone, which cannot be."""
+        newest = self._zone.newest(self.path)
+        if newest is None:
+            raise SessionTaken(session=self.path)
+        return newest
+
+    @property
+    def status(self) -> SessionStatus:
+        """How the session stands by its newest step."""
+        return StepDetail.of(self.last).status
+
+    def record(self, event: ClientEvent) -> Row | None:
+        """Make a row of ``event``; returns it, None for streamed text, whose row comes soon. Raises
+        `SessionTaken` where too many others write at once, `JournalError`."""
+        if isinstance(event, TextStreamed):
+            self._zone.record_stream(self.path, _bounded(event.text))
+            return None
+        if isinstance(event, PromptSubmitted):
+            said = UserMessage(content=_bounded(event.text), author=event.author)
+            return self._write((), (said,), "running", key=event.key)
+        if isinstance(event, MessageCompleted):
+            return self._record_message(event)
+        if isinstance(event, CallStarted):
+            call = _tool_call(event.id, event.tool, event.arguments)
+            self._calls[call.id] = call
+            return self._write((), (AssistantMessage(tool_calls=(call,)),), "running", key=f"call {event.id}")
+        if isinstance(event, CallFinished):
+            return self._record_result(event)
+        if isinstance(event, PlanUpdated):
+            entries = tuple(PlanEntry(text=_bounded(text), status=at) for text, at in event.entries)
+            return self._write((PlanChanged(entries=entries),), ())
+        if isinstance(event, UsageTold):
+            told = UsageReported(model=event.model, usage=_to_usage(event.used))
+            record = UsageRecord(event.model, event.used)
+            return self._write((told,), (), used=record, key=event.key and f"usage {event.key}")
+        if isinstance(event, ClientPaused):
+            status: SessionStatus = "paused" if event.is_paused else "running"
+            change = Paused(by=event.by) if event.is_paused else Resumed(by=event.by)
+            return self._write((change,), (), status)
+        if isinstance(event, TurnEnded):
+            return self._write((), (), "idle", message=event.reason)
+        return self._record_end(event)
+
+    def _record_message(self, event: MessageCompleted) -> Row:
+        usage = _to_usage(event.used) if event.used is not None else None
+        text = _bounded(event.text)
+        thoughts = (Thought(text=_bounded(event.thought)),) if event.thought.strip() else ()
+        result = LlmResult(result=LlmAnswer(content=text), usage=usage)
+        used = UsageRecord(event.model, event.used) if event.used is not None else None
+        messages = (AssistantMessage(content=text),) if text.strip() else ()
+        return self._write((*thoughts, result), messages, "running", used=used, key=event.key)
+
+    def _record_result(self, event: CallFinished) -> Row:
+        content = event.result
+        if event.is_error:
+            content = json.dumps(
+                {"success": False, "error": "failed", "message": event.result}, ensure_ascii=False
+            )
+        content = _bounded(content)
+        done = ToolResult(id=event.id, result=content)
+        said = ToolMessage(tool_call_id=event.id, content=content)
+        return self._write((done,), (said,), "running", key=f"result {event.id}", calls=1)
+
+    def _record_end(self, event: SessionEnded) -> Row:
+        reason = validation.escape_unstorable(event.reason, 500)
+        if event.outcome == "error":
+            error = ErrorInfo(code="client_failed", message=reason)
+            return self._write((Failed(error=error),), (), "error", error=error)
+        if event.outcome == "cancelled":
+            return self._write((Cancelled(reason=reason),), (), "cancelled")
+        return self._write((Done.model_construct(type="done", reason=reason),), (), "done", message=reason)
+
+    def ask(self, call_id: str, request: Request) -> str:
+        """Ask people ``request``, which is about the call ``call_id``, and say that the session waits.
+        Returns the path of the request; asked again, it is the same one. Raises `JournalError`."""
+        path = f"{self.path}/{validation.escape_unstorable(call_id, 100).replace('/', '_')}"
+        self._requests.ask(self.agent, path, request)
+        calls = tuple(_tool_call(each.id, each.name, each.arguments) for each in request.calls)
+        asked: Event
+        if request.kind == "approve":
+            asked = HumanApproveRequired(pending_tools_calling=calls, session_id=self.path)
+        elif request.kind == "select":
+            asked = HumanSelectRequired(
+                prompt=request.prompt, options=request.options, multi=request.multi, session_id=self.path
+            )
+        else:
+            asked = HumanPromptRequired(prompt=request.prompt, session_id=self.path)
+        self._write((asked,), (), "waiting_for_human_input", key=f"ask {path}")
+        return path
+
+    def record_answer(self, path: str, answer: Answer, by: str) -> Row:
+        """Say that the request at ``path`` was answered with ``answer`` by ``by``, and that the session goes
+        on. Raises `JournalError`."""
+        return self._write((HumanAnswered(answer=answer, by=by),), (), "running", key=f"answer {path}")
+
+    def record_withdrawal(self, path: str) -> Row:
+        """Say that nobody needs to answer the request at ``path`` any more. Raises `JournalError`."""
+        return self._write((), (), "running", key=f"answer {path}")
+
+    def _write(
+        self,
+        events: Sequence[Event],
+        messages: Sequence[Message],
+        status: SessionStatus | None = None,
+        *,
+        used: UsageRecord | None = None,
+        calls: int = 0,
+        error: ErrorInfo | None = None,
+        message: str = "",
+        key: str = "",
+    ) -> Row:
+        """The next step. A session that has ended goes on where its client does."""
+        for _ in range(_TRIES):
+            last = self.last
+            before = _state_of(self.path, last)
+            if status is None and before.status in ENDED:
+                status = "running"
+            after = before.with_changes(
+                status=status or before.status,
+                events=(*before.events, *events),
+                messages=tuple(messages),
+                step_count=before.step_count + 1,
+                spent=_charged(before.spent, used, calls),
+                error=error,
+                last_modified=timestamp(self._zone.now()),
+            )
+            result = StepResult(events=tuple(events), new_state=after)
+            line = message or summarize_step(_with_calls(before, self._calls), result) or _said_in(messages)
+            detail = self._with_parent(step_detail(after))
+            if used is not None:
+                detail[USED] = usage_detail(used)
+            if not self._is_owner:
+                detail[PRESENCE] = presence_of(last)
+            try:
+                return self._zone.step(
+                    self.path,
+                    last.version or 0,
+                    TOOL,
+                    encode_step(before, after),
+                    validation.escape_unstorable(line, 200),
+                    detail,
+                    key=f"{self.path} {key}" if key else "",
+                )
+            except SessionTaken:
+                continue
+        raise SessionTaken(session=self.path)
+
+    def _with_parent(self, detail: dict[str, Json]) -> dict[str, Json]:
+        return {**detail, PARENT: self._parent} if self._parent else detail
+
+
+def _state_of(path: str, last: Row) -> AgentState:
+    """As much of the state as the next row is made from."""
+    detail = StepDetail.of(last)
+    spent = Spent(
+        input_tokens=detail.input_tokens,
+        output_tokens=detail.output_tokens,
+        cache_read_tokens=detail.cache_read,
+        cache_write_tokens=detail.cache_write,
+        estimated_tokens=detail.estimated_tokens,
+        cost=detail.cost,
+        unpriced_tokens=detail.unpriced,
+        tool_calls=detail.calls,
+        seconds=detail.seconds,
+    )
+    state = AgentState(
+        session_id=path.partition("/")[2], status=detail.status, spent=spent, created_at="", last_modified=""
+    )
+    return state.with_changes(step_count=detail.steps)
+
+
+def _with_calls(state: AgentState, calls: dict[str, ToolCall]) -> AgentState:
+    return state.with_changes(approved_tools_calling=tuple(calls.values()))
+
+
+def _said_in(messages: Sequence[Message]) -> str:
+    for message in messages:
+        if isinstance(message, UserMessage | AssistantMessage) and message.content.strip():
+            return message.content.strip().split("\n", 1)[0]
+        if isinstance(message, AssistantMessage) and message.tool_calls:
+            function = message.tool_calls[0].function
+            return describe_call(PendingCall("", function.name, function.arguments))
+    return ""
+
+
+def _charged(spent: Spent, used: UsageRecord | None, calls: int) -> Spent:
+    if used is None:
+        return spent.model_copy(update={"tool_calls": spent.tool_calls + calls})
+    usage = used.usage
+    return spent.model_copy(
+        update={
+            "input_tokens": spent.input_tokens + usage.input,
+            "output_tokens": spent.output_tokens + usage.output,
+            "cache_read_tokens": spent.cache_read_tokens + usage.cache_read,
+            "cache_write_tokens": spent.cache_write_tokens + usage.cache_write,
+            "cost": spent.cost + usage.cost,
+            "unpriced_tokens": spent.unpriced_tokens + usage.unpriced,
+            "tool_calls": spent.tool_calls + calls,
+        }
+    )
+
+
+def _to_usage(used: UsageTotal) -> Usage:
+    return Usage(
+        input_tokens=used.input,
+        output_tokens=used.output,
+        cache_read_tokens=used.cache_read,
+        cache_write_tokens=used.cache_write,
+        cost=used.known_cost if used.priced_by else None,
+        priced_by=used.priced_by if used.priced_by != "both" else "table",
+    )
+
+
+def _tool_call(call_id: str, tool: str, arguments: str) -> ToolCall:
+    name = validation.escape_unstorable(tool, 100)
+    return ToolCall(id=call_id, function=Function(name=name, arguments=_bounded(arguments)))
+
+
+def _bounded(text: str) -> str:
+    """``text`` as the journal can keep it."""
+    return validation.replace_lone_surrogates(text)[:_LONGEST_TEXT]

@@ -1,0 +1,112 @@
+"""The session of a client of its own is a session like any other."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from watchroom import Workspace
+from watchroom.clients.events import (
+    CallFinished,
+    CallStarted,
+    ClientInfo,
+    ClientPaused,
+    MessageCompleted,
+    PlanUpdated,
+    PromptSubmitted,
+    SessionEnded,
+    TurnEnded,
+    UsageTold,
+)
+from watchroom.clients.session import ClientSession
+from watchroom.projections import Fold
+from watchroom.rules.details import StepDetail
+from watchroom.rules.requests import Answer, CallDecision, PendingCall, Request
+from watchroom.rules.usage import UsageTotal, usage_of
+
+CLAUDE = ClientInfo("claude", "2.1", "/project", "a-model")
+
+
+def test_what_a_client_tells_is_the_state_of_its_session(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    for event in (
+        PromptSubmitted("Write the plan", "human:ann"),
+        MessageCompleted("I write it.", thought="Where?", used=UsageTotal(100, 20, 400)),
+        CallStarted("c1", "Write", '{"file_path": "plan.md"}'),
+        CallFinished("c1", "written"),
+        PlanUpdated((("Write", "completed"), ("Test", "pending"))),
+        TurnEnded(),
+    ):
+        session.record(event)
+    state = workspace.sessions.state("alice", "s-1")
+    assert [message.role for message in state.messages] == ["user", "assistant", "assistant", "tool"]
+    assert [event.type for event in state.events] == ["thought", "llm_result", "tool_result", "plan_changed"]
+    assert state.status == "idle"
+    assert (state.spent.input_tokens, state.spent.cache_read_tokens, state.spent.tool_calls) == (100, 400, 1)
+    assert state.metadata["model"] == "a-model"
+
+
+def test_told_twice_by_two_processes_is_one_row(workspace: Workspace) -> None:
+    one = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    other = ClientSession(workspace, "alice", "s-1", CLAUDE, is_owner=False)
+    said = MessageCompleted("Hello", used=UsageTotal(10, 2, cost=0.01, priced_by="client"), key="msg_1")
+    assert one.record(said) == other.record(said)
+    other.record(UsageTold(UsageTotal(5), key="turn"))
+    one.record(UsageTold(UsageTotal(5), key="turn"))
+    detail = StepDetail.of(one.last)
+    assert (detail.input_tokens, detail.output_tokens, detail.cost) == (15, 2, 0.01)
+
+
+def test_what_a_step_used_stands_in_its_row(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    used = UsageTotal(1, 2, 3, 4, 0.5, 0, "table")
+    row = session.record(MessageCompleted("Hello", model="a-model", used=used))
+    assert row is not None
+    record = usage_of(row)
+    assert record is not None
+    assert record == ("a-model", used)
+
+
+def test_it_waits_for_a_person_and_goes_on(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    call = PendingCall("c1", "Bash", '{"command": "ls"}')
+    path = session.ask("c1", Request("approve", calls=(call,)))
+    assert session.ask("c1", Request("approve", calls=(call,))) == path
+    assert StepDetail.of(session.last).status == "waiting_for_human_input"
+    (asked,) = [row for row in workspace.journal.history("request", path) if row.version == 1]
+    answer = Answer(decisions=(CallDecision("c1", False, "not now"),))
+    ended = workspace.requests.answer("human:ann", asked.seq, answer)
+    session.record_answer(path, answer, ended.actor)
+    assert session.status == "running"
+
+
+@pytest.mark.parametrize("outcome", ["done", "cancelled", "error"])
+def test_it_ends_and_may_go_on_after_that(workspace: Workspace, outcome: str) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    session.record(SessionEnded(outcome, "killed"))  # type: ignore[arg-type]  # each of the three
+    assert session.status == outcome
+    session.record(PromptSubmitted("Go on"))
+    assert StepDetail.of(session.last).status == "running"
+    session.record(ClientPaused("human:ann"))
+    assert session.status == "paused"
+
+
+def test_a_subagent_is_a_session_of_its_own_below_its_parents(workspace: Workspace) -> None:
+    parent = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    parent.record(PromptSubmitted("Do it"))
+    child = ClientSession(workspace, "alice", "s-1.sub", CLAUDE, parent=parent.path)
+    child.record(MessageCompleted("Looking", used=UsageTotal(7)))
+    fold = Fold(workspace.journal.content)
+    fold.apply(workspace.journal.rows())
+    view = fold.model().agent("alice")
+    assert view is not None
+    assert view.session is not None
+    assert view.session.path == parent.path
+
+
+def test_a_failed_call_reads_as_one(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    session.record(CallStarted("c1", "Bash", '{"command": "ls"}'))
+    session.record(CallFinished("c1", "no such file \udcff", is_error=True))
+    (message,) = [each for each in workspace.sessions.state("alice", "s-1").messages if each.role == "tool"]
+    assert json.loads(message.content)["success"] is False
