@@ -294,3 +294,57 @@ async def test_a_tool_of_ones_own_may_say_what_its_approval_depends_on(workspace
     assert release.released == ["2.0"]
     assert results(state)["c1"]["result"] == "2.0"
     assert parse_arguments(workspace.requests.find(second).calls[0].arguments) == {}
+
+
+async def test_the_model_reads_what_was_said_of_its_approved_call_and_the_file_has_what_was_taken(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="one\ntwo\n", message="m")
+    write: dict[str, Json] = {
+        "filepath": "plan.md",
+        "content": "1\ntwo\n3\n",
+        "message": "m",
+        "expected_version": 1,
+    }
+    taken = json.dumps({**write, "content": "one\ntwo\n3\n"})
+    decision = {"call_id": "c1", "approved": True, "reason": "Declined: lines 1.", "arguments": taken}
+    agent = writer(alice, calling(call("collab_write", "c1", **write)), SAYS)
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        say(workspace, "answer_request", request=await asked_in(workspace, session), decisions=[decision])
+        told = results(await ends)["c1"]
+    assert text_of(workspace) == "one\ntwo\n3\n"
+    assert told["edited_arguments"]["content"] == "one\ntwo\n3\n"
+    assert told["result"]["notice"] == "human:dana approved this call, and said: Declined: lines 1."
+    assert told["result"]["result"]["version"] == 2
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+async def test_what_was_said_is_not_lost_where_the_call_is_asked_about_again(
+    workspace: Workspace, alice: Toolbox, is_approved: bool
+) -> None:
+    write = {"filepath": "plan.md", "content": "mine\n", "message": "m"}
+    agent = writer(alice, calling(call("collab_write", "c1", **write)), SAYS)
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        first = await asked_in(workspace, session)
+        ok(workspace.tools("bob"), "collab_write", filepath="plan.md", content="theirs\n", message="m")
+        said = [{"call_id": "c1", "approved": True, "reason": "Line 1: well done"}]
+        say(workspace, "answer_request", request=first, decisions=said)
+        second = await asked_again(workspace, session, first)
+        say(workspace, "answer_request", request=second, approved=is_approved)
+        told = results(await ends)["c1"]
+    assert "human:dana approved this call, and said: Line 1: well done" in told["notice"]
+    assert ("was approved, but what it would write had changed" in told["notice"]) == is_approved
+
+
+async def test_what_was_said_is_told_with_the_failure_of_a_call(workspace: Workspace) -> None:
+    def fail(arguments: Mapping[str, Json]) -> Json:
+        raise OSError("no such host")
+
+    model = Model(calling(call("release", "c1")), SAYS)
+    agent = ChatAgent(offered({"release": fail}), model_runtime=model, policies=Policies(default="ask"))
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        said = [{"call_id": "c1", "approved": True, "reason": "but only once"}]
+        say(workspace, "answer_request", request=await asked_in(workspace, session), decisions=said)
+        told = results(await ends)["c1"]
+    assert told["notice"] == "human:dana approved this call, and said: but only once"
+    assert "no such host" in json.dumps(told["result"])

@@ -117,6 +117,33 @@ async def test_the_dashboard_answers_where_the_client_cannot_ask(
     assert written(workspace) == 1
 
 
+async def test_a_client_reads_what_was_changed_and_said_of_its_approved_call(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    person = workspace.tools_for_human("dana")
+    ok(alice, "collab_write", **{**WRITE, "content": "one\ntwo\n"})
+
+    async def answers() -> None:
+        await until(lambda: len(requests_of(workspace)) == 1)
+        taken = json.dumps({**WRITE, "content": "one\ntwo\n3\n", "expected_version": 1})
+        decision = {"call_id": "call", "approved": True, "reason": "Declined: lines 1.", "arguments": taken}
+        number = requests_of(workspace)[0].seq
+        await asyncio.to_thread(ok, person, "answer_request", request=number, decisions=[decision])
+
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        answering = asyncio.create_task(answers())
+        asked = {**WRITE, "content": "1\ntwo\n3\n", "expected_version": 1}
+        result = await client.call_tool("collab_write", asked)
+        await answering
+    assert not result.is_error
+    notice, _ = (each.text for each in result.content if isinstance(each, types.TextContent))
+    assert "human:dana changed these arguments of the call before approving it: content." in notice
+    assert "human:dana approved this call, and said: Declined: lines 1." in notice
+    head = workspace.journal.head("collab", "plan.md")
+    assert head is not None
+    assert workspace.journal.content(head.seq) == "one\ntwo\n3\n"
+
+
 async def test_an_approval_is_for_one_call_and_is_used_once(workspace: Workspace, alice: Toolbox) -> None:
     client_is = {"elicitation_callback": saying("accept", {"approved": True})}
     async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:

@@ -71,6 +71,15 @@ def proposed_write(agent: str, tool: str, arguments: Mapping[str, Json]) -> Prop
     )
 
 
+def replace_content(tool: str, arguments: Mapping[str, Json], content: str) -> Mapping[str, Json] | None:
+    """The arguments with which a call of ``tool`` with ``arguments`` writes ``content`` instead; None where
+    they do not say what it writes: it deletes, brings back a version, or flushes a buffer."""
+    writer = _WRITERS.get(tool)
+    if writer is None or not writer.has_content:
+        return None
+    return {**arguments, "content": content}
+
+
 def parse_version(given: Json) -> int | None:
     """``given`` as a tool takes it that wants a whole number: models write ``"2"`` and ``2.0``, too. None for
     what it refuses."""

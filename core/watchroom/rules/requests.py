@@ -36,7 +36,8 @@ class PendingCall:
 
     ``checksum`` covers these and what the call would have written when it was asked about: an approval holds
     for nothing else. Empty where the approval depends on the arguments alone. ``asked_again``: it was
-    approved before, and what it would write had changed by then.
+    approved before, and what it would write had changed by then. ``notice`` is what was said as it was
+    approved, for its model; empty for nothing.
     """
 
     id: str
@@ -44,6 +45,7 @@ class PendingCall:
     arguments: str
     checksum: str = ""
     asked_again: bool = False
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class CallDecision:
-    """What becomes of one asked call. ``arguments`` (JSON text) replaces the model's, None leaves them."""
+    """What becomes of one asked call, and for what ``reason``: the model reads it, whatever is decided.
+    ``arguments`` (JSON text) replaces the model's, None leaves them."""
 
     call_id: str
     approved: bool

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from watchroom.errors import NotWaiting
 from watchroom.model import ENDED, SYSTEM, Json, actor_kind
-from watchroom.rules.requests import Answer, CallDecision, Option, Request, check_answer, decide_all
+from watchroom.rules.requests import (
+    Answer,
+    CallDecision,
+    Option,
+    PendingCall,
+    Request,
+    check_answer,
+    decide_all,
+)
 from watchroom.runtime.events import Cancelled, HumanAnswered, MessageReceived, Paused, Resumed
 from watchroom.runtime.messages import Function, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from watchroom.runtime.state import AgentState, Event, StepResult
@@ -17,7 +26,8 @@ def apply_answer(state: AgentState, answer: Answer, by: str, language: Language 
     """The step in which ``by`` (``human:NAME``) gives ``answer`` to the request of ``state``; texts for the
     model are in ``language``.
 
-    Approved calls run with the next steps; of a rejected one the model is told, with the reason. An answer
+    Approved calls run with the next steps, and the model reads what was said with their results; of a
+    rejected one the model is told, with the reason. An answer
     that expired rejects: without a person's consent nothing is done. Raises `NotWaiting`, `InvalidAnswer`."""
     asked = state.asked
     if asked is None or state.status not in ("waiting_for_human_input", "paused"):
@@ -108,22 +118,36 @@ def cancel(state: AgentState, by: str, reason: str = "", language: Language = "e
 
 def _apply_decisions(state: AgentState, answer: Answer, by: str, language: Language) -> AgentState:
     calls = {call.id: call for call in state.pending_tools_calling}
+    asked = {call.id: call for call in (state.asked.calls if state.asked is not None else ())}
     approved: list[ToolCall] = []
+    approvals: list[PendingCall] = []
     refusals: list[Message] = []
     for decision in answer.decisions:
         call = calls[decision.call_id]
         if decision.approved:
             approved.append(_replace_arguments(call, decision))
+            if call.id in asked:
+                approvals.append(_with_notice(asked[call.id], decision, by, language))
         else:
+            earlier = asked[call.id].notice if call.id in asked else ""
             told_why = (
-                _no_answer_result(language) if answer.expired else _rejection_result(decision, by, language)
+                _no_answer_result(language)
+                if answer.expired
+                else _rejection_result(decision, by, language, earlier)
             )
             refusals.append(ToolMessage(tool_call_id=call.id, content=_to_json(told_why)))
-    agreed = {call.id for call in approved}
-    asked = state.asked.calls if state.asked is not None else ()
     return state.with_messages(*refusals).with_changes(
-        approved_tools_calling=tuple(approved), approvals=tuple(each for each in asked if each.id in agreed)
+        approved_tools_calling=tuple(approved), approvals=tuple(approvals)
     )
+
+
+def _with_notice(asked: PendingCall, decision: CallDecision, by: str, language: Language) -> PendingCall:
+    """The call as it was asked about, with what was said as it was approved: now, and before that if it was
+    asked about again."""
+    if not decision.reason:
+        return asked
+    said = catalogue(language)("request.approved", by=by, reason=decision.reason)
+    return replace(asked, notice="\n".join(each for each in (asked.notice, said) if each))
 
 
 def _replace_arguments(call: ToolCall, decision: CallDecision) -> ToolCall:
@@ -132,10 +156,13 @@ def _replace_arguments(call: ToolCall, decision: CallDecision) -> ToolCall:
     return ToolCall(id=call.id, function=Function(name=call.function.name, arguments=decision.arguments))
 
 
-def _rejection_result(decision: CallDecision, by: str, language: Language) -> Json:
+def _rejection_result(decision: CallDecision, by: str, language: Language, earlier: str) -> Json:
+    """What the model is told of a rejected call; ``earlier`` is what was said when it was approved before."""
     texts = catalogue(language)
     reason = _format_reason(decision.reason, language)
+    told: dict[str, Json] = {"notice": earlier} if earlier else {}
     return {
+        **told,
         "success": False,
         "error": "rejected",
         "message": texts("request.rejected", by=by, reason=reason),

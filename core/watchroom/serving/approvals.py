@@ -95,12 +95,17 @@ class CallApprovals:
                 form = types.ElicitRequest(params=await run_in_thread(self._build_form, call, toolbox))
                 return types.InputRequiredResult(input_requests={_INPUT_KEY: form}, request_state=path)
         answer = await self._wait_for_answer(context, toolbox, call, path, expires, can_elicit=can_elicit)
-        approved = _approved_arguments(answer, arguments)
-        checksum = call.checksum
-        if approved is not arguments:
+        decision = _approved_decision(answer)
+        approved, checksum = arguments, call.checksum
+        if decision.arguments is not None:
+            approved = dict(parse_arguments(decision.arguments))
             checksum = await run_in_thread(_checksum_of_edited, toolbox, call, approved)
-        notice = toolbox.texts("request.changed_for_model") if call.asked_again else ""
-        return ApprovedCall(approved, path, checksum, notice)
+        by = await run_in_thread(self._answered_by, path)
+        return ApprovedCall(approved, path, checksum, _notice(toolbox.texts, call, decision, by))
+
+    def _answered_by(self, path: str) -> str:
+        row = self._journal.version("request", path, 2)
+        return row.actor if row is not None else ""
 
     def _open_request(
         self, toolbox: Toolbox, tool: str, arguments: dict[str, Json], state: str | None, is_outdated: bool
@@ -197,11 +202,27 @@ def _checksum_of_edited(toolbox: Toolbox, call: PendingCall, edited: Mapping[str
     return current if as_shown == call.checksum else call.checksum
 
 
-def _approved_arguments(answer: Answer | None, given: Mapping[str, Json]) -> Mapping[str, Json]:
-    """With what arguments the call may be made."""
+def _approved_decision(answer: Answer | None) -> CallDecision:
+    """The decision by which the call may be made."""
     if answer is None or answer.expired:
         raise CallUnanswered
     (decision,) = answer.decisions
     if not decision.approved:
         raise CallRejected(reason=decision.reason or "-")
-    return parse_arguments(decision.arguments) if decision.arguments else given
+    return decision
+
+
+def _notice(texts: Catalogue, call: PendingCall, decision: CallDecision, by: str) -> str:
+    """What the agent has to know of how ``call`` was approved ``by`` a person: a client shows its model the
+    arguments that the model wrote, and not those that were approved."""
+    lines = [texts("request.changed_for_model")] if call.asked_again else []
+    if decision.arguments is not None:
+        given, approved = parse_arguments(call.arguments), parse_arguments(decision.arguments)
+        names = sorted(
+            name for name in {*given, *approved} if given.get(name, ...) != approved.get(name, ...)
+        )
+        if names:
+            lines.append(texts("request.edited", by=by, names=", ".join(names)))
+    if decision.reason:
+        lines.append(texts("request.approved", by=by, reason=decision.reason))
+    return "\n".join(lines)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from watchroom.errors import InvalidAnswer
 from watchroom.rules.requests import Answer, CallDecision, Request, decide_all
+from watchroom.rules.reviews import MOST_REASON_CHARACTERS
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import Message, Name, ParamsModel, ResultModel, RowNumber
 from watchroom.toolbox.tool import Toolset
@@ -19,7 +20,7 @@ tool = TOOLS.tool
 class DecisionParams(ParamsModel):
     call_id: Name
     approved: bool
-    reason: Message | None = None
+    reason: Annotated[str, Field(max_length=MOST_REASON_CHARACTERS)] | None = None
     arguments: str | None = None
 
 

@@ -51,11 +51,14 @@ class RequestExecutor:
         shown = [await self._describe_pending(call) for call in calls]
         return self._request_approval(state, calls, shown, self._deadline(instruction.timeout))
 
-    async def ask_again(self, state: AgentState, call: ToolCall, outdated: ApprovalOutdated) -> StepResult:
+    async def ask_again(
+        self, state: AgentState, call: ToolCall, outdated: ApprovalOutdated, notice: str = ""
+    ) -> StepResult:
         """In ``state``, have a person decide again on the approved ``call``, whose effect would be another
-        one by now (``outdated``), together with those that still wait."""
+        one by now (``outdated``), together with those that still wait. ``notice`` is what was said as it was
+        approved."""
         others = state.asked.calls if state.asked is not None else ()
-        shown = [*others, replace(await self._describe_pending(call), asked_again=True)]
+        shown = [*others, replace(await self._describe_pending(call), asked_again=True, notice=notice)]
         texts = catalogue(self._config.language)
         prompt = texts("request.changed_since", tools=validation.escape_unstorable(call.function.name, 100))
         result = self._request_approval(

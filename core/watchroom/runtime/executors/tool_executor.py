@@ -64,25 +64,27 @@ class ToolExecutor:
         try:
             approved = await _approved_checksum(tool, call, arguments, shown)
         except ApprovalOutdated as error:
-            return await self._people.ask_again(state, call, error)
+            return await self._people.ask_again(state, call, error, shown.notice if shown else "")
         key = call_key(before, call)
         again = self._config.ledger is not None and await self._config.ledger.record_start(call, key, tool)
         if again and not (isinstance(tool, AgentTool) and (tool.repeatable or tool.recovers)):
             return refuse_call(state, call, ToolInterrupted(tool=name), language)
         try:
             result = await run_tool(tool, arguments, CallOrigin(key, again, approved))
-            return record_result(state, call, result, self._changed_notice(shown))
+            return record_result(state, call, result, self._notice_of(shown))
         except ApprovalOutdated as error:
-            return await self._people.ask_again(state, call, error)
+            return await self._people.ask_again(state, call, error, shown.notice if shown else "")
         except (Exception, asyncio.CancelledError) as error:  # a tool may raise anything: the session goes on
             if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
-            return fail_call(state, call, wrap_tool_error(name, error), language)
+            return fail_call(state, call, wrap_tool_error(name, error), language, self._notice_of(shown))
 
-    def _changed_notice(self, shown: PendingCall | None) -> str:
+    def _notice_of(self, shown: PendingCall | None) -> str:
         """What the model has to know of how its call was approved."""
-        is_told = shown is not None and shown.asked_again
-        return catalogue(self._config.language)("request.changed_for_model") if is_told else ""
+        if shown is None:
+            return ""
+        changed = catalogue(self._config.language)("request.changed_for_model") if shown.asked_again else ""
+        return "\n".join(each for each in (changed, shown.notice) if each)
 
 
 async def _approved_checksum(

@@ -33,9 +33,13 @@ def record_result(state: AgentState, call: ToolCall, result: Json, notice: str =
     return StepResult(events=(event,), new_state=after)
 
 
-def fail_call(state: AgentState, call: ToolCall, error: WatchroomError, language: Language) -> StepResult:
-    """The step from ``state`` in which ``call`` ended with ``error``, described in ``language``."""
-    after = _append_result(count_failure(state, call), call, _encode_result(_failure_result(error, language)))
+def fail_call(
+    state: AgentState, call: ToolCall, error: WatchroomError, language: Language, notice: str = ""
+) -> StepResult:
+    """The step from ``state`` in which ``call`` ended with ``error``, described in ``language``, with a
+    ``notice`` for the model."""
+    content = _encode_result(_failure_result(error, language))
+    after = _append_result(count_failure(state, call), call, content, notice)
     return StepResult(events=(Failed(error=describe_error(error, language)),), new_state=after)
 
 

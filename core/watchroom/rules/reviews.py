@@ -1,0 +1,169 @@
+"""The review of what a call would write: which changes a person takes, and what they say of its lines. Pure.
+
+A hunk is one change: lines that stand together and differ. Any choice of hunks gives a text, since each
+replaces lines of its own of the text before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from watchroom.merge import LineChange, split_lines
+from watchroom.texts import Catalogue
+
+MOST_COMMENTS: Final = 100
+MOST_COMMENT_CHARACTERS: Final = 1000
+MOST_REASON_CHARACTERS: Final = 20_000
+"""Of all that is said of one call."""
+_MOST_RANGES: Final = 300
+_MOST_QUOTED: Final = 80
+
+
+class LineKey(NamedTuple):
+    """A line, counted from 0, of the text that a call would write; with ``is_old`` of the one that it would
+    replace."""
+
+    line: int
+    is_old: bool = False
+
+
+class LineComment(NamedTuple):
+    """What a person says of a line."""
+
+    key: LineKey
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review of the change from ``before`` to ``after``, whose ``hunks`` are in order. ``declined`` are the
+    indices of those that are not taken; ``comments`` are in the order of their lines."""
+
+    before: str
+    after: str
+    hunks: tuple[LineChange, ...]
+    declined: frozenset[int] = frozenset()
+    comments: tuple[LineComment, ...] = ()
+
+    @property
+    def taken(self) -> int:
+        """How many hunks are taken."""
+        return len(self.hunks) - len(self.declined)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the person has said anything: without that, all is taken."""
+        return bool(self.declined or self.comments)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether some hunks are taken, and others are not."""
+        return 0 < len(self.declined) < len(self.hunks)
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether there are hunks, and none is taken."""
+        return bool(self.hunks) and not self.taken
+
+    def toggle(self, hunk: int) -> Review:
+        """The review in which ``hunk`` (an index) is declined if it was taken, and taken if it was
+        declined. Raises IndexError where there is no such hunk."""
+        if not 0 <= hunk < len(self.hunks):
+            raise IndexError(hunk)
+        return replace(self, declined=self.declined ^ {hunk})
+
+    def comment(self, key: LineKey, text: str) -> Review:
+        """The review in which ``text`` is what is said of the line ``key``; nothing if it is empty. Raises
+        ValueError for more than `MOST_COMMENTS` comments, or `MOST_COMMENT_CHARACTERS`."""
+        others = [each for each in self.comments if each.key != key]
+        said = text.strip()
+        if len(said) > MOST_COMMENT_CHARACTERS or (said and len(others) >= MOST_COMMENTS):
+            raise ValueError(f"{len(others)} comments, {len(said)} characters")
+        added = [LineComment(key, said)] if said else []
+        return replace(self, comments=tuple(sorted([*others, *added], key=lambda each: each.key)))
+
+    def comment_on(self, key: LineKey) -> str:
+        """What is said of the line ``key``, empty for nothing."""
+        return next((each.text for each in self.comments if each.key == key), "")
+
+    def hunk_of(self, key: LineKey) -> int | None:
+        """The index of the hunk that adds the line ``key``, or removes it; None if none does."""
+        for index, hunk in enumerate(self.hunks):
+            start, end = (hunk.old_start, hunk.old_end) if key.is_old else (hunk.new_start, hunk.new_end)
+            if start <= key.line < end:
+                return index
+        return None
+
+    def text(self) -> str:
+        """The text with the hunks that are taken, and without the others."""
+        if not self.declined:
+            return self.after
+        old, new = split_lines(self.before), split_lines(self.after)
+        lines: list[str] = []
+        at = 0
+        for index, hunk in enumerate(self.hunks):
+            lines += old[at : hunk.old_start]
+            is_declined = index in self.declined
+            lines += old[hunk.old_start : hunk.old_end] if is_declined else new[hunk.new_start : hunk.new_end]
+            at = hunk.old_end
+        return "".join((*lines, *old[at:]))
+
+
+def describe_review(review: Review, texts: Catalogue, *, is_writable: bool = True) -> str:
+    """What ``review`` comes to, in the words of ``texts``, for the agent that made the call: which hunks were
+    taken and which were not, by their lines, and each comment; empty if the person has said nothing.
+
+    ``is_writable``: the call can be made with the hunks that are taken alone. Without that it is not made."""
+    lines = []
+    if review.is_partial:
+        key = "review.partly_taken" if is_writable else "review.not_in_part"
+        count = len(review.hunks)
+        lines = [texts(key, taken=review.taken, count=count, declined=len(review.declined))]
+        lines.append(texts("review.declined", places=_describe_places(review, texts, is_declined=True)))
+        lines.append(texts("review.taken", places=_describe_places(review, texts, is_declined=False)))
+    elif review.is_rejected:
+        lines = [texts("review.none_taken", count=len(review.hunks))]
+    elif review.comments and is_writable:
+        lines = [texts("review.all_taken")]
+    return "\n".join((*lines, *_describe_comments(review, texts)))
+
+
+def describe_comments(review: Review, texts: Catalogue) -> str:
+    """The comments of ``review`` alone, in the words of ``texts``; empty if there are none."""
+    return "\n".join(_describe_comments(review, texts))
+
+
+def _describe_comments(review: Review, texts: Catalogue) -> Iterator[str]:
+    if not review.comments:
+        return
+    old, new = split_lines(review.before), split_lines(review.after)
+    for key, text in review.comments:
+        lines = old if key.is_old else new
+        quoted = lines[key.line].strip() if key.line < len(lines) else ""
+        quote = quoted[:_MOST_QUOTED] + "…" * (len(quoted) > _MOST_QUOTED)
+        name = "review.comment_old" if key.is_old else "review.comment"
+        yield texts(name, line=key.line + 1, quote=quote, text=text)
+
+
+def _describe_places(review: Review, texts: Catalogue, *, is_declined: bool) -> str:
+    """The lines of the hunks that are declined, or of those that are taken: of the agent's text, and, where a
+    hunk has none there, of the text before."""
+    hunks = [each for at, each in enumerate(review.hunks) if (at in review.declined) == is_declined]
+    added = [(each.new_start, each.new_end) for each in hunks if each.new_start < each.new_end]
+    removed = [(each.old_start, each.old_end) for each in hunks if each.new_start == each.new_end]
+    places = []
+    if added:
+        places.append(texts("review.lines", lines=_format_ranges(added, texts)))
+    if removed:
+        places.append(texts("review.removals", lines=_format_ranges(removed, texts)))
+    return texts("review.and").join(places)
+
+
+def _format_ranges(ranges: Sequence[tuple[int, int]], texts: Catalogue) -> str:
+    shown: Iterable[str] = (
+        f"{start + 1}-{end}" if end - start > 1 else f"{end}" for start, end in ranges[:_MOST_RANGES]
+    )
+    more = len(ranges) - _MOST_RANGES
+    return ", ".join((*shown, texts("review.more", count=more)) if more > 0 else shown)

@@ -1,0 +1,117 @@
+"""A review gives the text with the hunks that a person takes, and nothing else, and tells the agent which."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from merge.triples import triple
+from watchroom.merge import diff_lines, split_lines
+from watchroom.rules.proposals import proposed_write, replace_content
+from watchroom.rules.reviews import (
+    MOST_COMMENT_CHARACTERS,
+    MOST_COMMENTS,
+    LineKey,
+    Review,
+    describe_comments,
+    describe_review,
+)
+from watchroom.texts import catalogue
+
+TEXTS = catalogue("en")
+BEFORE = "one\ntwo\nthree\nfour\nfive\n"
+AFTER = "one\n2\nthree\nfive\nsix\n"
+"""A line is replaced, one is removed, and one is added."""
+
+
+def review_of(before: str = BEFORE, after: str = AFTER, *declined: int) -> Review:
+    return Review(before, after, tuple(diff_lines(before, after)), frozenset(declined))
+
+
+@given(st.integers(min_value=0, max_value=2**32))
+def test_all_taken_is_the_text_after_none_the_text_before_and_any_others_apply(seed: int) -> None:
+    before, after, _ = triple(seed)
+    whole = review_of(before, after)
+    every = frozenset(range(len(whole.hunks)))
+    assert whole.text() == after
+    assert Review(before, after, whole.hunks, every).text() == before
+    chance = random.Random(seed)
+    declined = frozenset(each for each in every if chance.random() < 0.5)
+    chosen = Review(before, after, whole.hunks, declined)
+    # Hunks are taken one after the other, in any order: each leaves the lines of the others as they are.
+    lines = split_lines(before)
+    for index in sorted(every - declined, reverse=True):
+        hunk = whole.hunks[index]
+        lines[hunk.old_start : hunk.old_end] = split_lines(after)[hunk.new_start : hunk.new_end]
+    assert chosen.text() == "".join(lines)
+    assert split_lines(chosen.text()) == lines, "no two lines run into one"
+
+
+def test_declined_hunks_are_left_out_and_named_by_their_lines() -> None:
+    review = review_of().toggle(0).toggle(1)
+    assert review.text() == "one\ntwo\nthree\nfour\nfive\nsix\n"
+    assert review.is_partial
+    said = describe_review(review, TEXTS)
+    assert "Of the 3 changes of this call 1 were taken, and 2 declined." in said
+    assert "Declined: lines 2; the removal of lines 4 of the text before." in said
+    assert "Taken: lines 5." in said
+    assert "nothing was done" in describe_review(review, TEXTS, is_writable=False)
+    assert review.toggle(0).toggle(1) == review_of()
+    with pytest.raises(IndexError):
+        review.toggle(3)
+
+
+def test_comments_are_told_with_their_lines_whatever_was_taken() -> None:
+    review = review_of().comment(LineKey(1), " in words, please ").comment(LineKey(3, is_old=True), "keep it")
+    comments = "Line 2 (2): in words, please\nLine 4 of the text before (four): keep it"
+    assert describe_comments(review, TEXTS) == comments
+    assert describe_review(review, TEXTS) == f"All of its changes were taken.\n{comments}"
+    rejected = Review(BEFORE, AFTER, review.hunks, frozenset({0, 1, 2}), review.comments)
+    assert rejected.is_rejected
+    assert describe_review(rejected, TEXTS) == f"None of the changes of this call was taken: 3.\n{comments}"
+    assert review.comment(LineKey(1), "").comment(LineKey(3, is_old=True), "  ") == review_of()
+    assert not review_of().is_begun
+    assert describe_review(review_of(), TEXTS) == ""
+
+
+def test_a_line_belongs_to_the_hunk_that_adds_or_removes_it() -> None:
+    review = review_of()
+    assert [review.hunk_of(LineKey(line)) for line in range(5)] == [None, 0, None, None, 2]
+    assert [review.hunk_of(LineKey(line, is_old=True)) for line in range(5)] == [None, 0, None, 1, None]
+
+
+def test_what_is_said_is_bounded() -> None:
+    review = review_of()
+    for line in range(MOST_COMMENTS):
+        review = review.comment(LineKey(line), "x")
+    for key, text in ((LineKey(MOST_COMMENTS), "x"), (LineKey(0), "x" * (MOST_COMMENT_CHARACTERS + 1))):
+        with pytest.raises(ValueError, match="comments"):
+            review.comment(key, text)
+    many = "".join(f"{number}\n\n" for number in range(5000))
+    long = review_of(many, many.replace("\n\n", "!\n\n"), 0)
+    assert len(describe_review(long, TEXTS)) < 5000
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("collab_write", {"filepath": "a.md", "content": "x", "message": "m", "expected_version": 1}),
+        ("save_to_my_workspace", {"filename": "a.md", "content": "x"}),
+        ("handoff_file", {"to_agent": "bob", "filename": "a.md", "content": "x"}),
+        ("whiteboard_write", {"board": "plan", "content": "x"}),
+        ("write_file", {"path": "a.md", "content": "x"}),
+    ],
+)
+def test_a_call_that_writes_a_whole_text_can_write_another(tool: str, arguments: dict[str, str]) -> None:
+    changed = replace_content(tool, arguments, "y")
+    assert changed is not None
+    given, taken = (proposed_write("alice", tool, each) for each in (arguments, changed))
+    assert given is not None
+    assert taken == given._replace(content="y")
+
+
+@pytest.mark.parametrize("tool", ["collab_rollback", "delete_from_my_workspace", "plan_flush", "run_command"])
+def test_other_calls_cannot_be_made_in_part(tool: str) -> None:
+    assert replace_content(tool, {"filepath": "a.md", "to_version": 1, "content": "x"}, "y") is None
