@@ -25,6 +25,7 @@ from typing import Final, NamedTuple, Self
 
 import psutil
 import pyte
+from wcwidth import wcwidth
 
 Predicate = Callable[[list[str]], bool]
 Look = Callable[[list[str]], list[str]]
@@ -174,14 +175,24 @@ class Terminal:
         """The moment when the bytes had come with which ``holds`` is true of the screen. Raises `NotSeen`."""
         deadline = time.monotonic() + timeout
         at = self.started
-        if holds(self._screen.display):
+        if holds(self._lines()):
             return self._chunks[-1].at if self._chunks else at
         while True:
             for chunk in self.chunks(self._shown):
                 self._show(chunk)
-                if holds(self._screen.display):
+                if holds(self._lines()):
                     return chunk.at
             self._wait_for_more(self._shown, deadline, what)
+
+    def _lines(self) -> list[str]:
+        """The lines of the screen. A wide character of which one half was written over leaves an empty cell,
+        which pyte cannot draw: it is blank, as terminals have it."""
+        lines = []
+        for row in map(self._screen.buffer.__getitem__, range(self._screen.lines)):
+            cells = [row[column].data for column in range(self._screen.columns)]
+            wide = (False, *(bool(cell) and wcwidth(cell[0]) == 2 for cell in cells))
+            lines.append("".join(cell or " " * (not half) for cell, half in zip(cells, wide, strict=False)))
+        return lines
 
     def wait_for_text(self, text: str, *, timeout: float = 10) -> float:
         """The moment when ``text`` stood on one line of the screen. Raises `NotSeen`."""
@@ -194,10 +205,10 @@ class Terminal:
         no more bytes have come for ``quiet`` seconds. Raises `NotSeen`."""
         at = self.wait_for(holds, timeout=timeout)
         self.settle(quiet, timeout)
-        stood = look(self._screen.display)
+        stood = look(self._lines())
         for chunk in self.chunks(self._shown):
             self._show(chunk)
-            if (seen := look(self._screen.display)) != stood:
+            if (seen := look(self._lines())) != stood:
                 at, stood = chunk.at, seen
         return at
 
@@ -216,7 +227,7 @@ class Terminal:
         """The lines as they stand now."""
         for chunk in self.chunks(self._shown):
             self._show(chunk)
-        return list(self._screen.display)
+        return self._lines()
 
     def key_latency(self, keys: str, timeout: float = 5) -> float:
         """Seconds from typing ``keys`` to the first bytes after it. Only for a quiet screen."""
