@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 from watchroom import validation
 from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged
 from watchroom.model import Row
+from watchroom.rules.policy import PolicyRules, parse_policy, policy_as_table
 from watchroom.sandbox.hosts import is_pattern
 from watchroom.texts import LANGUAGES, Language
 
@@ -47,6 +48,8 @@ class Config(NamedTuple):
     """So many files, folders and links a task's folder may hold."""
     max_task_bytes: int = MAX_TASK_BYTES
     """So many bytes they may take on disk."""
+    policy: PolicyRules = PolicyRules()
+    """Which calls of agents are allowed, asked about or denied."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """The config with the ``new`` agents, in place of those with the same ids."""
@@ -140,6 +143,7 @@ def parse_config(text: str) -> Config:
         allowed_hosts=tuple(hosts),
         max_task_files=_bound(table, "max_task_files", MAX_TASK_FILES),
         max_task_bytes=_bound(table, "max_task_bytes", MAX_TASK_BYTES),
+        policy=parse_policy(table.get("policy", {})),
     )
     config = settings.with_agents(_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -230,4 +234,6 @@ def render_config(config: Config) -> str:
         value = getattr(config, name)
         if value != getattr(Config(), name):
             settings[name] = list(value) if isinstance(value, tuple) else value
+    if policy := policy_as_table(config.policy):
+        settings["policy"] = policy
     return tomli_w.dumps({**settings, "agents": agents})

@@ -1,0 +1,137 @@
+"""What a tool call is about, as rules of the policy look at it: paths, and a command. Pure.
+
+It knows the arguments of Watchroom's own tools, and of the tools of common clients: ``file_path`` of
+``Write``, ``command`` of ``Bash``, the files of a patch.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from posixpath import join, normpath
+from typing import Final, NamedTuple
+
+from watchroom.model import Json
+from watchroom.rules.command_parts import script_of
+
+MAX_PATHS: Final = 1000
+_MAX_PATCH_CHARACTERS: Final = 10_000_000
+_PATHS: Final = (
+    "filepath",
+    "filename",
+    "path",
+    "board",
+    "doc_id",
+    "file_path",
+    "notebook_path",
+    "target_file",
+    "relative_path",
+    "source_path",
+    "destination_path",
+    "destination",
+    "old_path",
+    "new_path",
+    "directory",
+    "paths",
+    "files",
+)
+"""Arguments that name a path, or a list of them."""
+_LISTS: Final = ("edits", "files", "locations", "changes", "content")
+"""Arguments that list objects of which each may name a path."""
+_COMMANDS: Final = ("command", "cmd", "script")
+_PATCHES: Final = ("patch", "input", *_COMMANDS)
+_PATCHED: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+"""A file in a patch as ``apply_patch`` takes it."""
+
+
+class PolicySubject(NamedTuple):
+    """The ``paths`` that a call names, normalised, and its ``command`` as one text, empty where it has none.
+    ``is_cut``: there are more paths than were looked at."""
+
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    is_cut: bool = False
+
+
+def policy_subject(
+    arguments: Mapping[str, Json],
+    *,
+    folder: str = "",
+    resolve: Callable[[str], str] | None = None,
+) -> PolicySubject:
+    """Return what a tool call with ``arguments`` is about: which tool it is of does not matter, since common
+    clients mean the same by the same names.
+
+    ``folder`` is the absolute path of the folder that the caller works in: paths beneath it are relative to
+    it, others stay absolute. Without one, paths are those of a zone. ``resolve`` follows links
+    (`os.path.realpath`): a path that leads elsewhere counts by both names.
+    """
+    commands = [text for name in _COMMANDS if (text := _command(arguments.get(name)))]
+    found: dict[str, None] = {}
+    for path in _paths(arguments):
+        for each in _normalized(path, folder, resolve):
+            found[each] = None
+        if len(found) > MAX_PATHS:
+            return PolicySubject(tuple(found)[:MAX_PATHS], "\n".join(commands), is_cut=True)
+    return PolicySubject(tuple(found), "\n".join(commands))
+
+
+def _command(value: Json) -> str:
+    """A command, which some clients give by its words."""
+    if isinstance(value, list | tuple):
+        words = [each for each in value if isinstance(each, str)]
+        script = script_of(words)
+        return shlex.join(words) if script is None else script
+    return value if isinstance(value, str) else ""
+
+
+def _paths(arguments: Mapping[str, Json]) -> Iterator[str]:
+    for name in _PATHS:
+        yield from _texts(arguments.get(name))
+    if "destination" in arguments:
+        # Alone it may be anything: the zone of a buffer, for one.
+        yield from _texts(arguments.get("source"))
+    for name in _LISTS:
+        value = arguments.get(name)
+        if isinstance(value, Mapping):
+            # By path, as Codex names the changes of a patch.
+            yield from value if name == "changes" else ()
+            continue
+        for each in value if isinstance(value, list | tuple) else ():
+            if isinstance(each, Mapping):
+                for key in _PATHS:
+                    yield from _texts(each.get(key))
+    for name in _PATCHES:
+        value = arguments.get(name)
+        text = value if isinstance(value, str) else "\n".join(_texts(value))
+        if "*** " in text:
+            yield from _PATCHED.findall(text[:_MAX_PATCH_CHARACTERS])
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        yield from (each for each in value if isinstance(each, str))
+
+
+def _normalized(path: str, folder: str, resolve: Callable[[str], str] | None) -> Iterator[str]:
+    path = unicodedata.normalize("NFC", path.strip())
+    if not path or "\0" in path:
+        return
+    whole = join(folder, path) if folder else path
+    yield _shorten(whole, folder)
+    if resolve is not None:
+        yield _shorten(resolve(whole), resolve(folder) if folder else folder)
+
+
+def _shorten(path: str, folder: str) -> str:
+    path = normpath(path)
+    # A path may begin with two slashes, by which POSIX could mean something else.
+    path = path[1:] if path.startswith("//") else path
+    beneath = normpath(folder) + "/" if folder else ""
+    if not beneath or not f"{path}/".startswith(beneath):
+        return path
+    return path[len(beneath) :] or "."
