@@ -59,9 +59,21 @@ async def test_the_palette_lists_the_actions_of_all_screens_with_their_keys_and_
         await user.until(lambda: user.place == "activity", "the activity screen")
 
 
+async def test_the_palette_says_in_the_language_of_the_dashboard_that_nothing_matches(
+    workspace: Workspace,
+) -> None:
+    async with dashboard(workspace, language="zh") as user:
+        await user.press("ctrl+p")
+        await offered(user)
+        await user.type("qqqq")
+        await user.until(lambda: options(user) == [user.app.texts("palette.no_match")], "that there is none")
+        await user.press("enter")
+        assert user.place == "Palette"
+
+
 async def offered(user: User) -> list[str]:
     """What the open palette offers, as text."""
-    await user.until(lambda: user.place == "CommandPalette", "the palette")
+    await user.until(lambda: user.place == "Palette", "the palette")
     await user.until(lambda: options(user), "commands")
     return options(user)
 

@@ -299,7 +299,7 @@ def test_every_action_can_be_run_where_it_is_offered() -> None:
                 for scope in scopes_bound(node):
                     methods = {each.name for each in node.body if isinstance(each, Function)}
                     defined.setdefault(scope, set()).update(methods)
-    inherited = {"action_quit", "action_command_palette", "action_dismiss"}
+    inherited = {"action_quit", "action_dismiss"}
     for action in ACTIONS:
         assert action.scope in defined, f"nothing binds the keys of {action.scope!r}"
         method = "action_" + action.name.partition("(")[0]

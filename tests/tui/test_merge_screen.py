@@ -210,7 +210,7 @@ async def by_the_key_of_a_screen(user: User) -> None:
 
 async def by_the_palette(user: User) -> None:
     await user.press("ctrl+p")
-    await user.until(lambda: user.place == "CommandPalette", "the palette")
+    await user.until(lambda: user.place == "Palette", "the palette")
     await user.type("Everywhere: back")
     options = user.app.screen.query_one(OptionList)
     await user.until(lambda: options.option_count == 1, "one command")

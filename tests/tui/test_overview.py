@@ -124,16 +124,22 @@ async def test_a_process_that_is_killed_is_missed_on_the_overview(workspace: Wor
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_footer_names_all_screens_and_a_click_goes_there(
+async def test_the_footer_has_all_screens_and_a_click_goes_there(
     workspace: Workspace, size: tuple[int, int]
 ) -> None:
     async with dashboard(workspace, size=size) as user:
-        names = [user.app.texts(f"action.screen_{name}.short") for _, name in SCREENS]
         for key, screen in SCREENS:
             if screen != "overview":
                 await user.goes_to(key, screen)
-            assert all(name in user.lines()[-1] for name in names)
-        column = user.lines()[-1].index("File")
+            screens, _, keys = user.lines()[-1].partition("│")
+            assert all(number in screens for number, _ in SCREENS)
+            assert user.app.texts(f"action.screen_{screen}.short") in screens
+            if size != NARROW:
+                assert all(user.app.texts(f"action.screen_{name}.short") in screens for _, name in SCREENS)
+            elif screen == "overview":
+                assert keys.count(" z ") == 1
+                assert "…" not in keys
+        column = user.lines()[-1].index(" 4") + 1
         await user.pilot.click(offset=(column, size[1] - 1))
         await user.until(lambda: user.place == "files", "the files")
 

@@ -374,6 +374,12 @@ class WatchroomApp(App[None]):
 
         self.push_screen(HelpDialog())
 
+    def action_command_palette(self) -> None:
+        from watchroom_tui.dialogs.palette import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(placeholder=self.texts("palette.search"), id="--command-palette"))
+
     def action_flip_theme(self) -> None:
         self.theme = LIGHT if self.theme == DARK else DARK
 

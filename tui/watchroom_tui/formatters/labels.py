@@ -63,7 +63,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "outside": Span("✎", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),
-    "stalled": Span("◌", "warning"),
+    "stalled": Span("○", "warning"),
     "handoff": Span("✉", "accent"),
 }
 
@@ -345,7 +345,7 @@ def request_mark(asked: RequestView, *, is_open: bool) -> Span:
         return Span("◐", "warning")
     if asked.is_answered:
         return Span("⊘", "warning") if asked.outcome == "rejected" else Span("✓", "ok")
-    return Span("◌", "dim")
+    return Span("⧗", "dim")
 
 
 def request_outcome(asked: RequestView, texts: Catalogue) -> str:

@@ -97,7 +97,7 @@ def _call(key: str, agent: str, call: Mapping[str, Any], texts: Catalogue) -> Tr
     function = call["function"]
     asked = PendingCall(call["id"], function["name"], function["arguments"])
     text = f"{tool_name(asked.name, texts)} {call_subject(asked)}".strip()
-    return TranscriptEntry(key, "call", agent, Span("◌", "warning"), text, format_json(asked.arguments))
+    return TranscriptEntry(key, "call", agent, Span("…", "warning"), text, format_json(asked.arguments))
 
 
 def _with_result(entry: TranscriptEntry, content: str, texts: Catalogue) -> TranscriptEntry:

@@ -24,6 +24,8 @@ from watchroom_tui.widgets.line_widget import LineWidget
 PARTY_WIDTHS: Final = (24, 14)
 """So many cells of the name of what is next, where there is space and where there is little."""
 SEPARATOR: Final = " │"
+NAMES_FROM: Final = 100
+"""Narrower, the names of other screens give way to the keys of the one that is shown."""
 MORE: Final = " …"
 """Where not all keys have space."""
 
@@ -109,7 +111,7 @@ class Header(LineWidget):
             zoned_time(now, "minutes"),
             local_clock(now),
         )
-        variants = [f"◷ {texts('header.past', row=self._model.seq, time=each)}" for each in times]
+        variants = [f"◷ {texts('header.past', time=each)}" for each in times]
         return Span(next((each for each in variants if cell_len(each) <= width), variants[-1]), "warning")
 
     def _rights(self) -> list[Line]:
@@ -220,15 +222,19 @@ class Footer(LineWidget):
     def _fitting(
         self, here: Sequence[_Entry], everywhere: list[_Entry], width: int
     ) -> tuple[list[_Entry], list[_Entry]]:
-        """The screens, and the keys for everywhere: as long as leaves space for what can be done just here.
-        What lies over a screen names the screens only if that leaves space for all its keys."""
+        """The screens, and the keys for everywhere: as long as leaves space for what can be done just here,
+        which goes before the names of other screens. What lies over a screen says nothing of screens where
+        that would leave too little space for its keys."""
         bare = [entry._replace(label="") for entry in everywhere]
-        for screens, keys in (
+        variants = [
             (self._screens("label"), everywhere),
             (self._screens("short"), everywhere),
             (self._screens("short"), bare),
             (self._screens("short", is_tight=True), bare),
-        ):
+        ]
+        if width < NAMES_FROM:
+            variants += [(self._numbers(), everywhere), (self._numbers(), bare)]
+        for screens, keys in variants:
             if _width(screens) + len(SEPARATOR) + _width(here) + _width(keys) <= width:
                 return screens, keys
         return (screens, keys) if self._is_main_screen else ([], everywhere)
@@ -248,6 +254,11 @@ class Footer(LineWidget):
             )
             for key, name in SCREENS
         ]
+
+    def _numbers(self) -> list[_Entry]:
+        """The screens by their keys alone, but for the one that is shown."""
+        entries = self._screens("short")
+        return [each if each.style == "strong" else each._replace(label="") for each in entries]
 
     def _here(self) -> list[_Entry]:
         """What can be done here, what only this screen has before what every list has; without the former,
