@@ -99,13 +99,19 @@ class ClientSession:
         self._begin(session_id)
 
     def _begin(self, session_id: str) -> None:
-        if self._zone.newest(self.path) is not None:
+        newest = self._zone.newest(self.path)
+        process: dict[str, Json] = {"attachment": self.info.attachment}
+        if self.info.pid:
+            process |= {"pid": self.info.pid, "started": self.info.started}
+        if newest is not None:
+            if self._is_owner:
+                self._zone.record_takeover(newest, process)
             return
         metadata: dict[str, JsonValue] = {
             name: value for name, value in self.info._asdict().items() if value not in ("", 0)
         }
         state = create_initial_state(session_id=session_id, metadata=metadata, now=self._zone.now())
-        detail = {**step_detail(state), "client": self.info.client, "attachment": self.info.attachment}
+        detail = {**step_detail(state), "client": self.info.client, **process}
         try:
             self._zone.begin(
                 self.agent, session_id, encode_initial_state(state), "", self._with_parent(detail)

@@ -77,15 +77,24 @@ class SessionZone:
         """The detail of a step, and which process goes on with it: this one unless it says another."""
         return {**detail, PRESENCE: detail.get(PRESENCE) or self._store.journal.present()}
 
-    def record_takeover(self, last: Row) -> None:
+    def record_takeover(self, last: Row, detail: Mapping[str, Json] | None = None) -> None:
         """Note soon that this process goes on with the session whose newest step is ``last``, if another one
-        took that."""
+        took that, with what else ``detail`` says of it."""
         presence = self._store.journal.present()
         if presence_of(last) != presence:
             agent, _ = split_session(last.path)
-            detail = {PRESENCE: presence}
-            note = Note(agent, CONTINUE, ZONE, last.path, base=last.version, detail=detail, durable=False)
+            told = {**(detail or {}), PRESENCE: presence}
+            note = Note(agent, CONTINUE, ZONE, last.path, base=last.version, detail=told, durable=False)
             self._store.commits.note(note)
+
+    def note(
+        self, actor: str, tool: str, path: str, message: str, detail: Mapping[str, Json], *, key: str = ""
+    ) -> Row:
+        """Note, as ``actor``, what ``tool`` did to the session at ``path``: ``message`` and ``detail``. With
+        a ``key`` that a row of the actor has already, that row is returned. Raises `JournalError`."""
+        return self._store.commits.commit(
+            Note(actor, tool, ZONE, path, message=_line(message), detail=detail, key=key)
+        ).row
 
     def record_stream(self, path: str, text: str) -> None:
         """Note ``text``, a piece of a model's answer in the session at ``path``, soon: the whole answer comes

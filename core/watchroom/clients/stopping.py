@@ -1,0 +1,139 @@
+"""Stopping an agent for certain: asked first, then by signals, and what shows that it has stopped.
+
+An agent that Watchroom runs ends its session itself when it is told to. A client that a person has started
+may be amid a command or in an endless loop that no hook ends: its process gets SIGINT, then SIGTERM. Each
+signal is in a row, with whether the process is gone.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import Final, NamedTuple
+
+from watchroom.clients.processes import ClientProcess
+from watchroom.journal import Journal
+from watchroom.model import CANCEL, CONTINUE, ENDED, Json, Row
+from watchroom.rules.details import StepDetail
+from watchroom.rules.presence import is_unfinished, presence_of
+from watchroom.rules.usage import is_subagent_step
+from watchroom.texts import Catalogue, catalogue
+from watchroom.workspace import Workspace
+from watchroom.zones.sessions import SessionZone
+
+STOP: Final = "stop_client"
+"""The tool of the row that says which signals a client got, and whether it is gone."""
+PATIENCE: Final = 10.0
+"""Seconds until a client has to be gone."""
+_INTERRUPT_SECONDS: Final = 1.0
+"""So long a client may take to end by SIGINT; its terminal only ends what it is at."""
+ATTACHMENT: Final = "attachment"
+PID: Final = "pid"
+STARTED: Final = "started"
+"""Names in the detail of rows that tell of a client's process."""
+
+
+class StopProof(NamedTuple):
+    """How ``agent`` stopped: ``is_proven`` says whether it is certain, ``how`` what shows it."""
+
+    agent: str
+    is_proven: bool
+    how: str
+
+
+def stop_client(workspace: Workspace, agent: str, by: str, *, patience: float = PATIENCE) -> StopProof:
+    """Stop whatever ``agent`` does in ``workspace``, as ``by`` (``human:NAME``): cancel its sessions, wait
+    until those that Watchroom runs have ended, and end the process of an attached client by signals. Returns
+    after at most about ``patience`` seconds for each session, with what shows that it has stopped. Raises
+    `InvalidAgentId`, `UnknownAgent`, `JournalError`."""
+    zone = workspace.session_zone
+    running = [each for each in zone.heads(agent) if is_unfinished(each) and not is_subagent_step(each)]
+    texts = catalogue(workspace.config.language)
+    workspace.registry.agent(agent)
+    if not running:
+        return StopProof(agent, True, texts("stop.idle"))
+    cancelled = zone.control(by, CANCEL, agent, None, "")
+    proofs = []
+    for session in running:
+        process = find_process(workspace.journal, session.path)
+        if process is None:
+            proofs.append(_wait_until_ended(workspace.journal, zone, session, patience, texts))
+        else:
+            proofs.append(stop_process(workspace, session.path, process, cancelled, patience=patience))
+    # One that is not certain is what has to be said.
+    return min(proofs, key=lambda proof: proof.is_proven)
+
+
+def stop_process(
+    workspace: Workspace, path: str, process: ClientProcess, cause: Row, *, patience: float = PATIENCE
+) -> StopProof:
+    """End ``process``, the client of the session at ``path``, as the row ``cause`` asks: SIGINT, and SIGTERM
+    where that does not suffice. A row says what was sent and what came of it; done for the same ``cause``
+    again, by another process, that is the same row. Returns what shows that it is gone, within ``patience``
+    seconds. Raises `JournalError`."""
+    agent = path.partition("/")[0]
+    texts = catalogue(workspace.config.language)
+    sent: list[str] = []
+    is_gone = not process.is_alive
+    for number, seconds in (
+        (signal.SIGINT, _INTERRUPT_SECONDS),
+        (signal.SIGTERM, max(0.0, patience - _INTERRUPT_SECONDS)),
+    ):
+        if not is_gone and process.send_signal(number):
+            sent.append(number.name)
+            is_gone = process.wait_gone(seconds)
+    is_gone = is_gone or not process.is_alive
+    key = "stop.gone" if is_gone else "stop.alive"
+    said = texts(key, signals=" ".join(sent) or "-", pid=process.pid)
+    detail: dict[str, Json] = {
+        "signals": list(sent),
+        PID: process.pid,
+        "is_gone": is_gone,
+        "cause": cause.seq,
+        "by": cause.actor,
+    }
+    zone_key = f"{STOP} {path} {cause.seq}"
+    row = workspace.session_zone.note(agent, STOP, path, said, detail, key=zone_key)
+    return StopProof(agent, is_gone, texts("stop.row", said=said, row=row.seq))
+
+
+def find_process(journal: Journal, path: str) -> ClientProcess | None:
+    """The process of the client that a person has started and that runs the session at ``path``, by the rows
+    of ``journal``; None where none is known."""
+    agent = path.partition("/")[0]
+    rows = (journal.last_note("session", path, agent, CONTINUE), journal.version("session", path, 1))
+    for row in rows:
+        detail = row.detail if row is not None else {}
+        pid, started = detail.get(PID), detail.get(STARTED)
+        is_number = isinstance(pid, int) and isinstance(started, int | float)
+        if detail.get(ATTACHMENT) == "attached" and is_number:
+            return ClientProcess(int(pid), float(started))  # type: ignore[arg-type]  # numbers, as was asked
+    return None
+
+
+def _wait_until_ended(
+    journal: Journal, zone: SessionZone, session: Row, patience: float, texts: Catalogue
+) -> StopProof:
+    """What shows that a session has stopped that ends itself."""
+    agent = session.path.partition("/")[0]
+    until = time.monotonic() + patience
+    changes = journal.changes()
+    try:
+        while True:
+            last = zone.newest(session.path) or session
+            if StepDetail.of(last).status in ENDED:
+                return StopProof(agent, True, texts("stop.ended", row=last.seq))
+            if not _is_held(journal, last):
+                return StopProof(agent, True, texts("stop.no_process", row=last.seq))
+            left = until - time.monotonic()
+            if left <= 0:
+                return StopProof(agent, False, texts("stop.no_answer", row=last.seq))
+            changes.wait(left)
+    finally:
+        changes.close()
+
+
+def _is_held(journal: Journal, step: Row) -> bool:
+    """Whether a process is there that goes on after ``step``."""
+    lease = presence_of(step)
+    return any(each.id == lease and each.is_alive for each in journal.presences())

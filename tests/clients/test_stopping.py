@@ -1,0 +1,71 @@
+"""An agent is stopped for certain, and what shows it is told."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+from watchroom import Workspace
+from watchroom.clients.events import ClientInfo, PromptSubmitted, SessionEnded
+from watchroom.clients.processes import ClientProcess, process_start
+from watchroom.clients.session import ClientSession
+from watchroom.clients.stopping import STOP, stop_client
+
+PATIENCE = 30
+STUBBORN = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def client() -> Iterator[subprocess.Popen[str]]:
+    """A program that does not heed SIGINT."""
+    with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.kill()
+
+
+def test_an_attached_client_is_ended_by_signals(workspace: Workspace, client: subprocess.Popen[str]) -> None:
+    info = ClientInfo("claude", pid=client.pid, started=process_start(client.pid))
+    session = ClientSession(workspace, "alice", "s-1", info)
+    session.record(PromptSubmitted("Loop for ever"))
+    proof = stop_client(workspace, "alice", "human:ann", patience=PATIENCE)
+    assert (proof.agent, proof.is_proven) == ("alice", True)
+    assert client.wait(PATIENCE) == -signal.SIGTERM
+    (row,) = [each for each in workspace.journal.rows() if each.tool == STOP]
+    assert list(row.detail["signals"]) == ["SIGINT", "SIGTERM"]  # type: ignore[arg-type]  # a list
+    assert (row.detail["is_gone"], row.detail["by"]) == (True, "human:ann")
+    assert str(row.seq) in proof.how
+
+
+def test_another_process_with_its_number_is_left_alone(client: subprocess.Popen[str]) -> None:
+    other = ClientProcess(client.pid, process_start(client.pid) + 1)
+    assert not other.send_signal(signal.SIGTERM)
+    assert other.wait_gone(0)
+    assert client.poll() is None
+
+
+def test_a_session_that_ends_itself_is_the_proof(workspace: Workspace) -> None:
+    session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude", attachment="run"))
+    session.record(PromptSubmitted("Go"))
+    ending = Thread(target=session.record, args=(SessionEnded("cancelled"),))
+    ending.start()
+    proof = stop_client(workspace, "alice", "human:ann", patience=PATIENCE)
+    ending.join()
+    assert proof.is_proven
+    assert session.status == "cancelled"
+
+
+def test_one_that_does_not_answer_is_no_proof(workspace: Workspace) -> None:
+    ClientSession(workspace, "alice", "s-1", ClientInfo("claude", attachment="run"))
+    assert not stop_client(workspace, "alice", "human:ann", patience=0).is_proven
+    assert stop_client(workspace, "bob", "human:ann", patience=0).is_proven, "nothing of it runs"
