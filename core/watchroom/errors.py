@@ -324,6 +324,19 @@ class ToolForbidden(WatchroomError):
     code = "tool_forbidden"
 
 
+class PolicyDenied(DeniedError):
+    """A rule of the workspace's policy denies a call. Values: tool, number (of the rule, with its name)."""
+
+    code = "policy_denied"
+
+
+class PolicyApprovalRequired(DeniedError):
+    """A rule of the workspace's policy wants a person to approve of a call, and the way by which it came can
+    ask nobody. Values: tool, number (of the rule, with its name)."""
+
+    code = "policy_approval_required"
+
+
 class ApprovalOutdated(WatchroomError):
     """What an approved call would write is not what the person was shown. ``has_row`` says whether the write
     was refused by the journal, with a row. Values: tool."""

@@ -24,13 +24,14 @@ def edit_note(
     outcome: Outcome = "conflict",
     error: str = "",
     base: int | None = None,
+    message: str = "",
     detail: Mapping[str, Json] | None = None,
 ) -> Note:
     """The row of ``data``, which stood in the file of ``path`` in ``zone`` (None: the file was gone).
 
     The text is kept with it; what is no text, or too large, by its checksum and size alone. ``tool``,
-    ``outcome`` and ``detail`` are the row's, ``error`` too (default: ``outside_edit``, or why there is no
-    text); ``base`` is the version that should have stood there.
+    ``outcome``, ``message`` and ``detail`` are the row's, ``error`` too (default: ``outside_edit``, or why
+    there is no text); ``base`` is the version that should have stood there.
     """
     content: str | None = None
     refusal = "outside_edit"
@@ -48,6 +49,7 @@ def edit_note(
         error=error or refusal,
         content=content,
         base=base,
+        message=message,
         sha256=None if data is None else validation.sha256(data),
         size=None if data is None else len(data),
         detail=detail,

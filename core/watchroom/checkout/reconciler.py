@@ -16,7 +16,7 @@ from watchroom.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.checkout.layout import CONFIG_PATH, ROOTS, is_edited, path_at, place
 from watchroom.checkout.materializer import Materializer, was_not_laid_out
 from watchroom.disk import Parts
-from watchroom.errors import DiskFailed, EditedAgain, NoOutsideEdit, NotText, WatchroomError
+from watchroom.errors import ConfigInvalid, DiskFailed, EditedAgain, NoOutsideEdit, NotText, WatchroomError
 from watchroom.files import NotAFile
 from watchroom.journal import Journal
 from watchroom.journal.edits import edits, last_revert
@@ -25,6 +25,8 @@ from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, ZONES, Appended, Draft, Not
 _MOST_AT_ONCE: Final = 50
 """So many paths are compared before everyone else gets a turn."""
 _log = logging.getLogger("watchroom")
+_MAX_PROBLEM: Final = 300
+"""Characters of what is wrong with a configuration."""
 SCANNED: Final = tuple(zone for zone in ZONES if is_edited(zone) and zone != "config")
 """The zones all of whose files are compared."""
 
@@ -249,7 +251,7 @@ class Reconciler:
 
     def _draft(self, zone: Zone, path: str, head: Row | None) -> Draft | None:
         """What becomes of the file as it is; None if that is no edit."""
-        rule, data, refusal = self._rules.get(zone, _PATH_RULE), None, ""
+        rule, data, refusal, problem = self._rules.get(zone, _PATH_RULE), None, "", ""
         content: str | None = None
         try:
             rule.check_path(path)
@@ -261,6 +263,9 @@ class Reconciler:
                 rule.check_text(content)
         except WatchroomError as error:
             refusal = error.code
+            if isinstance(error, ConfigInvalid):
+                # Whoever wrote it learns which entry is meant.
+                problem = validation.escape_unstorable(str(error.values.get("problem", "")), _MAX_PROBLEM)
         except OSError:
             refusal = NotText.code
         base = (head.version or 0) if head else 0
@@ -268,7 +273,7 @@ class Reconciler:
         if is_version and not refusal:
             return Write(OUTSIDE, EDIT_TOOL, zone, path, content, expected=base)
         outcome: Outcome = "failed" if refusal else "conflict"
-        return edit_note(zone, path, data, outcome=outcome, error=refusal, base=base)
+        return edit_note(zone, path, data, outcome=outcome, error=refusal, base=base, message=problem)
 
     def _read(self, zone: Zone, path: str) -> bytes | None:
         """The file, None if it is gone: also if a folder took its place."""

@@ -87,6 +87,11 @@ class RuleCheck(NamedTuple):
     mismatch: Mismatch
     is_test: bool
 
+    @property
+    def label(self) -> str:
+        """The rule's number, and its name where it has one."""
+        return _label(self.number, self.rule.name)
+
 
 class PolicyDecision(NamedTuple):
     """What the policy says of a call: the ``verdict``, by the rule of that ``number`` and ``name``; 0 where
@@ -100,9 +105,18 @@ class PolicyDecision(NamedTuple):
     """The rules that were tried, in their order."""
 
     @property
+    def label(self) -> str:
+        """The number of the rule that decided, and its name where it has one."""
+        return _label(self.number, self.name)
+
+    @property
     def would_differ(self) -> bool:
         """Whether a rule that is a test would have decided otherwise."""
         return self.tested is not None and self.tested.rule.verdict != self.verdict
+
+
+def _label(number: int, name: str) -> str:
+    return f"{number} ({name})" if name else str(number)
 
 
 def decide(

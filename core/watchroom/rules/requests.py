@@ -23,6 +23,8 @@ RequestState: TypeAlias = Literal["open", "answered", "expired", "cancelled", "w
 """How a request stands. ``cancelled``: a person ended the session that asked; ``withdrawn``: nobody needs an
 answer any more."""
 
+POLICY_RULE: Final = "policy_rule"
+"""The name in a request's metadata: the rule of the workspace's policy by which people are asked."""
 MAX_NESTING: Final = 100
 """So many arrays and objects may stand in one another in a call's arguments."""
 _LONGEST_TEXT: Final = 100_000

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from watchroom.model import Json
+from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import Policy
 from watchroom.runtime.instructions import Instruction
 from watchroom.runtime.messages import ToolCall
@@ -49,7 +50,10 @@ class AgentTool:
     ``checksum`` returns, for a call's arguments, a checksum of what the call would act on now. An approval
     holds only while that stays the same: otherwise the call is not run, and people are asked again. It runs
     in a thread. A tool that ``recovers`` compares it with ``CallOrigin.approved`` itself when it writes, and
-    raises `ApprovalOutdated`."""
+    raises `ApprovalOutdated`.
+
+    ``policy`` returns, for a call's arguments, what the workspace's policy says of the call; the tool itself
+    refuses what that denies. It runs in a thread. A tool without one is asked about by its name."""
 
     name: str
     run: Callable[[Mapping[str, Json], CallOrigin], Json | Awaitable[Json]]
@@ -58,6 +62,7 @@ class AgentTool:
     recovers: bool = False
     writes_as: str = ""
     checksum: Callable[[Mapping[str, Json]], str] | None = None
+    policy: Callable[[Mapping[str, Json]], PolicyDecision] | None = None
 
 
 Tool: TypeAlias = AgentTool | ToolFunction
@@ -163,7 +168,9 @@ class RuntimeConfig:
     ``on_event`` is called with each event: with a model's words as they arrive, with the others when their
     step ends (an executor of your own reports what it streams itself). ``ledger`` is for steps without a
     `Session`: a session brings its own. ``inline``: a session writes its rows on the event loop's own thread,
-    for a loop that runs sessions and nothing else. ``clock`` gives nanoseconds since the epoch: a session has
+    for a loop that runs sessions and nothing else. ``decide_policy`` returns what the workspace's policy says
+    of a call of a tool, by its name and arguments, where the tool does not say it itself: a session has that
+    of its workspace. ``clock`` gives nanoseconds since the epoch: a session has
     that of its journal."""
 
     executors: Mapping[str, Executor] = field(default_factory=dict)
@@ -175,6 +182,7 @@ class RuntimeConfig:
     on_event: Callable[[Event], None] | None = None
     ledger: CallLedger | None = None
     inline: bool = False
+    decide_policy: Callable[[str, Mapping[str, Json]], PolicyDecision] | None = None
     clock: Callable[[], int] = time.time_ns
 
     def notify(self, event: Event) -> None:

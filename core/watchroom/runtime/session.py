@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, ParamSpec, TypeVar
 
-from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Row, timestamp
+from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Json, Row, timestamp
+from watchroom.rules.policy import PolicyDecision
+from watchroom.rules.requests import parse_arguments
 from watchroom.runtime import transitions
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
 from watchroom.runtime.events import LlmStream
@@ -63,7 +65,9 @@ class Session:
         self._requests = requests
         self._threads = threads
         self._event_listener = config.on_event
-        own = replace(config, on_event=self._on_event, ledger=self, clock=zone.now)
+        own = replace(
+            config, on_event=self._on_event, ledger=self, decide_policy=self._decide_policy, clock=zone.now
+        )
         self._runtime = AgentRuntime(agent, own)
         self._state = state
         self._version = last.version or 0
@@ -172,12 +176,22 @@ class Session:
         self._in_tool = True
         again = key in self._started_calls
         self._started_calls.add(key)
+        if not again and not (isinstance(tool, AgentTool) and tool.policy is not None):
+            await self._in_pool(self._record_policy_test, call)
         if isinstance(tool, AgentTool) and (tool.recovers or tool.repeatable):
             return again or key in self._uncertain_calls or self._resumed_at == self._version
         if not again:
             name = call.function.name
             await self._in_pool(self._zone.record_tool_start, self.path, self._version, key, name)
         return again
+
+    def _decide_policy(self, tool: str, arguments: Mapping[str, Json]) -> PolicyDecision:
+        return self._zone.policy.decide(self.agent_id, tool, arguments)
+
+    def _record_policy_test(self, call: ToolCall) -> None:
+        """Of a call of a tool that does not do so itself."""
+        name, arguments = call.function.name, parse_arguments(call.function.arguments)
+        self._zone.policy.record_test(self.agent_id, name, arguments, self._decide_policy(name, arguments))
 
     def _on_event(self, event: Event) -> None:
         """An event of the step that is being taken."""

@@ -20,7 +20,7 @@ from watchroom.errors import RequestClosed, RequestExpired, RequestNotFound
 from watchroom.merge import unified_diff
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.projections.proposals import proposal
-from watchroom.rules.requests import Answer, CallDecision, PendingCall, Request, parse_arguments
+from watchroom.rules.requests import POLICY_RULE, Answer, CallDecision, PendingCall, Request, parse_arguments
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.errors import CallRejected, CallUnanswered
@@ -51,7 +51,7 @@ class ApprovedCall(NamedTuple):
 
 class CallApprovals:
     """Asks people in ``workspace`` to approve of the calls of ``approval_tools``, and of flushes that write
-    as these do; they have ``seconds`` to answer."""
+    as these do, and where the workspace's policy wants that; they have ``seconds`` to answer."""
 
     def __init__(
         self, workspace: Workspace, approval_tools: Collection[str], seconds: float = APPROVAL_SECONDS
@@ -62,8 +62,12 @@ class CallApprovals:
         self._tools = frozenset(approval_tools)
         self._seconds = seconds
 
-    def are_required(self, toolbox: Toolbox, tool: str) -> bool:
-        """Whether a person has to approve of calls of ``tool`` by the agent of ``toolbox``."""
+    def are_required(self, toolbox: Toolbox, tool: str, arguments: Mapping[str, Json]) -> bool:
+        """Whether a person has to approve of a call of ``tool`` with ``arguments`` by the agent of
+        ``toolbox``, by the workspace's policy too. Nobody is asked about what that denies."""
+        verdict = toolbox.decide_policy(tool, arguments).verdict
+        if verdict != "allow":
+            return verdict == "ask"
         return bool(self._tools) and (tool in self._tools or writes_as(toolbox, tool) in self._tools)
 
     async def request(
@@ -121,10 +125,12 @@ class CallApprovals:
                 return state, known
         path = prefix + uuid.uuid4().hex[:12]
         checksum = toolbox.approval_checksum(tool, arguments)
+        decision = toolbox.decide_policy(tool, arguments)
         request = Request(
             "approve",
             toolbox.texts("request.changed_since", tools=tool) if is_outdated else "",
             calls=(PendingCall(_CALL_ID, tool, arguments_json, checksum, is_outdated),),
+            metadata={POLICY_RULE: decision.label} if decision.verdict == "ask" else {},
             expires=self._journal.now() + int(self._seconds * 1e9),
         )
         self._requests.ask(toolbox.actor, path, request)

@@ -73,7 +73,7 @@ class WorkspaceResources:
         ]
 
     def read(
-        self, toolbox: Toolbox, uri: str, needs_approval: Callable[[Toolbox, str], bool]
+        self, toolbox: Toolbox, uri: str, needs_approval: Callable[[Toolbox, str, Mapping[str, Json]], bool]
     ) -> types.ReadResourceResult:
         """Return the resource at ``uri`` as the agent of ``toolbox`` may read it. Raises `MCPError` for an
         unknown address, for what the toolbox refuses, and where ``needs_approval`` says that people have to
@@ -82,9 +82,9 @@ class WorkspaceResources:
         if not uri.startswith(SCHEME) or kind not in _KINDS or not path:
             raise MCPError(INVALID_PARAMS, self._texts("resource.unknown", uri=uri[:200]))
         tool, argument, field = _KINDS[kind]
-        if needs_approval(toolbox, tool):
-            raise MCPError(INVALID_PARAMS, self._texts("resource.asked", tool=tool))
         path = unquote(path)
+        if needs_approval(toolbox, tool, {argument: path}):
+            raise MCPError(INVALID_PARAMS, self._texts("resource.asked", tool=tool))
         result = toolbox.dispatch_tool_call(tool, {argument: path})
         if result["success"] is not True:
             raise MCPError(INVALID_PARAMS, str(result["message"]), dict(result))

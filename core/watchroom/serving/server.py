@@ -98,7 +98,7 @@ async def _call_tool(
     if problem is not None:
         error = InvalidArguments(tool=validation.escape_unstorable(params.name, 100), problems=problem)
         return _to_call_tool_result(await run_in_thread(toolbox.refuse, params.name, {}, error))
-    if not await run_in_thread(approvals.are_required, toolbox, params.name):
+    if not await run_in_thread(approvals.are_required, toolbox, params.name, params.arguments or {}):
         return _to_call_tool_result(
             await run_in_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})
         )

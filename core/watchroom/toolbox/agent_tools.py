@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Final
 
 from watchroom.editing import parse_tool_name
 from watchroom.errors import ApprovalOutdated
-from watchroom.model import Json, Zone
+from watchroom.model import Json
 from watchroom.runtime.agent import AgentTool, CallOrigin
+from watchroom.toolbox.call_policy import WRITERS
 from watchroom.toolbox.schemas import build_definition
 from watchroom.toolbox.tool import AnyTool
 from watchroom.toolbox.toolbox import Toolbox
-
-_WRITERS: Final[Mapping[Zone, str]] = {
-    "private": "save_to_my_workspace",
-    "collab": "collab_write",
-    "board": "whiteboard_write",
-    "file": "write_file",
-}
 
 
 def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> list[AgentTool]:
@@ -39,6 +32,7 @@ def agent_tool(toolbox: Toolbox, tool: AnyTool) -> AgentTool:
         recovers=True,
         writes_as=writes_as(toolbox, tool.name),
         checksum=partial(toolbox.approval_checksum, tool.name),
+        policy=partial(toolbox.decide_policy, tool.name),
     )
 
 
@@ -47,7 +41,7 @@ def writes_as(toolbox: Toolbox, name: str) -> str:
     empty of any other tool."""
     buffer, which = parse_tool_name(name) or ("", "")
     source = toolbox.source_of_buffer(buffer) if which == "flush" else None
-    return _WRITERS.get(source, "") if source else ""
+    return WRITERS.get(source, "") if source else ""
 
 
 def run_call(toolbox: Toolbox, name: str, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:

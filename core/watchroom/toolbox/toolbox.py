@@ -15,8 +15,10 @@ from watchroom import validation
 from watchroom.call_context import call_scope
 from watchroom.errors import InvalidArguments, VersionConflict, WatchroomError
 from watchroom.model import Json, Row, Zone
+from watchroom.rules.policy import PolicyDecision
 from watchroom.texts import Catalogue, Language
 from watchroom.toolbox.approval import approval_checksum, approval_scope
+from watchroom.toolbox.call_policy import CallPolicy
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import ParamsModel, ResultModel
 from watchroom.toolbox.refusals import Refusals, ToolResult, disk_error
@@ -49,6 +51,7 @@ class Toolbox:
         self._store = store
         self._context = ToolContext(actor, zones, language, lambda: all_tools().keys())
         self.registry = ToolRegistry(self._context)
+        self._policy = CallPolicy(self._context)
         self._refusals = Refusals(self._context, self.registry, store)
 
     @property
@@ -96,7 +99,13 @@ class Toolbox:
     def source_of_buffer(self, name: str) -> Zone | None:
         """Return the zone of the source of this agent's open buffer ``name``; None if none of that name is
         open."""
-        return self._context.zones.buffers.source_of(self.actor, name)
+        found = self._context.zones.buffers.source_of(self.actor, name)
+        return found[0] if found else None
+
+    def decide_policy(self, tool_name: str, arguments: Mapping[str, Json]) -> PolicyDecision:
+        """Return what the workspace's policy says of a call of ``tool_name`` with ``arguments`` by this actor
+        now. `dispatch_tool_call` asks again. Raises `JournalError`."""
+        return self._policy.decide(tool_name, arguments)
 
     def approval_checksum(self, tool_name: str, arguments: Mapping[str, Json]) -> str:
         """Return a checksum of a call of ``tool_name`` with ``arguments`` and of what it would write as
@@ -126,7 +135,8 @@ class Toolbox:
         same call may have been run before, by a process that was ended: if it was, its result is returned
         once more and nothing is done. ``approved`` is the `approval_checksum` of the call as a person
         approved of it: where it would write something else by now it is not made, and the error is
-        ``approval_outdated``.
+        ``approval_outdated``. What the workspace's policy denies is refused, and so is what it wants a person
+        to approve of where nobody has (``policy_denied``, ``policy_approval_required``).
         """
         # What comes from outside keeps to no type.
         name = validation.escape_unstorable(tool_name, 1000) if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
@@ -166,6 +176,7 @@ class Toolbox:
                 return self._replay(tool, params, earlier).to_dict()
             with self._store.registry.hold():
                 self._context.check_not_ended()
+                self._policy.check(tool.name, parsed, is_approved=bool(approved))
                 with self._approval_scope(tool.name, parsed, approved, repeated):
                     result: ResultModel = tool.run(self._context, params)
             return result.to_dict()

@@ -14,6 +14,7 @@ from watchroom.errors import SessionExists, SessionNotFound, SessionTaken, Unkno
 from watchroom.journal.topics import messages_to, steps_of
 from watchroom.model import CONTINUE, PRESENCE, SPAWN, STREAM, Json, Note, Row, Write
 from watchroom.rules.presence import presence_of
+from watchroom.zones.policy_guard import PolicyGuard
 from watchroom.zones.store import Store
 
 ZONE: Final = "session"
@@ -32,10 +33,11 @@ class SessionRecord(NamedTuple):
 
 
 class SessionZone:
-    """The steps of agents' sessions, in ``store``."""
+    """The steps of agents' sessions, in ``store``; ``policy`` decides about their calls."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, policy: PolicyGuard) -> None:
         self._store = store
+        self.policy = policy
 
     def now(self) -> int:
         """The time by the journal's clock, in nanoseconds since the epoch."""

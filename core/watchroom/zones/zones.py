@@ -18,6 +18,7 @@ from watchroom.zones.conflict_settlement import ConflictSettlement
 from watchroom.zones.handoff import HandoffZone
 from watchroom.zones.leases import Leases
 from watchroom.zones.members import Members
+from watchroom.zones.policy_guard import PolicyGuard
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionZone
@@ -55,6 +56,7 @@ class Zones:
         self._sandbox = sandbox
         self.registry: Registry = store.registry
         """Who works here, as it is now."""
+        self.policy = PolicyGuard(store)
         self.private = PrivateZone(store, reconciler)
         self.handoff = HandoffZone(store)
         self.collab = CollabZone(store)
@@ -62,7 +64,7 @@ class Zones:
         self.conflicts = ConflictSettlement(store, self.collab, self.boards, reconciler)
         self.acknowledgements = Acknowledgements(store)
         self.requests = RequestZone(store)
-        self.session_zone = SessionZone(store)
+        self.session_zone = SessionZone(store, self.policy)
         self.tasks = Tasks(store, root)
         self.members = Members(store, self.tasks, register)
         self.task_files = TaskFiles(store, self.tasks)

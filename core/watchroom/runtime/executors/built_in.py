@@ -35,7 +35,7 @@ def built_in_executors(agent: Agent, config: RuntimeConfig) -> dict[str, Executo
         "call_llm": _for_instruction(CallLlm, model.call_llm),
         "call_tool": _for_instruction(CallTool, tools.call_tool),
         "finish": _for_instruction(Finish, finish),
-        "request_human_approve": _for_instruction(RequestHumanApprove, people.request_human_approve),
+        "request_human_approve": _for_instruction(RequestHumanApprove, tools.request_human_approve),
         "request_human_prompt": _for_instruction(RequestHumanPrompt, people.request_human_prompt),
         "request_human_select": _for_instruction(RequestHumanSelect, people.request_human_select),
     }

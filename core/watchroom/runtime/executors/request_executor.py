@@ -9,7 +9,7 @@ from typing import Literal
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated
-from watchroom.rules.requests import PendingCall, Request, parse_arguments
+from watchroom.rules.requests import POLICY_RULE, PendingCall, Request, parse_arguments
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig
 from watchroom.runtime.events import (
     Failed,
@@ -41,15 +41,19 @@ class RequestExecutor:
         self._config = config
         self._policies = policies
 
-    async def request_human_approve(self, instruction: RequestHumanApprove, state: AgentState) -> StepResult:
+    async def request_human_approve(
+        self, instruction: RequestHumanApprove, state: AgentState, *, rule: str = ""
+    ) -> StepResult:
         """Carry out ``instruction`` (`RequestHumanApprove`) in ``state``: wait until a person has decided on
-        each of the calls. Nobody is asked about a call that is not allowed."""
+        each of the calls. Nobody is asked about a call that is not allowed. ``rule`` names that of the
+        workspace's policy that wants the approval."""
         calls = instruction.pending_tools_calling
         never = next((call for call in calls if self._policies.of(call.function.name) == "never"), None)
         if never is not None:
             return forbid_call(state, never, self._config.language)
         shown = [await self._describe_pending(call) for call in calls]
-        return self._request_approval(state, calls, shown, self._deadline(instruction.timeout))
+        deadline = self._deadline(instruction.timeout)
+        return self._request_approval(state, calls, shown, deadline, rule=rule)
 
     async def ask_again(
         self, state: AgentState, call: ToolCall, outdated: ApprovalOutdated, notice: str = ""
@@ -83,8 +87,10 @@ class RequestExecutor:
         shown: Sequence[PendingCall],
         expires: int | None,
         prompt: str = "",
+        rule: str = "",
     ) -> StepResult:
-        asked = Request("approve", prompt, calls=tuple(shown), expires=expires)
+        metadata = {POLICY_RULE: rule} if rule else {}
+        asked = Request("approve", prompt, calls=tuple(shown), metadata=metadata, expires=expires)
         required = HumanApproveRequired(pending_tools_calling=calls, session_id=state.session_id)
         waiting = _wait_for(state, asked).with_changes(pending_tools_calling=calls)
         return StepResult(events=(required, ToolPending(tools_calling=calls)), new_state=waiting)

@@ -9,12 +9,18 @@ from dataclasses import replace
 from typing import cast
 
 from watchroom import validation
-from watchroom.errors import ApprovalOutdated, InvalidToolArguments, ToolInterrupted, ToolNotFound
+from watchroom.errors import (
+    ApprovalOutdated,
+    InvalidToolArguments,
+    PolicyDenied,
+    ToolInterrupted,
+    ToolNotFound,
+)
 from watchroom.model import Json
-from watchroom.rules.requests import PendingCall, parse_arguments, parse_json
+from watchroom.rules.requests import PendingCall, parse_arguments, parse_json, stricter_policy
 from watchroom.runtime.agent import Agent, AgentTool, CallOrigin, RuntimeConfig, Tool
 from watchroom.runtime.executors.request_executor import RequestExecutor
-from watchroom.runtime.executors.tool_policies import ToolPolicies
+from watchroom.runtime.executors.tool_policies import POLICIES, ToolPolicies
 from watchroom.runtime.executors.tool_results import fail_call, forbid_call, record_result, refuse_call
 from watchroom.runtime.instructions import CallTool, RequestHumanApprove
 from watchroom.runtime.messages import ToolCall
@@ -45,9 +51,11 @@ class ToolExecutor:
         name = call.function.name
         language = self._config.language
         policy = self._policies.of(name)
-        if policy == "ask" and not instruction.approved:
+        decision = await self._policies.decide(call)
+        if stricter_policy(policy, POLICIES[decision.verdict]) == "ask" and not instruction.approved:
             approve = RequestHumanApprove(pending_tools_calling=(call,))
-            return await self._people.request_human_approve(approve, state)
+            rule = decision.label if decision.verdict == "ask" else ""
+            return await self._people.request_human_approve(approve, state, rule=rule)
         before, state = state, _remove_call(state, call)
         if policy == "never":
             return forbid_call(state, call, language)
@@ -60,6 +68,8 @@ class ToolExecutor:
             arguments = _parse_call_arguments(call)
         except InvalidToolArguments as error:
             return fail_call(state, call, error, language)
+        if decision.verdict == "deny" and not (isinstance(tool, AgentTool) and tool.policy is not None):
+            return refuse_call(state, call, PolicyDenied(tool=name, number=decision.label), language)
         shown = before.asked_call(call)
         try:
             approved = await _approved_checksum(tool, call, arguments, shown)
@@ -78,6 +88,15 @@ class ToolExecutor:
             if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
             return fail_call(state, call, wrap_tool_error(name, error), language, self._notice_of(shown))
+
+    async def request_human_approve(self, instruction: RequestHumanApprove, state: AgentState) -> StepResult:
+        """Carry out ``instruction`` (`RequestHumanApprove`) in ``state`` as `RequestExecutor` does; nobody is
+        asked about a call that the workspace's policy denies: it is refused."""
+        for call in instruction.pending_tools_calling:
+            is_forbidden = self._policies.of(call.function.name) == "never"
+            if not is_forbidden and (await self._policies.decide(call)).verdict == "deny":
+                return await self.call_tool(CallTool(tool_call=call), state)
+        return await self._people.request_human_approve(instruction, state)
 
     def _notice_of(self, shown: PendingCall | None) -> str:
         """What the model has to know of how its call was approved."""

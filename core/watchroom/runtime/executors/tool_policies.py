@@ -1,9 +1,18 @@
-"""Whether a tool may be called, by the policies of the agent and of the configuration."""
+"""Whether a tool may be called, by the policies of the agent, of the configuration and of the workspace."""
 
 from __future__ import annotations
 
-from watchroom.rules.requests import Policy, stricter_policy
+from collections.abc import Mapping
+from typing import Final
+
+from watchroom.rules.policy import PolicyDecision, Verdict
+from watchroom.rules.requests import Policy, parse_arguments, stricter_policy
 from watchroom.runtime.agent import Agent, AgentTool, Policies, RuntimeConfig
+from watchroom.runtime.messages import ToolCall
+from watchroom.runtime.threads import run_in_thread
+
+POLICIES: Final[Mapping[Verdict, Policy]] = {"allow": "always", "ask": "ask", "deny": "never"}
+"""What the verdicts of the workspace's policy come to."""
 
 
 class ToolPolicies:
@@ -21,3 +30,15 @@ class ToolPolicies:
         found = self._agent.tools.get(tool)
         same = found.writes_as if isinstance(found, AgentTool) else ""
         return stricter_policy(policy, self.of(same)) if same else policy
+
+    async def decide(self, call: ToolCall) -> PolicyDecision:
+        """What the workspace's policy says of ``call``."""
+        name, arguments = call.function.name, parse_arguments(call.function.arguments)
+        tool = self._agent.tools.get(name)
+        if tool is None:
+            return PolicyDecision()
+        if isinstance(tool, AgentTool) and tool.policy is not None:
+            return await run_in_thread(tool.policy, arguments)
+        if self._config.decide_policy is not None:
+            return await run_in_thread(self._config.decide_policy, name, arguments)
+        return PolicyDecision()

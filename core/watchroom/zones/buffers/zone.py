@@ -125,12 +125,12 @@ class BufferZone:
         """Whether ``actor`` has an open buffer ``name``, which may be any text."""
         return self.source_of(actor, name) is not None
 
-    def source_of(self, actor: str, name: str) -> Zone | None:
-        """The zone of the source of the buffer ``name`` of ``actor``; None if there is no such open
-        buffer."""
+    def source_of(self, actor: str, name: str) -> tuple[Zone, str] | None:
+        """The zone and the path of the source of the buffer ``name`` of ``actor``; None if there is no such
+        open buffer."""
         head = self._store.journal.head(ZONE, f"{actor}/{name}") if is_valid_name(name) else None
         record = parse_record(head) if head else None
-        return record.zone if record else None
+        return (record.zone, record.path) if record else None
 
     def tools(self, actor: str, language: Language = "en") -> list[tuple[str, BufferTool]]:
         """The tools of the open buffers of ``actor``, as their states allow them (EDIT-5.4), each with the
