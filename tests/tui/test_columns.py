@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from calls import ok
 from rich.cells import cell_len
 from tui.driver import dashboard
-from tui.team import write
+from tui.team import deliver, write
 from watchroom import Toolbox, Workspace
 from watchroom_tui.formatters.columns import Column, share_width
 from watchroom_tui.formatters.styled_text import Span, lay_out
@@ -58,3 +59,17 @@ async def test_a_filtered_list_is_as_wide_as_what_it_shows(workspace: Workspace,
         await user.sees_no("evaluate.py")
         narrow = next(line for line in user.lines() if "a.py" in line and "write" in line)
         assert narrow.index("v1") < wide.index("v1")
+
+
+async def test_what_is_gone_needs_no_width_any_more(workspace: Workspace, alice: Toolbox) -> None:
+    deliver(alice, "bob", "the-figures-of-the-last-quarter.md", "gone soon")
+    deliver(alice, "bob", "a.md", "stays")
+    async with dashboard(workspace) as user:
+        await user.goes_to("3", "handoffs")
+        await user.sees("gone soon")
+        wide = next(line for line in user.lines() if "stays" in line).index("stays")
+        bob = workspace.tools("bob")
+        ok(bob, "acknowledge_handoff", from_agent="alice", filename="the-figures-of-the-last-quarter.md")
+        await user.press("z")
+        await user.sees_no("gone soon")
+        assert next(line for line in user.lines() if "stays" in line).index("stays") < wide

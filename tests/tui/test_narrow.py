@@ -74,9 +74,9 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
         "tasks": [
             "Build a calculator.",
             "╰ ada",
+            "May I go on?",
             "README.md",
             "# Calculator",
-            "May I go on?",
             "Commands that agents run",
             "Choose a command",
         ],

@@ -20,7 +20,7 @@ async def test_tab_goes_through_the_panes_in_reading_order_and_shift_tab_back(
         "boards": ["boards", "board", "summary"],
         "requests": ["requests", "request"],
         "activity": ["rows"],
-        "tasks": ["tasks", "members", "files", "preview", "messages", "commands", "output"],
+        "tasks": ["tasks", "members", "messages", "files", "preview", "commands", "output"],
     }
     async with dashboard(workspace) as user:
         for key, screen in SCREENS:

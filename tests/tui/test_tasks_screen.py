@@ -377,9 +377,9 @@ async def test_narrow_what_belongs_together_shows_and_the_tab_in_front_is_always
         for panes, name in (
             (["tasks", "members"], "Tasks 1"),
             (["tasks", "members"], "Agents 4"),
+            (["messages"], "Messages 4"),
             (["files", "preview"], "Files 2"),
             (["files", "preview"], "Preview"),
-            (["messages"], "Messages 4"),
             (["commands", "output"], "Commands 0"),
             (["commands", "output"], "Output"),
         ):

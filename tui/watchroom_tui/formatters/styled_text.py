@@ -23,6 +23,12 @@ class Span(NamedTuple):
 Line: TypeAlias = Sequence[Span]
 
 
+def sentence(text: str, style: str = "") -> Line:
+    """A cell that is cut at its end, in a column whose texts are cut in their middle: what stands before the
+    last span is."""
+    return [Span(text, style), Span("")]
+
+
 def wrapped(line: Line, width: int) -> list[Line]:
     """``line`` in lines of at most ``width`` cells; all but the first begin below the second span."""
     if len(line) < 2 or sum(cell_len(span.text) for span in line) <= width:

@@ -42,6 +42,12 @@ class ColumnList(LineList[T]):
     def item_text(self, item: T) -> str:
         return " ".join("".join(span.text for span in cell) for cell in self.cells(item))
 
+    def show(self, items: Sequence[T]) -> None:
+        if len(items) < len(self._all):
+            # What is gone needs no width any more.
+            self._forget_widths()
+        super().show(items)
+
     def show_of(self, subject: Hashable, items: Sequence[T]) -> None:
         if subject != self._subject:
             self._forget_widths()

@@ -6,7 +6,6 @@ waits while it is being read, and says how many have come.
 
 from __future__ import annotations
 
-import textwrap
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final, Generic, TypeVar
@@ -20,7 +19,7 @@ from textual.widget import Widget
 from watchroom.model import Row
 
 from watchroom_tui.actions import Scope, bindings
-from watchroom_tui.formatters.columns import format_age
+from watchroom_tui.formatters.columns import format_age, wrap
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
@@ -240,7 +239,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         """What stands here while there is nothing: what will appear, and how to make it happen."""
         texts = texts_of(self)
         text = texts("list.no_match", filter=self._filter) if self._filter else texts(self._empty)
-        return textwrap.wrap(sanitize(text), max(10, width - 2))
+        return wrap(sanitize(text), max(10, width - 2))
 
     def redraw(self) -> None:
         """Draw anew what looks different by now."""

@@ -252,7 +252,8 @@ class LineView(ScrollableWidget):
         drawing = self._drawing
         width, (left, top) = self.content_area.width, self.scroll_offset
         if drawing is None or not len(drawing):
-            return self.strip([Span(" " + texts_of(self)(self._empty), "dim")] if y == 1 else (), width)
+            lines = wrap(texts_of(self)(self._empty), max(10, width - 2))
+            return self.strip([Span(" " + lines[y - 1], "dim")] if 0 < y <= len(lines) else (), width)
         index, part = self._row_at(y + top)
         if index >= len(drawing):
             return self.strip((), width)

@@ -13,7 +13,7 @@ from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import Column, format_age, sparkline
 from watchroom_tui.formatters.local_time import local_clock
-from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import ended_agents, resume_commands
 from watchroom_tui.localization import now_of, texts_of
 from watchroom_tui.sanitize import sanitize
@@ -132,8 +132,7 @@ class AgentList(ColumnList[AgentView]):
         says = self._says(item)
         if says:
             style = "" if item.status(now) == "waiting" else "dim"
-            # What stands before the last span is cut at its end, as a sentence is.
-            return [Span(sanitize(says), style), Span("")], format_age(item.last_heard, now)
+            return sentence(sanitize(says), style), format_age(item.last_heard, now)
         if item.last is None:
             return [Span(texts("agents.nothing_yet"), "dim")], ""
         tool, path = labels.activity_spans(item.last, texts)

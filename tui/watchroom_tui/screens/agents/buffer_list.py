@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Final
+from collections.abc import Hashable, Mapping, Sequence
+from typing import ClassVar, Final
 
-from rich.cells import cell_len
 from watchroom.projections import BufferView
 from watchroom.projections.buffers import BufferState
 
 from watchroom_tui.formatters import labels
-from watchroom_tui.formatters.columns import fit, fit_path, format_age
+from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.localization import now_of, texts_of
+from watchroom_tui.localization import texts_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.theme import agent_class
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.column_list import ColumnList
 
 MARKS: Final[Mapping[BufferState, Span]] = {
     "synced": Span("✓", "ok"),
@@ -28,10 +27,18 @@ CHOICE_MARK: Final = Span("◐", "warning")
 """Before a buffer whose agent has to choose between places."""
 
 
-class BufferList(LineList[BufferView]):
+class BufferList(ColumnList[BufferView]):
     """Open buffers, by agent and name."""
 
     SHOWS_AGENT = True
+    COLUMNS: ClassVar = (
+        Column(least=2),
+        Column(least=6, most=20),
+        Column(least=8, most=24),
+        Column(least=6),
+        Column(least=12, cut="middle", grows=True),
+        Column(least=4, align="right"),
+    )
 
     def item_key(self, item: BufferView) -> Hashable:
         return item.path
@@ -39,28 +46,17 @@ class BufferList(LineList[BufferView]):
     def render_key(self, item: BufferView) -> Hashable:
         return (item.row.seq, item.newest, self.age_of(item.row))
 
-    def line(self, item: BufferView, width: int) -> Line:
-        texts = texts_of(self)
+    def cells(self, item: BufferView) -> Sequence[Line]:
         mark = CHOICE_MARK if item.waits_for_choice else MARKS[item.state]
-        states = [*(texts(f"buffers.state.{state}") for state in MARKS), texts("buffers.choose")]
-        state_width = max(map(cell_len, states)) + 1
-        name_width = min(24, max(8, width // 4))
-        agent_width = min(14, width // 6) if self.SHOWS_AGENT else 0
-        rest = max(0, width - agent_width - name_width - state_width - 10)
-        source = sanitize(source_of(item))
-        state = texts("buffers.choose") if item.waits_for_choice else texts(f"buffers.state.{item.state}")
-        return [
-            Span(" "),
-            mark,
-            Span(
-                " " + fit(sanitize(item.agent), agent_width - 1) + " " * bool(agent_width),
-                agent_class(item.agent),
-            ),
-            Span(fit(sanitize(item.name), name_width) + " "),
-            Span(fit(state, state_width), mark.style),
-            Span(fit_path(source, rest), "dim"),
-            Span(fit(format_age(item.row.time, now_of(self)), 6, "right"), "dim"),
-        ]
+        state = "buffers.choose" if item.waits_for_choice else f"buffers.state.{item.state}"
+        return (
+            [Span(" "), mark],
+            [Span(sanitize(item.agent), agent_class(item.agent))] if self.SHOWS_AGENT else (),
+            [Span(sanitize(item.name))],
+            [Span(texts_of(self)(state), mark.style)],
+            [Span(sanitize(source_of(item)), "dim")],
+            [Span(self.age_of(item.row), "dim")],
+        )
 
     def item_text(self, item: BufferView) -> str:
         return f"{item.agent} {item.name} {source_of(item)}"

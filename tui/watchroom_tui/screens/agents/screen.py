@@ -56,13 +56,14 @@ class AgentsScreen(BaseScreen):
                     )
                     yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
                     yield LineView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
-                    yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
+            yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
         agents = self.query_one("#agents", AgentList)
         agents.show_team(model)
         view = agents.item
         self.session.show(view, model.seq)
+        self.set_class(view is None or view.session is None, "-without-session")
         self._show_buffers(model.buffers_of(view.agent.id) if view else [])
         if view is None or (view.agent.id, view.last) == self._loaded:
             return
@@ -88,6 +89,7 @@ class AgentsScreen(BaseScreen):
     def on_descendant_focus(self) -> None:
         super().on_descendant_focus()
         self.set_class(self.query_one("#details").has_class("-front"), "-details")
+        self.set_class(self.query_one("#rows").has_class("-front"), "-rows")
         if self.focused is not None and self.focused.id in ("files", "buffers"):
             self._looks_at_files = self.focused.id == "files"
             self._preview()

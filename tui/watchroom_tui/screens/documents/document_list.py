@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from typing import ClassVar
 
 from watchroom.projections import DocumentView
 from watchroom.projections.model import bucket_of, sparkline_counts
 
-from watchroom_tui.formatters.columns import fit, format_age, sparkline
+from watchroom_tui.formatters.columns import Column, sparkline
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.localization import now_of
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.theme import agent_class
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.column_list import ColumnList
 
 _SPARK = 8
 _SPARKED_FROM = 46
@@ -20,8 +21,17 @@ _SPARKED_FROM = 46
 _MOST_DOTS = 4
 
 
-class DocumentList(LineList[DocumentView]):
+class DocumentList(ColumnList[DocumentView]):
     """Documents by name: how many versions, how many of them are new, who writes, and how busy they are."""
+
+    COLUMNS: ClassVar = (
+        Column(least=1),
+        Column(least=8, grows=True),
+        Column(least=1),
+        Column(least=3, align="right"),
+        Column(from_width=_SPARKED_FROM),
+        Column(least=4, align="right"),
+    )
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
@@ -40,21 +50,17 @@ class DocumentList(LineList[DocumentView]):
         unseen = self._unseen.get(item.name, 0)
         return (item.name, item.version, unseen, self.age_of(item.newest), bucket_of(now))
 
-    def line(self, item: DocumentView, width: int) -> Line:
-        now = now_of(self)
-        spark = _SPARK if width >= _SPARKED_FROM else 0
-        rest = max(8, width - _MOST_DOTS - 16 - spark)
+    def cells(self, item: DocumentView) -> Sequence[Line]:
         unseen = self._unseen.get(item.name, 0)
-        dots = [Span("▍", agent_class(writer)) for writer in item.writers[:_MOST_DOTS]]
-        return [
-            Span("● " if unseen else "  ", "accent"),
-            Span(fit(sanitize(item.name), rest), "strong" if unseen else ""),
-            *dots,
-            Span(" " * (_MOST_DOTS - len(dots))),
-            Span(fit(f"v{item.version:,}", 7, "right"), "ok"),
-            Span(" " + sparkline(sparkline_counts(item.activity, now), spark), "accent"),
-            Span(fit(format_age(item.newest.time, now), 6, "right"), "dim"),
-        ]
+        counts = sparkline_counts(item.activity, now_of(self))
+        return (
+            [Span("●" if unseen else " ", "accent")],
+            [Span(sanitize(item.name), "strong" if unseen else "")],
+            [Span("▍", agent_class(writer)) for writer in item.writers[:_MOST_DOTS]],
+            [Span(f"v{item.version:,}", "ok")],
+            [Span(sparkline(counts, _SPARK), "accent")],
+            [Span(self.age_of(item.newest), "dim")],
+        )
 
     def item_text(self, item: DocumentView) -> str:
         return " ".join((item.name, *item.writers))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Container, Horizontal, Vertical
 from watchroom.model import USER, Row
 from watchroom.projections import CommandView, MessageView, Model, Need, NeedKind, TaskView
 from watchroom.queries.rows import list_task_files
@@ -73,16 +73,16 @@ class TasksScreen(BaseScreen):
         self._previewed: Row | None = None
 
     def compose_panes(self) -> ComposeResult:
-        with Horizontal(id="body", classes="group"):
-            with Vertical(id="left", classes="group"):
+        with Vertical(id="body", classes="group"):
+            with Container(id="society", classes="group"):
                 with Vertical(id="team", classes="group"):
                     yield self.tasks
                     yield self.members
+                yield self.messages
+            with Horizontal(id="results", classes="group"):
                 with Vertical(id="work", classes="group"):
                     yield self.files
                     yield self.preview
-            with Vertical(id="right", classes="group"):
-                yield self.messages
                 with Vertical(id="console", classes="group"):
                     yield self.commands
                     yield self.output
