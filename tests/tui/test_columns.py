@@ -62,14 +62,15 @@ async def test_a_filtered_list_is_as_wide_as_what_it_shows(workspace: Workspace,
 
 
 async def test_what_is_gone_needs_no_width_any_more(workspace: Workspace, alice: Toolbox) -> None:
-    deliver(alice, "bob", "the-figures-of-the-last-quarter.md", "gone soon")
+    long = "the-figures-of-the-last-quarter.md"
+    deliver(alice, "bob", long, "gone soon")
     deliver(alice, "bob", "a.md", "stays")
     async with dashboard(workspace) as user:
         await user.goes_to("3", "handoffs")
-        await user.sees("gone soon")
-        wide = next(line for line in user.lines() if "stays" in line).index("stays")
-        bob = workspace.tools("bob")
-        ok(bob, "acknowledge_handoff", from_agent="alice", filename="the-figures-of-the-last-quarter.md")
+        await user.sees(f"about {long}")
+        column = user.lines()[2].index("waiting")
+        ok(workspace.tools("bob"), "acknowledge_handoff", from_agent="alice", filename=long)
+        await user.has_taken_in(workspace)
         await user.press("z")
-        await user.sees_no("gone soon")
-        assert next(line for line in user.lines() if "stays" in line).index("stays") < wide
+        await user.sees_no(long)
+        assert user.lines()[2].index("waiting") < column
