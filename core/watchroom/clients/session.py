@@ -33,7 +33,7 @@ from watchroom.model import ENDED, PRESENCE, Json, Row, SessionStatus, timestamp
 from watchroom.rules.details import StepDetail
 from watchroom.rules.presence import presence_of
 from watchroom.rules.requests import Answer, PendingCall, Request, describe_call
-from watchroom.rules.usage import PARENT, USED, UsageRecord, UsageTotal, usage_detail
+from watchroom.rules.usage import PARENT, USED, UsageRecord, usage_detail
 from watchroom.runtime.events import (
     Cancelled,
     ErrorInfo,
@@ -53,7 +53,7 @@ from watchroom.runtime.events import (
     UsageReported,
 )
 from watchroom.runtime.messages import AssistantMessage, Function, Message, ToolCall, ToolMessage, UserMessage
-from watchroom.runtime.models.protocol import Usage
+from watchroom.runtime.prices import price_usage, usage_from
 from watchroom.runtime.state import AgentState, Done, Event, Spent, StepResult, create_initial_state
 from watchroom.runtime.step_encoding import encode_initial_state, encode_step
 from watchroom.runtime.step_summary import step_detail, summarize_step
@@ -154,8 +154,9 @@ class ClientSession:
             entries = tuple(PlanEntry(text=_bounded(text), status=at) for text, at in event.entries)
             return self._write((PlanChanged(entries=entries),), ())
         if isinstance(event, UsageTold):
-            told = UsageReported(model=event.model, usage=_to_usage(event.used))
-            record = UsageRecord(event.model, event.used)
+            used = price_usage(event.used, event.model)
+            told = UsageReported(model=event.model, usage=usage_from(used, event.model))
+            record = UsageRecord(event.model, used)
             return self._write((told,), (), used=record, key=event.key and f"usage {event.key}")
         if isinstance(event, ClientPaused):
             status: SessionStatus = "paused" if event.is_paused else "running"
@@ -166,11 +167,12 @@ class ClientSession:
         return self._record_end(event)
 
     def _record_message(self, event: MessageCompleted) -> Row:
-        usage = _to_usage(event.used) if event.used is not None else None
+        priced = price_usage(event.used, event.model) if event.used is not None else None
+        usage = usage_from(priced, event.model) if priced is not None else None
         text = _bounded(event.text)
         thoughts = (Thought(text=_bounded(event.thought)),) if event.thought.strip() else ()
         result = LlmResult(result=LlmAnswer(content=text), usage=usage)
-        used = UsageRecord(event.model, event.used) if event.used is not None else None
+        used = UsageRecord(event.model, priced) if priced is not None else None
         messages = (AssistantMessage(content=text),) if text.strip() else ()
         return self._write((*thoughts, result), messages, "running", used=used, key=event.key)
 
@@ -308,31 +310,8 @@ def _said_in(messages: Sequence[Message]) -> str:
 
 
 def _charged(spent: Spent, used: UsageRecord | None, calls: int) -> Spent:
-    if used is None:
-        return spent.model_copy(update={"tool_calls": spent.tool_calls + calls})
-    usage = used.usage
-    return spent.model_copy(
-        update={
-            "input_tokens": spent.input_tokens + usage.input,
-            "output_tokens": spent.output_tokens + usage.output,
-            "cache_read_tokens": spent.cache_read_tokens + usage.cache_read,
-            "cache_write_tokens": spent.cache_write_tokens + usage.cache_write,
-            "cost": spent.cost + usage.cost,
-            "unpriced_tokens": spent.unpriced_tokens + usage.unpriced,
-            "tool_calls": spent.tool_calls + calls,
-        }
-    )
-
-
-def _to_usage(used: UsageTotal) -> Usage:
-    return Usage(
-        input_tokens=used.input,
-        output_tokens=used.output,
-        cache_read_tokens=used.cache_read,
-        cache_write_tokens=used.cache_write,
-        cost=used.known_cost if used.priced_by else None,
-        priced_by=used.priced_by if used.priced_by != "both" else "table",
-    )
+    counted = spent.model_copy(update={"tool_calls": spent.tool_calls + calls})
+    return counted if used is None else counted.with_usage(used.usage)
 
 
 def _tool_call(call_id: str, tool: str, arguments: str) -> ToolCall:

@@ -17,6 +17,7 @@ from typing import Final, ParamSpec, TypeVar
 from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Json, Row, timestamp
 from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import parse_arguments
+from watchroom.rules.usage import USED, usage_detail
 from watchroom.runtime import transitions
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
 from watchroom.runtime.events import LlmStream
@@ -24,7 +25,7 @@ from watchroom.runtime.messages import AssistantMessage, ToolCall
 from watchroom.runtime.runtime import AgentRuntime
 from watchroom.runtime.state import AgentState, Event, StepResult, call_key
 from watchroom.runtime.step_encoding import encode_step
-from watchroom.runtime.step_summary import parse_processed_rows, step_detail, summarize_step
+from watchroom.runtime.step_summary import parse_processed_rows, step_detail, summarize_step, used_in_step
 from watchroom.runtime.threads import run_to_completion
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionRecord, SessionZone, session_path
@@ -352,6 +353,9 @@ class Session:
             last_processed=self._last_processed,
             waiting=[each.row.seq for each in self._messages],
         )
+        used = used_in_step(before, result)
+        if used is not None:
+            detail[USED] = usage_detail(used)
         record, message = encode_step(before, after), summarize_step(before, result)
         row = self._zone.step(self.path, self._version, result.instruction, record, message, detail)
         self._version = row.version or 0

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from watchroom.model import SessionStatus, timestamp
 from watchroom.rules.requests import PendingCall, Request
+from watchroom.rules.usage import UsageTotal
 from watchroom.runtime.events import (
     Cancelled,
     ErrorInfo,
@@ -63,6 +64,19 @@ class Spent(Frozen):
     def tokens(self) -> int:
         """Input and output tokens together, without those that a cache had."""
         return self.input_tokens + self.output_tokens
+
+    def with_usage(self, used: UsageTotal) -> Self:
+        """A copy with ``used`` added."""
+        return self.model_copy(
+            update={
+                "input_tokens": self.input_tokens + used.input,
+                "output_tokens": self.output_tokens + used.output,
+                "cache_read_tokens": self.cache_read_tokens + used.cache_read,
+                "cache_write_tokens": self.cache_write_tokens + used.cache_write,
+                "cost": round(self.cost + used.cost, 9),
+                "unpriced_tokens": self.unpriced_tokens + used.unpriced,
+            }
+        )
 
 
 class AgentState(Frozen):

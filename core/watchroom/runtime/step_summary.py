@@ -8,7 +8,16 @@ from typing import Final
 from watchroom import validation
 from watchroom.model import Json, Row
 from watchroom.rules.requests import PendingCall, describe_call, summarize_request
-from watchroom.runtime.events import Cancelled, Failed, HumanAnswered, LlmResult, MessageReceived, ToolResult
+from watchroom.rules.usage import PricedBy, UsageRecord, UsageTotal
+from watchroom.runtime.events import (
+    Cancelled,
+    Failed,
+    HumanAnswered,
+    LlmResult,
+    LlmStart,
+    MessageReceived,
+    ToolResult,
+)
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.state import AgentState, Done, Event, StepResult
 
@@ -82,6 +91,28 @@ def step_detail(
     if waiting:
         detail["waiting"] = list(waiting)
     return detail
+
+
+def used_in_step(before: AgentState, result: StepResult) -> UsageRecord | None:
+    """What ``result``, the step after the state ``before``, used; None if it asked no model."""
+    was, now = before.spent, result.new_state.spent
+    if now.model_calls == was.model_calls:
+        return None
+    said = next(
+        (event.usage for event in result.events if isinstance(event, LlmResult) and event.usage), None
+    )
+    started = next((event.model for event in result.events if isinstance(event, LlmStart)), "")
+    tokens = UsageTotal(
+        now.input_tokens - was.input_tokens,
+        now.output_tokens - was.output_tokens,
+        now.cache_read_tokens - was.cache_read_tokens,
+        now.cache_write_tokens - was.cache_write_tokens,
+        round(now.cost - was.cost, 9),
+        now.unpriced_tokens - was.unpriced_tokens,
+    )
+    is_own_price = said is not None and said.cost is not None
+    by: PricedBy = "" if tokens.unpriced or not tokens.tokens else "client" if is_own_price else "table"
+    return UsageRecord((said.model if said else "") or started, tokens._replace(priced_by=by))
 
 
 def _all_calls(state: AgentState) -> tuple[ToolCall, ...]:

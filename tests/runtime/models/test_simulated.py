@@ -45,7 +45,8 @@ async def test_tokens_are_guessed_from_lengths() -> None:
     said = UserMessage(content="x" * 41), AssistantMessage(content="y" * 39)
     (chunk,) = await chunks(Reply("z" * 10), *said)
     assert chunk.usage is not None
-    assert (chunk.usage.input_tokens, chunk.usage.output_tokens) == (20, 3)
+    used = chunk.usage
+    assert (used.input_tokens, used.cache_read_tokens, used.output_tokens) == (10, 11, 3)
     assert chunk.finish_reason == "stop"
 
 

@@ -23,9 +23,10 @@ from watchroom.runtime.models.answer_accumulator import (
     to_chunk,
 )
 from watchroom.runtime.models.protocol import ModelPayload, ModelRuntime, Usage
+from watchroom.runtime.prices import price_usage, total_of
 from watchroom.runtime.state import AgentState, Event, StepResult
 from watchroom.runtime.step_errors import fail_step
-from watchroom.runtime.threads import is_task_cancelled
+from watchroom.runtime.threads import is_task_cancelled, run_in_thread
 from watchroom.texts import catalogue
 
 Incompleteness: TypeAlias = Literal["length", "empty"]
@@ -74,20 +75,20 @@ class ModelExecutor:
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
-            charged = _charge(state, used, payload, events)
+            charged = await _charge(state, used, payload, events)
             return fail_step(charged, error, self._config.language, tuple(events))
         finally:
             close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
             closing = close() if close is not None else None
             if inspect.isawaitable(closing):
                 await closing
+        charged = await _charge(state, used, payload, events)
         result = LlmResult(
             result=LlmAnswer(content=answer.content, tool_calls=answer.tool_calls),
             usage=answer.usage,
             finish_reason=answer.finish_reason,
         )
         events.append(result)
-        charged = _charge(state, used, payload, events)
         problem = _find_problem(answer)
         if problem is not None:
             return self._handle_incomplete(charged, events, answer.content, problem)
@@ -160,20 +161,21 @@ def _find_problem(answer: ModelAnswer) -> Incompleteness | None:
     return None if answer.tool_calls or answer.content.strip() else "empty"
 
 
-def _charge(
+async def _charge(
     state: AgentState, used: Usage | None, payload: ModelPayload, events: Sequence[Event]
 ) -> AgentState:
     """The state with one more request to a model, and what that used: as its provider says, or estimated from
     what was sent and what came in ``events``."""
-    is_counted = used is not None and used.input_tokens + used.output_tokens > 0
+    is_counted = used is not None and used.tokens > 0
     counted = used if used is not None and is_counted else _estimate_usage(payload, events)
-    estimated = 0 if is_counted else counted.input_tokens + counted.output_tokens
-    spent = state.spent
+    total = total_of(counted)
+    if not total.priced_by:
+        # The table of prices takes a moment to load.
+        total = await run_in_thread(price_usage, total, counted.model or payload.model)
+    spent = state.spent.with_usage(total)
     more = {
         "model_calls": spent.model_calls + 1,
-        "input_tokens": spent.input_tokens + counted.input_tokens,
-        "output_tokens": spent.output_tokens + counted.output_tokens,
-        "estimated_tokens": spent.estimated_tokens + estimated,
+        "estimated_tokens": spent.estimated_tokens + (0 if is_counted else total.tokens),
     }
     return state.with_changes(spent=spent.model_copy(update=more))
 

@@ -229,13 +229,33 @@ class _Choice(_Wire):
     finish_reason: str | None = None
 
 
+_LONGEST_NAME: Final = 100
+"""Characters of a model's name that are kept."""
+
+
+class _PromptTokens(_Wire):
+    cached_tokens: int | None = None
+
+
 class _Usage(_Wire):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    prompt_tokens_details: _PromptTokens | None = None
+    cache_creation_input_tokens: int | None = None
+    """Of servers that pass other models on; those of OpenAI do not count it."""
 
-    def counted(self) -> Usage:
+    def counted(self, model: str) -> Usage:
+        """The tokens of ``model``. The API counts cached ones among those of the prompt."""
+        details = self.prompt_tokens_details
+        sent = max(0, self.prompt_tokens or 0)
+        cached = min(sent, max(0, (details.cached_tokens if details else None) or 0))
+        stored = min(sent - cached, max(0, self.cache_creation_input_tokens or 0))
         return Usage(
-            input_tokens=max(0, self.prompt_tokens or 0), output_tokens=max(0, self.completion_tokens or 0)
+            input_tokens=sent - cached - stored,
+            output_tokens=max(0, self.completion_tokens or 0),
+            cache_read_tokens=cached,
+            cache_write_tokens=stored,
+            model=model,
         )
 
 
@@ -243,6 +263,7 @@ class _Piece(_Wire):
     """An event of a stream (its choices hold a ``delta``), or a whole answer (they hold a ``message``)."""
 
     object: str | None = None
+    model: str | None = None
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: JsonValue = None
@@ -261,7 +282,7 @@ class _Piece(_Wire):
         return ModelChunk(
             content=content,
             tool_calls=tuple([call.delta() for call in calls]),
-            usage=self.usage.counted() if self.usage else None,
+            usage=self.usage.counted((self.model or "")[:_LONGEST_NAME]) if self.usage else None,
             finish_reason=choice.finish_reason or None,
         )
 

@@ -13,13 +13,15 @@ from watchroom.runtime.messages import Frozen, Message
 
 class Usage(Frozen):
     """Tokens, as the model's provider counts them: ``input_tokens`` are those sent that no cache had,
-    ``cache_read_tokens`` were read from its cache, ``cache_write_tokens`` put there. ``cost`` is in US
-    dollars, None where nobody knows the price; ``priced_by`` says who gave it."""
+    ``cache_read_tokens`` were read from its cache, ``cache_write_tokens`` put there. ``model`` is whose they
+    are, as the provider calls it. ``cost`` is in US dollars, None where nobody knows the price; ``priced_by``
+    says who gave it."""
 
     input_tokens: int = Field(default=0, ge=0)
     output_tokens: int = Field(default=0, ge=0)
     cache_read_tokens: int = Field(default=0, ge=0)
     cache_write_tokens: int = Field(default=0, ge=0)
+    model: str = ""
     cost: float | None = Field(default=None, ge=0)
     priced_by: PricedBy = ""
 

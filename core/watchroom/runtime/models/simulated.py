@@ -34,9 +34,17 @@ Decide: TypeAlias = Callable[[ModelPayload], "Reply | Awaitable[Reply]"]
 """Gives the answer to a request. The same request comes again where the answer was cut short."""
 
 
+SIMULATED: Final = "simulated"
+"""The name of the model."""
+_INPUT_PRICE: Final = 3e-6
+_CACHED_PRICE: Final = 0.3e-6
+_OUTPUT_PRICE: Final = 15e-6
+"""US dollars a token, of the size that such prices have."""
+
+
 class SimulatedModel:
     """A `ModelRuntime` that answers as ``decide`` says, word by word. Tokens are estimated from the
-    lengths."""
+    lengths, and what they cost is made up with them."""
 
     def __init__(self, decide: Decide) -> None:
         self._decide = decide
@@ -60,12 +68,26 @@ class SimulatedModel:
                 ToolCallDelta(index=index, function=FunctionDelta(name=name, arguments=text))
                 for index, (name, text) in enumerate(calls)
             ),
-            usage=Usage(
-                input_tokens=_estimate_tokens(sum(map(_message_length, payload.messages))),
-                output_tokens=_estimate_tokens(len(reply.text) + sum(len(text) for _, text in calls)),
+            usage=_usage(
+                _estimate_tokens(sum(map(_message_length, payload.messages[:-1]))),
+                _estimate_tokens(sum(map(_message_length, payload.messages[-1:]))),
+                _estimate_tokens(len(reply.text) + sum(len(text) for _, text in calls)),
             ),
             finish_reason="tool_calls" if calls else "stop",
         )
+
+
+def _usage(known: int, new: int, said: int) -> Usage:
+    """As a provider counts that caches what it read before: of what is sent the ``known`` tokens."""
+    cost = new * _INPUT_PRICE + known * _CACHED_PRICE + said * _OUTPUT_PRICE
+    return Usage(
+        input_tokens=new,
+        output_tokens=said,
+        cache_read_tokens=known,
+        model=SIMULATED,
+        cost=round(cost, 9),
+        priced_by="client",
+    )
 
 
 def _split_into_pieces(text: str, most: int) -> Sequence[str]:
