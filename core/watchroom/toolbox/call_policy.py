@@ -34,10 +34,11 @@ class CallPolicy:
     def __init__(self, context: ToolContext) -> None:
         self._context = context
 
-    def decide(self, tool: str, arguments: Mapping[str, Json]) -> PolicyDecision:
-        """Return what the policy says of a call of ``tool`` with ``arguments``; of the flush of a buffer the
-        stricter of that and what it says of the tool that writes there. Raises `JournalError`."""
-        return self._decide(tool, arguments)[0]
+    def decide(self, tool: str, arguments: Mapping[str, Json], now: int | None = None) -> PolicyDecision:
+        """Return what the policy says of a call of ``tool`` with ``arguments`` at ``now``, or at this moment;
+        of the flush of a buffer the stricter of that and what it says of the tool that writes there. Raises
+        `JournalError`."""
+        return self._decide(tool, arguments, now)[0]
 
     def check(self, tool: str, arguments: Mapping[str, Json], *, is_approved: bool) -> None:
         """Raise `PolicyDenied` if the policy denies a call of ``tool`` with ``arguments``, and
@@ -51,16 +52,15 @@ class CallPolicy:
         if decision.verdict == "ask" and not is_approved:
             raise PolicyApprovalRequired(tool=tool, number=decision.label)
 
-    def _decide(self, tool: str, arguments: Mapping[str, Json]) -> tuple[PolicyDecision, _Effect]:
+    def _decide(
+        self, tool: str, arguments: Mapping[str, Json], now: int | None = None
+    ) -> tuple[PolicyDecision, _Effect]:
+        zones, actor = self._context.zones, self._context.actor
         effect = _Effect(tool, policy_subject(arguments))
-        decision = self._context.zones.policy.decide(self._context.actor, *effect)
-        if not decision.checks:
-            # There are no rules, or none for people.
-            return decision, effect
-        for other in self._flush_effects(tool):
-            stricter = stricter_decision(
-                decision, self._context.zones.policy.decide(self._context.actor, *other)
-            )
+        decision = zones.policy.decide(actor, *effect, now)
+        # Without rules, and for people, none is tried.
+        for other in self._flush_effects(tool) if decision.checks else ():
+            stricter = stricter_decision(decision, zones.policy.decide(actor, *other, now))
             if stricter is not decision:
                 decision, effect = stricter, other
         return decision, effect

@@ -102,10 +102,13 @@ class Toolbox:
         found = self._context.zones.buffers.source_of(self.actor, name)
         return found[0] if found else None
 
-    def decide_policy(self, tool_name: str, arguments: Mapping[str, Json]) -> PolicyDecision:
+    def decide_policy(
+        self, tool_name: str, arguments: Mapping[str, Json], now: int | None = None
+    ) -> PolicyDecision:
         """Return what the workspace's policy says of a call of ``tool_name`` with ``arguments`` by this actor
-        now. `dispatch_tool_call` asks again. Raises `JournalError`."""
-        return self._policy.decide(tool_name, arguments)
+        at ``now`` (nanoseconds since the epoch; default: at this moment). `dispatch_tool_call` asks again.
+        Raises `JournalError`."""
+        return self._policy.decide(tool_name, arguments, now)
 
     def approval_checksum(self, tool_name: str, arguments: Mapping[str, Json]) -> str:
         """Return a checksum of a call of ``tool_name`` with ``arguments`` and of what it would write as

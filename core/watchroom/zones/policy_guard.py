@@ -31,13 +31,21 @@ class PolicyGuard:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def decide(self, agent: str, tool: str, arguments: Mapping[str, Json] | PolicySubject) -> PolicyDecision:
+    def decide(
+        self,
+        agent: str,
+        tool: str,
+        arguments: Mapping[str, Json] | PolicySubject,
+        now: int | None = None,
+    ) -> PolicyDecision:
         """Return what the policy says of a call of ``tool`` by ``agent``, whose ``arguments`` are given as
-        they are, or as `policy_subject` reads them. Raises `JournalError`."""
+        they are, or as `policy_subject` reads them, at ``now`` (nanoseconds since the epoch; default: at
+        this moment). Raises `JournalError`."""
         rules = self._store.registry.current().policy
         if not rules.rules:
             return PolicyDecision()
-        return decide(rules, agent, tool, arguments, self._store.journal.now())
+        now = self._store.journal.now() if now is None else now
+        return decide(rules, agent, tool, arguments, now)
 
     def record_test(
         self,

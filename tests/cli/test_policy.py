@@ -1,0 +1,105 @@
+"""``watchroom policy explain``: which rule decides about a call, and why the earlier ones do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli.running import Captured, misuse, printed, printed_json, refusal, run
+from watchroom_tui.cli import OK
+
+RULES = """
+[policy]
+time_zone = "Asia/Shanghai"
+
+[[policy.rules]]
+name = "night"
+hours = "22:00-06:00"
+verdict = "ask"
+
+[[policy.rules]]
+name = "trial"
+tool = "collab_*"
+verdict = "deny"
+mode = "test"
+
+[[policy.rules]]
+name = "secrets"
+path = "secrets/**"
+verdict = "deny"
+
+[[policy.rules]]
+tool = ["Bash", "run_command"]
+command = "git *"
+verdict = "allow"
+
+[[policy.rules]]
+tool = ["Bash", "run_command"]
+verdict = "deny"
+"""
+NOON = "2026-11-23T12:00:00+08:00"
+
+
+@pytest.fixture
+def ruled(team: str) -> str:
+    config = Path(team, ".watchroom/config.toml")
+    config.write_text(config.read_text() + RULES)
+    return team
+
+
+def explained(capsys: Captured, root: str, *arguments: str, time: str = NOON) -> str:
+    return printed(capsys, "policy", "explain", root, *arguments, "--time", time)
+
+
+def test_it_names_the_rule_and_why_those_before_it_do_not_decide(capsys: Captured, ruled: str) -> None:
+    lines = explained(capsys, ruled, "alice", "collab_write", '{"filepath": "a/../secrets/key"}').splitlines()
+    assert lines[0] == "Denied by rule 3 (secrets)."
+    assert lines[1] == "Rule 2 (trial) is a test: it would deny the call."
+    night, trial, secrets = lines[3:]
+    assert night.endswith("it is 12:00 CST, not 22:00-06:00")
+    assert trial.endswith("matches, and is a test")
+    assert secrets.split()[:3] == ["3", "secrets", "deny"]
+    assert "ask" in explained(capsys, ruled, "alice", "x", time="2026-11-23T23:00+08:00").splitlines()[0]
+    unmatched = explained(capsys, ruled, "alice", "Bash", '{"command": "git log && rm x"}').splitlines()
+    assert unmatched[0] == "Denied by rule 5."
+    assert unmatched[-2].endswith("a part of the command is none of: git *")
+
+
+def test_the_paths_of_a_client_are_those_of_its_folder(capsys: Captured, ruled: str, tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "link").symlink_to("secrets")
+    arguments = f'{{"file_path": "{tmp_path}/link/key"}}'
+    within = ("--folder", str(tmp_path), "--json")
+    found = printed_json(capsys, "policy", "explain", ruled, "bob", "Write", arguments, *within)
+    assert (found["verdict"], found["rule"], found["paths"]) == ("deny", 3, ["link/key", "secrets/key"])
+
+
+def test_as_json_it_has_each_rule_that_was_tried(capsys: Captured, ruled: str) -> None:
+    arguments = ("alice", "run_command", '{"command": "git status"}', "--time", NOON, "--json")
+    found = printed_json(capsys, "policy", "explain", ruled, *arguments)
+    assert (found["verdict"], found["rule"], found["would"]) == ("allow", 4, None)
+    assert [each["mismatch"] for each in found["rules"]] == ["hours", "tool", "no_path", None]
+    assert found["rules"][3]["command"] == "git *"
+
+
+def test_people_and_a_workspace_without_rules_are_told_apart(capsys: Captured, ruled: str) -> None:
+    assert "people" in explained(capsys, ruled, "human:dana", "Bash")
+    Path(ruled, ".watchroom/config.toml").write_text("[agents.alice]\n")
+    assert "no rules" in explained(capsys, ruled, "alice", "Bash")
+
+
+def test_a_file_that_is_not_valid_is_reported_and_the_last_valid_one_explained(
+    capsys: Captured, ruled: str
+) -> None:
+    assert "rule 5" in explained(capsys, ruled, "alice", "Bash", '{"command": "ls"}')
+    config = Path(ruled, ".watchroom/config.toml")
+    config.write_text(config.read_text() + '\n[[policy.rules]]\nverdict = "no"\n')
+    arguments = ("alice", "Bash", '{"command": "ls"}', "--time", NOON)
+    status, out, err = run(capsys, "policy", "explain", ruled, *arguments)
+    assert (status, out.splitlines()[0]) == (OK, "Denied by rule 5.")
+    assert "policy.rules 6: verdict = 'no' (allow, ask, deny)" in err
+
+
+def test_what_is_no_call_is_refused(capsys: Captured, ruled: str) -> None:
+    assert "alice" in refusal(capsys, "policy", "explain", ruled, "nobody", "Bash")
+    assert "JSON" in misuse(capsys, "policy", "explain", ruled, "alice", "Bash", "[1]")

@@ -1,0 +1,43 @@
+"""docs/policy.md: its example is valid, and says what the page says of it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from watchroom.rules.config import parse_config
+from watchroom.rules.policy import MAX_PATTERN, MAX_PATTERNS, MAX_RULES, decide
+
+PAGE = (Path(__file__).parents[2] / "docs/policy.md").read_text(encoding="utf-8")
+EXAMPLE = "\n".join(re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL))
+NIGHT = int(datetime.fromisoformat("2026-11-23T22:00:00+01:00").timestamp() * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "value", "verdict", "name"),
+    [
+        ("Write", "file_path", "app/.env", "deny", "secrets"),
+        ("Bash", "command", "make && git push origin --force", "deny", "no force"),
+        ("Bash", "command", "git log --oneline | git diff", "allow", "reading git"),
+        ("Bash", "command", "git log; make", "ask", "nights"),
+        ("collab_write", "filepath", "plan.md", "ask", "nights"),
+        ("collab_read", "filepath", "plan.md", "allow", ""),
+    ],
+)
+def test_the_example_decides_as_it_reads(
+    tool: str, argument: str, value: str, verdict: str, name: str
+) -> None:
+    decision = decide(parse_config(EXAMPLE).policy, "intern-1", tool, {argument: value}, NIGHT)
+    assert (decision.verdict, decision.name) == (verdict, name)
+
+
+def test_a_test_of_the_example_only_tells() -> None:
+    decision = decide(parse_config(EXAMPLE).policy, "alice", "handoff_file", {"filename": "x"}, NIGHT)
+    assert (decision.verdict, decision.would_differ) == ("allow", True)
+
+
+def test_the_bounds_are_those_of_the_page() -> None:
+    bounds = f"{MAX_RULES} rules, with {MAX_PATTERNS} patterns of {MAX_PATTERN} characters"
+    assert bounds in PAGE
