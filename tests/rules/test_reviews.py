@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -10,11 +11,14 @@ from hypothesis import strategies as st
 from merge.triples import triple
 from watchroom.merge import diff_lines, split_lines
 from watchroom.rules.proposals import proposed_write, replace_content
+from watchroom.rules.requests import CallDecision, PendingCall
 from watchroom.rules.reviews import (
     MOST_COMMENT_CHARACTERS,
     MOST_COMMENTS,
+    LineComment,
     LineKey,
     Review,
+    decide_call,
     describe_comments,
     describe_review,
 )
@@ -74,6 +78,36 @@ def test_comments_are_told_with_their_lines_whatever_was_taken() -> None:
     assert review.comment(LineKey(1), "").comment(LineKey(3, is_old=True), "  ") == review_of()
     assert not review_of().is_begun
     assert describe_review(review_of(), TEXTS) == ""
+
+
+def test_the_decision_on_a_call_writes_what_is_taken_or_sends_it_back() -> None:
+    given = {"filepath": "a.md", "content": AFTER, "message": "m", "expected_version": 1}
+    write = PendingCall("c1", "collab_write", json.dumps(given))
+    flush = PendingCall("c2", "plan_flush", "{}")
+    partly = decide_call(write, review_of(BEFORE, AFTER, 0), TEXTS)
+    assert partly.approved
+    assert partly.arguments is not None
+    assert json.loads(partly.arguments) == {**given, "content": "one\ntwo\nthree\nfive\nsix\n"}
+    assert "Declined: lines 2." in partly.reason
+    back = decide_call(flush, review_of(BEFORE, AFTER, 0), TEXTS)
+    assert (back.approved, back.arguments) == (False, None)
+    assert "nothing was done" in back.reason
+    for call in (write, flush):
+        assert decide_call(call, review_of(), TEXTS) == CallDecision(call.id, True)
+        none = decide_call(call, review_of(BEFORE, AFTER, 0, 1, 2), TEXTS)
+        assert (none.approved, none.arguments) == (False, None)
+    # What it writes is not what was reviewed: nothing is made of it.
+    other = PendingCall("c3", "collab_write", json.dumps({**given, "content": "other\n"}))
+    assert not decide_call(other, review_of(BEFORE, AFTER, 0), TEXTS).approved
+
+
+def test_a_review_goes_on_where_the_text_before_has_changed() -> None:
+    said = review_of(BEFORE, AFTER, 2).comment(LineKey(1), "why?").comment(LineKey(3, is_old=True), "keep it")
+    before = "zero\n" + BEFORE
+    moved = said.carry_over(before, AFTER, diff_lines(before, AFTER))
+    assert moved.text() == "one\n2\nthree\nfive\n", "the added line is declined still"
+    assert moved.comments == (LineComment(LineKey(1), "why?"),)
+    assert said.carry_over(BEFORE, AFTER, said.hunks) is said
 
 
 def test_a_line_belongs_to_the_hunk_that_adds_or_removes_it() -> None:

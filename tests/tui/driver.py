@@ -50,13 +50,23 @@ class User:
         Textual's own pilot waits for an idle process instead: a tenth of a second a key.
         """
         for key in keys:
-            driver = self.app._driver
-            assert driver is not None
-            character = CHARACTERS.get(key, key if len(key) == 1 else None)
-            event = events.Key(_character_to_key(key) if len(key) == 1 else key, character)
-            event.set_sender(self.app)
-            driver.send_message(event)
+            self._send(key)
             await self.settle()
+
+    async def press_at_once(self, *keys: str) -> None:
+        """Press the keys as a quick hand does, or a terminal that is typed into: no key waits for the one
+        before."""
+        for key in keys:
+            self._send(key)
+        await self.settle()
+
+    def _send(self, key: str) -> None:
+        driver = self.app._driver
+        assert driver is not None
+        character = CHARACTERS.get(key, key if len(key) == 1 else None)
+        event = events.Key(_character_to_key(key) if len(key) == 1 else key, character)
+        event.set_sender(self.app)
+        driver.send_message(event)
 
     async def settle(self) -> None:
         """Until all messages so far are dealt with, and those that they have caused."""

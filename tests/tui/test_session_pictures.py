@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
@@ -14,13 +15,14 @@ from runtime.weather import Chunk, call, calling
 from syrupy.assertion import SnapshotAssertion
 from tui.driver import MIDDLE, NARROW, User, past
 from tui.pictures import ALL, Sizes, at_rest, pictured
-from tui.recorded import REPORT, recorded
+from tui.recorded import NOON, REPORT, recorded
 from tui.sessions import asks
 from watchroom import Agent, Workspace
 from watchroom.journal import Journal
 from watchroom.runtime import ChatAgent, ModelPayload, Policies, Session
 from watchroom.texts import Language
 from watchroom.toolbox.agent_tools import agent_tools
+from watchroom_tui.app import WatchroomApp
 
 EXACT = REPORT.replace("12 % more cargo", "12.4 % more cargo").replace("- When does dredging begin?\n", "")
 
@@ -125,6 +127,19 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journal]:
     found.close()
 
 
+@asynccontextmanager
+async def at_noon(journal: Journal, size: tuple[int, int]) -> AsyncIterator[User]:
+    """The live dashboard, whose clock stands. It has something to act on, though nothing is sent."""
+    with TemporaryDirectory() as elsewhere, Workspace.open(elsewhere) as workspace:
+        app = WatchroomApp(journal, place="team/", open_workspace=lambda: workspace)
+        app.now = lambda: NOON  # type: ignore[method-assign]
+        async with app.run_test(size=size, notifications=True) as pilot:
+            user = User(app, pilot)
+            await user.until(lambda: len(user.model.requests) == 3, "the requests")
+            await user.until(lambda: app.workspace is not None, "the open workspace")
+            yield user
+
+
 async def goes_to_requests(user: User, which: int) -> None:
     await user.goes_to("7", "requests")
     await user.until(lambda: len(user.list("requests").items) == 3, "the requests")
@@ -186,6 +201,21 @@ async def test_every_screen(
 ) -> None:
     async with past(journal, journal.last_seq(), size=size) as user:
         await SCREENS[screen](user)
+        assert await at_rest(user) == picture
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE], ids=["80x24", "120x40"])
+async def test_a_review_half_done(
+    journal: Journal, picture: SnapshotAssertion, size: tuple[int, int]
+) -> None:
+    async with at_noon(journal, size) as user:
+        await goes_to_approval(user)
+        await user.press(*["tab"] * (user.pane != "request"))
+        await user.until(lambda: user.pane == "request", "the request")
+        await user.press("right_square_bracket", "semicolon", *"Ask the port first.", "enter")
+        await user.sees("┃ Ask the port first.")
+        await user.press("space")
+        await user.sees("1 of 2 hunks taken")
         assert await at_rest(user) == picture
 
 

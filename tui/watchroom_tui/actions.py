@@ -34,6 +34,7 @@ Scope: TypeAlias = Literal[
     "handoffs",
     "requests",
     "choices",
+    "review",
     "writing",
     "activity",
     "confirm",
@@ -81,7 +82,9 @@ class Action(NamedTuple):
         return tuple(KEY_NAMES.get(key, key) for key in self.keys_in(keymap))
 
 
-OF_THE_FOCUSED: Final = frozenset({"list", "view", "search", "board_writing", "editor", "session", "choices"})
+OF_THE_FOCUSED: Final = frozenset(
+    {"list", "view", "search", "board_writing", "editor", "session", "choices", "review"}
+)
 """What these keys do is done by the widget that has the focus."""
 
 SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
@@ -95,6 +98,7 @@ SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
     "handoffs": "handoffs",
     "requests": "requests",
     "choices": "requests",
+    "review": "requests",
     "activity": "activity",
 }
 """The screen on which the keys of a scope work; the others work on what is opened from one."""
@@ -105,6 +109,7 @@ KEY_NAMES: Final = {
     "greater_than_sign": ">",
     "colon": ":",
     "slash": "/",
+    "semicolon": ";",
     "escape": "esc",
     "shift+tab": "⇧tab",
     "shift+enter": "⇧enter",
@@ -233,6 +238,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("finish_and_save", "editor", "finish", ("ctrl+s",), meaning="save"),
     Action("approve", "requests", "approve", ("a",), footer=True, acts=True),
     Action("reject", "requests", "reject", ("r",), footer=True, acts=True),
+    Action("take_hunk", "review", "take_hunk", ("space",), footer=True, acts=True, meaning="mark"),
+    Action("comment", "review", "comment", ("semicolon",), footer=True, acts=True),
+    Action("previous_hunk", "review", "step_hunk(-1)", PREVIOUS, footer=True, meaning="previous"),
+    Action("next_hunk", "review", "step_hunk(1)", NEXT, meaning="next"),
     Action("edit_arguments", "requests", "edit_arguments", ("e",), footer=True, acts=True, meaning="edit"),
     Action("write_answer", "requests", "write_answer", acts=True),
     Action("to_session", "requests", "to_session", ("t",), footer=True),

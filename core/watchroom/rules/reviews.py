@@ -6,11 +6,14 @@ replaces lines of its own of the text before.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from watchroom.merge import LineChange, split_lines
+from watchroom.rules.proposals import replace_content
+from watchroom.rules.requests import CallDecision, PendingCall, parse_arguments
 from watchroom.texts import Catalogue
 
 MOST_COMMENTS: Final = 100
@@ -96,19 +99,79 @@ class Review:
                 return index
         return None
 
+    def carry_over(self, before: str, after: str, hunks: Sequence[LineChange]) -> Review:
+        """The review of the change from ``before`` to ``after``, with its ``hunks``, that says the same: the
+        same hunks are declined, wherever they stand by now, and comments are on the lines that stay."""
+        if (before, after) == (self.before, self.after):
+            return self
+        moved = Review(before, after, tuple(hunks))
+        mine, theirs = _Lines.of(self), _Lines.of(moved)
+        declined = {mine.of_hunk(self.hunks[index]) for index in self.declined}
+        again = [index for index, hunk in enumerate(moved.hunks) if theirs.of_hunk(hunk) in declined]
+        comments = [each for each in self.comments if mine.at(each.key) == theirs.at(each.key)]
+        return replace(moved, declined=frozenset(again), comments=tuple(comments))
+
     def text(self) -> str:
         """The text with the hunks that are taken, and without the others."""
         if not self.declined:
             return self.after
-        old, new = split_lines(self.before), split_lines(self.after)
+        whole = _Lines.of(self)
         lines: list[str] = []
         at = 0
         for index, hunk in enumerate(self.hunks):
-            lines += old[at : hunk.old_start]
-            is_declined = index in self.declined
-            lines += old[hunk.old_start : hunk.old_end] if is_declined else new[hunk.new_start : hunk.new_end]
+            before, after = whole.of_hunk(hunk)
+            lines += whole.old[at : hunk.old_start]
+            lines += before if index in self.declined else after
             at = hunk.old_end
-        return "".join((*lines, *old[at:]))
+        return "".join((*lines, *whole.old[at:]))
+
+
+class _Lines(NamedTuple):
+    """Both texts of a review as lines."""
+
+    old: Sequence[str]
+    new: Sequence[str]
+
+    @classmethod
+    def of(cls, review: Review) -> _Lines:
+        return cls(split_lines(review.before), split_lines(review.after))
+
+    def at(self, key: LineKey) -> str | None:
+        lines = self.old if key.is_old else self.new
+        return lines[key.line] if key.line < len(lines) else None
+
+    def of_hunk(self, hunk: LineChange) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        old, new = self.old[hunk.old_start : hunk.old_end], self.new[hunk.new_start : hunk.new_end]
+        return tuple(old), tuple(new)
+
+
+def decide_call(call: PendingCall, review: Review, texts: Catalogue) -> CallDecision:
+    """The decision on ``call`` that ``review`` comes to, with what its model is told in the words of
+    ``texts``.
+
+    The call is approved with the hunks that are taken, and rejected where none is, or where its arguments
+    cannot say only these."""
+    is_whole = not review.declined
+    arguments = None if is_whole else write_taken(call, review)
+    is_approved = is_whole or arguments is not None
+    reason = describe_review(review, texts, is_writable=is_approved)
+    return CallDecision(call.id, is_approved, reason, arguments)
+
+
+def can_write_part(call: PendingCall, review: Review) -> bool:
+    """Whether ``call``, whose change ``review`` is about, can be made with some of its hunks alone."""
+    arguments = parse_arguments(call.arguments)
+    replaced = replace_content(call.name, arguments, "")
+    return replaced is not None and arguments.get("content") == review.after
+
+
+def write_taken(call: PendingCall, review: Review) -> str | None:
+    """The arguments (JSON) with which ``call`` writes only the hunks that are taken in ``review``; None where
+    these are all or none, or where its arguments cannot say it."""
+    if not review.is_partial or not can_write_part(call, review):
+        return None
+    taken = replace_content(call.name, parse_arguments(call.arguments), review.text())
+    return json.dumps(taken, ensure_ascii=False)
 
 
 def describe_review(review: Review, texts: Catalogue, *, is_writable: bool = True) -> str:
@@ -138,10 +201,9 @@ def describe_comments(review: Review, texts: Catalogue) -> str:
 def _describe_comments(review: Review, texts: Catalogue) -> Iterator[str]:
     if not review.comments:
         return
-    old, new = split_lines(review.before), split_lines(review.after)
+    lines = _Lines.of(review)
     for key, text in review.comments:
-        lines = old if key.is_old else new
-        quoted = lines[key.line].strip() if key.line < len(lines) else ""
+        quoted = (lines.at(key) or "").strip()
         quote = quoted[:_MOST_QUOTED] + "…" * (len(quoted) > _MOST_QUOTED)
         name = "review.comment_old" if key.is_old else "review.comment"
         yield texts(name, line=key.line + 1, quote=quote, text=text)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from watchroom.errors import RequestNotFound
 from watchroom.queries.requests import find_request, read_request
-from watchroom.rules.requests import Request
+from watchroom.rules.requests import Request, decide_all
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
@@ -57,8 +57,7 @@ def _answer_call(args: Namespace, request: Request, texts: Catalogue) -> PersonC
     if not args.arguments:
         return person_calls.decide(args.request, approved=args.approve, reason=args.reject or "")
     edited = dict(_edited(text, request, texts) for text in args.arguments)
-    calls = [call.id for call in request.calls]
-    return person_calls.approve_calls(args.request, calls, calls, edited)
+    return person_calls.decide_calls(args.request, decide_all(request, True, edited=edited).decisions)
 
 
 def _edited(text: str, request: Request, texts: Catalogue) -> tuple[str, str]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from watchroom.model import Json
 from watchroom.projections.proposals import Proposal
 from watchroom.queries.requests import RequestDetails
 from watchroom.rules.requests import PendingCall, parse_arguments
+from watchroom.rules.reviews import LineKey, Review, can_write_part
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.formatters.text_drawing import TextDrawing
 from watchroom_tui.formatters.transcript import format_json
 from watchroom_tui.sanitize import sanitize, sanitize_lines
 from watchroom_tui.theme import agent_class
@@ -31,10 +33,73 @@ _LINE_STYLES: Final = {
 }
 
 
+class RequestRow(NamedTuple):
+    """A row of a request as it is shown. Where it is a line of what the call with the id ``call`` would
+    write, ``key`` says which one, and ``hunk`` which hunk it is of, None for a line that stays."""
+
+    line: Line
+    call: str = ""
+    key: LineKey | None = None
+    hunk: int | None = None
+
+
+class RequestDrawing(TextDrawing):
+    """The ``rows`` of a request; at the foot stands how it is with the hunk under the cursor."""
+
+    def __init__(self, rows: Sequence[RequestRow], reviews: Mapping[str, Review], texts: Catalogue) -> None:
+        super().__init__(None, head=[row.line for row in rows])
+        self._rows = rows
+        self._reviews = reviews
+        self._catalogue = texts
+        self._starts = [index for index in range(len(rows)) if self._begins_hunk(index)]
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether there are hunks to take or decline."""
+        return bool(self._starts)
+
+    def _begins_hunk(self, index: int) -> bool:
+        row = self._rows[index]
+        before = self._rows[index - 1] if index else None
+        return row.hunk is not None and (before is None or (before.call, before.hunk) != (row.call, row.hunk))
+
+    def line_row(self, index: int) -> RequestRow:
+        """The row of the line that the row with this index is about: below it stands what is said of it."""
+        row = self._rows[index]
+        while index and (before := self._rows[index - 1]).key == row.key and before.call == row.call:
+            index, row = index - 1, before
+        return row
+
+    def next_hunk(self, index: int, step: int) -> int | None:
+        """Where the hunk after the row ``index`` begins, or with a ``step`` of -1 the one before; None if
+        there is none."""
+        found = [each for each in self._starts if (each - index) * step > 0]
+        return min(found, key=lambda each: abs(each - index), default=None)
+
+    def foot(self, index: int) -> str:
+        row = self._rows[index]
+        if row.hunk is None:
+            return ""
+        review = self._reviews[row.call]
+        key = "review.hunk_declined" if row.hunk in review.declined else "review.hunk_taken"
+        return self._catalogue(key, number=row.hunk + 1, count=len(review.hunks))
+
+
 def request_lines(
     details: RequestDetails, changes: Sequence[Sequence[DiffLine] | None], texts: Catalogue
 ) -> list[Line]:
     """The request as people read it; ``changes`` are those that each call would make."""
+    return [row.line for row in request_rows(details, changes, {}, texts)]
+
+
+def request_rows(
+    details: RequestDetails,
+    changes: Sequence[Sequence[DiffLine] | None],
+    reviews: Mapping[str, Review],
+    texts: Catalogue,
+) -> list[RequestRow]:
+    """The request as people read it; ``changes`` are those that each call would make, ``reviews`` says by the
+    calls' ids which of their hunks are taken, and what is said of their lines."""
     asked, request = details.asked, details.request
     lines: list[Line] = [
         [
@@ -51,21 +116,24 @@ def request_lines(
     if request.options:
         lines += [[Span("  · ", "dim"), Span(sanitize(option.label))] for option in request.options]
         lines.append([])
+    rows = [RequestRow(line) for line in lines]
     for call, would, changed in zip(request.calls, details.proposals, changes, strict=True):
-        lines += _call_lines(call, would, changed, texts, is_outdated=call.id in details.outdated)
+        is_outdated = call.id in details.outdated
+        rows += _call_rows(call, would, changed, reviews.get(call.id), texts, is_outdated=is_outdated)
     if details.asked.ended is not None:
-        lines += _answer_lines(details, texts)
-    return lines
+        rows += [RequestRow(line) for line in _answer_lines(details, texts)]
+    return rows
 
 
-def _call_lines(
+def _call_rows(
     call: PendingCall,
     would: Proposal | None,
     changed: Sequence[DiffLine] | None,
+    review: Review | None,
     texts: Catalogue,
     *,
     is_outdated: bool,
-) -> list[Line]:
+) -> list[RequestRow]:
     lines: list[Line] = [
         [
             Span(" "),
@@ -75,15 +143,20 @@ def _call_lines(
     ]
     given = _without_text(call, would)
     lines += [[Span("   "), Span(sanitize(line))] for line in pretty_lines(given)]
+    lines += [[Span("   "), Span(line, "dim")] for line in sanitize_lines(call.notice) if line]
+    rows = [RequestRow(line) for line in lines]
     if would is not None:
         if is_outdated and not would.is_stale:
-            lines.append([Span("   "), Span(texts("request.outdated"), "warning")])
-        lines += _proposal_lines(would, changed or (), texts)
-    lines.append([])
-    return lines
+            rows.append(RequestRow([Span("   "), Span(texts("request.outdated"), "warning")]))
+        rows += [RequestRow(line) for line in _proposal_head(would, texts)]
+        if review is not None and review.is_partial and not can_write_part(call, review):
+            rows.append(RequestRow([Span("   "), Span(texts("review.not_in_part"), "warning")]))
+        rows += _change_rows(call, changed or (), review, texts)
+    rows.append(RequestRow([]))
+    return rows
 
 
-def _proposal_lines(would: Proposal, changed: Sequence[DiffLine], texts: Catalogue) -> list[Line]:
+def _proposal_head(would: Proposal, texts: Catalogue) -> list[Line]:
     head = would.head
     current = (
         texts("request.current", version=head.version, who=sanitize(head.actor))
@@ -95,18 +168,37 @@ def _proposal_lines(would: Proposal, changed: Sequence[DiffLine], texts: Catalog
         version = (head.version or 0) if head else 0
         text = texts("request.stale", expected=would.expected, current=version)
         lines.append([Span("   "), Span(text, "warning")])
+    return lines
+
+
+def _change_rows(
+    call: PendingCall, changed: Sequence[DiffLine], review: Review | None, texts: Catalogue
+) -> Iterator[RequestRow]:
     if not changed:
-        lines.append([Span("   "), Span(texts("request.no_changes"), "dim")])
+        yield RequestRow([Span("   "), Span(texts("request.no_changes"), "dim")])
+    last = None
     for line in _without_start(changed)[:MOST_LINES]:
+        if line.kind == "hunk":
+            last = None
+            yield RequestRow([Span("        ", "number"), Span("⋯", "dim")])
+            continue
+        key = LineKey(line.old - 1, is_old=True) if line.kind == "removed" else LineKey(line.new - 1)
+        hunk = review.hunk_of(key) if review is not None and line.kind != "same" else None
+        is_declined = review is not None and hunk in review.declined
+        mark = "" if hunk is None or hunk == last else "☐" if is_declined else "☑"
+        last = hunk
         sign, style = _LINE_STYLES[line.kind]
         number = line.new if line.kind != "removed" else line.old
-        shown = f"{number:>5} " if line.kind != "hunk" else "      "
-        text = "⋯" if line.kind == "hunk" else sanitize(line.text)
-        gutter = Span(f" {shown}{sign} ", style if line.kind in ("added", "removed") else "number")
-        lines.append([gutter, Span(text, style)])
+        gutter_style = style if line.kind in ("added", "removed") else "number"
+        text_style = "dim" if is_declined else style
+        gutter = Span(f"{mark or ' '}{number:>5} {sign} ", "dim" if is_declined else gutter_style)
+        yield RequestRow([gutter, Span(sanitize(line.text), text_style)], call.id, key, hunk)
+        said = review.comment_on(key) if review is not None else ""
+        for text in sanitize_lines(said) if said else ():
+            yield RequestRow([Span("       ┃ ", "accent"), Span(text, "human")], call.id, key, hunk)
     if len(changed) > MOST_LINES:
-        lines.append([Span("   "), Span(texts("request.more", count=len(changed) - MOST_LINES), "dim")])
-    return lines
+        count = len(changed) - MOST_LINES
+        yield RequestRow([Span("   "), Span(texts("request.more", count=count), "dim")])
 
 
 def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from watchroom.errors import NotText, TooLarge
 from watchroom.model import ANSWER, DISMISS, MESSAGE, OUTSIDE, RESOLVE, REVERT, SEEN, Json, Row
+from watchroom.rules.requests import CallDecision
 
 
 class PersonCall(NamedTuple):
@@ -21,15 +22,19 @@ def decide(request: int, *, approved: bool, reason: str = "") -> PersonCall:
     return PersonCall(ANSWER, {"request": request, "approved": approved, "reason": reason or None})
 
 
-def approve_calls(
-    request: int, calls: Sequence[str], approved: Collection[str], edited: Mapping[str, str]
-) -> PersonCall:
-    """Approve of those of the ``calls`` (ids, all that the ``request`` with this number asks about) that are
-    ``approved``, and reject the others; ``edited`` has new arguments (JSON text) by call."""
-    decisions: list[Mapping[str, Json]] = [
-        {"call_id": call, "approved": call in approved, "arguments": edited.get(call)} for call in calls
+def decide_calls(request: int, decisions: Sequence[CallDecision], reason: str = "") -> PersonCall:
+    """Make these ``decisions`` on all calls that the ``request`` with this number asks about, for ``reason``
+    as lists show it; the agent reads the reason of each."""
+    made: list[Mapping[str, Json]] = [
+        {
+            "call_id": each.call_id,
+            "approved": each.approved,
+            "reason": each.reason or None,
+            "arguments": each.arguments,
+        }
+        for each in decisions
     ]
-    return PersonCall(ANSWER, {"request": request, "decisions": decisions})
+    return PersonCall(ANSWER, {"request": request, "decisions": made, "reason": reason or None})
 
 
 def reply(request: int, text: str) -> PersonCall:

@@ -10,13 +10,16 @@ from typing import cast
 
 from watchroom.projections import Model, Need, RequestView
 from watchroom.queries.requests import RequestDetails, find_request, read_request
-from watchroom.rules.requests import RequestKind, parse_arguments
+from watchroom.rules.requests import CallDecision, PendingCall, RequestKind, parse_arguments
+from watchroom.rules.reviews import decide_call, describe_comments, write_taken
+from watchroom.texts import catalogue
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.services import person_calls
 from watchroom_tui.services.person_calls import PersonCall
+from watchroom_tui.services.reviews import Reviews
 
 
 class RequestActions:
@@ -24,6 +27,7 @@ class RequestActions:
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
+        self._reviews = Reviews(app)
 
     def approve_need(self, need: Need) -> None:
         """Approve of the call that ``need`` asks about, from where it is listed. Says why not, where a person
@@ -36,7 +40,8 @@ class RequestActions:
         self._start(partial(self._reject_need, need))
 
     def approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
-        """Approve of the ticked calls; of the others the agent is told that they were rejected."""
+        """Approve of the ticked calls, each with the hunks that are taken; of the others the agent is told
+        that they were rejected."""
         if ticked:
             self._start(partial(self._decide, details, ticked, {}))
         else:
@@ -47,7 +52,7 @@ class RequestActions:
         self._start(partial(self._reject, details))
 
     def edit(self, details: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
-        """Approve of a call with other arguments than the agent wrote."""
+        """Approve of a call with other arguments than the agent wrote, or than are left of its hunks."""
         self._start(partial(self._edit, details, call_id, ticked))
 
     def write(self, details: RequestDetails) -> None:
@@ -100,6 +105,8 @@ class RequestActions:
         if len(calls) > 1 or is_stale or details.outdated:
             key = "several" if len(calls) > 1 else "changed"
             self._app.show_message(self._app.texts(f"request.look_{key}"), "warning")
+        elif self._reviews.is_begun(details.asked.id):
+            self._app.show_message(self._app.texts("request.look_reviewed"), "warning")
         else:
             await self._decide(details, [call.id for call in calls], {})
 
@@ -112,10 +119,17 @@ class RequestActions:
         self, details: RequestDetails, ticked: Sequence[str], edited: Mapping[str, str]
     ) -> bool:
         """Whether the decisions were taken."""
-        calls = [call.id for call in details.request.calls]
-        return await self._send(
-            details.asked, person_calls.approve_calls(details.asked.id, calls, ticked, edited)
-        )
+        reviews, texts = self._reviews.of(details), catalogue(self._app.language)
+
+        def decide(call: PendingCall) -> CallDecision:
+            review = reviews.get(call.id)
+            if call.id in ticked and call.id not in edited and review is not None:
+                return decide_call(call, review, texts)
+            said = describe_comments(review, texts) if review is not None else ""
+            return CallDecision(call.id, call.id in ticked, said, edited.get(call.id))
+
+        decisions = await asyncio.to_thread(lambda: [decide(call) for call in details.request.calls])
+        return await self._send(details.asked, person_calls.decide_calls(details.asked.id, decisions))
 
     async def _reject(self, details: RequestDetails) -> None:
         texts, asked = self._app.texts, details.asked
@@ -123,7 +137,19 @@ class RequestActions:
         title = texts("request.reject_title", agent=sanitize(asked.agent))
         reason = await enter_text(self._app, draft, title, texts("request.reject_hint"), may_be_empty=True)
         if reason is not None:
-            await self._send(asked, person_calls.decide(asked.id, approved=False, reason=reason), draft)
+            await self._send(asked, await asyncio.to_thread(self._rejection, details, reason), draft)
+
+    def _rejection(self, details: RequestDetails, reason: str) -> PersonCall:
+        """The call that rejects all, for ``reason``, and with the comments on each."""
+        number, reviews, texts = details.asked.id, self._reviews.of(details), catalogue(self._app.language)
+        if not any(each.comments for each in reviews.values()):
+            return person_calls.decide(number, approved=False, reason=reason)
+        decisions = []
+        for call in details.request.calls:
+            review = reviews.get(call.id)
+            said = describe_comments(review, texts) if review is not None else ""
+            decisions.append(CallDecision(call.id, False, "\n".join(each for each in (reason, said) if each)))
+        return person_calls.decide_calls(number, decisions, reason)
 
     async def _write(self, details: RequestDetails) -> None:
         asked = details.asked
@@ -137,7 +163,11 @@ class RequestActions:
         texts = self._app.texts
         call = next(each for each in details.request.calls if each.id == call_id)
         title = texts("request.edit_title", tool=sanitize(call.name))
-        begun = json.dumps(parse_arguments(call.arguments), ensure_ascii=False, indent=2)
+        review = self._reviews.of(details).get(call_id)
+        taken = None
+        if review is not None:
+            taken = await asyncio.to_thread(write_taken, call, review)
+        begun = json.dumps(parse_arguments(taken or call.arguments), ensure_ascii=False, indent=2)
         draft = self._draft(details.asked, call_id, begun)
         hint = texts("request.edit_hint")
         while True:
@@ -171,6 +201,7 @@ class RequestActions:
         if result["success"]:
             outcome = app.texts(f"request.outcome.{cast(str, result['outcome'])}")
             app.show_message(app.texts("request.done", agent=sanitize(asked.agent), outcome=outcome))
+            self._reviews.drop(asked.id)
             if draft is not None:
                 app.drafts.drop(TextDraft, draft.key)
         else:

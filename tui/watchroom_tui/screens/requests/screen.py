@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -18,14 +19,14 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import SessionTarget
 from watchroom_tui.formatters.columns import format_age
 from watchroom_tui.formatters.labels import tool_name
-from watchroom_tui.readers.request import request_lines
+from watchroom_tui.readers.request import RequestDrawing, RequestRow, request_rows
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.requests.lists import ChoiceList, RequestList, RequestOption
+from watchroom_tui.screens.requests.review_view import ReviewView
 from watchroom_tui.services.request_actions import RequestActions
+from watchroom_tui.services.reviews import Reviews
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
-from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.worker.main import DiffLine
 
 ANSWERS: Final = {
@@ -39,22 +40,26 @@ ANSWERS: Final = {
 
 class RequestsScreen(BaseScreen):
     SCREEN_NAME: ClassVar = "requests"
-    EXTRA_SCOPES: ClassVar = ("choices",)
+    EXTRA_SCOPES: ClassVar = ("choices", "review")
     BINDINGS = bindings("requests")
 
     def __init__(self) -> None:
         super().__init__()
         self._shown: RequestView | None = None
         self._full: RequestDetails | None = None
+        self._changes: Sequence[Sequence[DiffLine] | None] = ()
         self._loaded = asyncio.Event()
         self._loaded.set()
         self._answering = RequestActions(self.dashboard)
+        self._reviews = Reviews(self.dashboard)
 
     def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             yield RequestList(title="pane.requests", empty="empty.requests", id="requests", classes="pane")
             with Vertical(id="right", classes="group"):
-                yield LineView(title="pane.request", empty="empty.request", id="request", classes="pane")
+                yield ReviewView(
+                    self, title="pane.request", empty="empty.request", id="request", classes="pane"
+                )
                 yield ChoiceList(
                     title="pane.choices", empty="empty.choices", id="choices", classes="pane -away"
                 )
@@ -75,7 +80,7 @@ class RequestsScreen(BaseScreen):
         if asked is not None and asked.ended is None and asked.expires is not None:
             key = "request.outcome.expired" if asked.has_expired(now) else "request.left"
             text = self.dashboard.texts(key, time=format_age(now, asked.expires))
-        self.query_one("#request", LineView).border_subtitle = content(text)
+        self.query_one("#request", ReviewView).show_deadline(text)
 
     def show_model(self, model: Model) -> None:
         now = self.dashboard.now()
@@ -117,7 +122,7 @@ class RequestsScreen(BaseScreen):
             await self.action_write_answer()
         else:
             choices = self.query_one("#choices", ChoiceList)
-            self.front(choices if choices.items else self.query_one("#request", LineView))
+            self.front(choices if choices.items else self.query_one("#request", ReviewView))
 
     @on(LineList.Opened, "#choices")
     async def send_choice(self) -> None:
@@ -174,7 +179,7 @@ class RequestsScreen(BaseScreen):
             return None
         if kind == "approve" and not self._shows_request():
             self.dashboard.show_message(self.dashboard.texts("request.look_first"))
-            self.front(self.query_one("#request", LineView))
+            self.front(self.query_one("#request", ReviewView))
             return None
         return details
 
@@ -190,7 +195,7 @@ class RequestsScreen(BaseScreen):
         self._shown, self._full = asked, None
         self.query_one(Footer).refresh()
         if asked is None:
-            self.query_one("#request", LineView).clear()
+            self.query_one("#request", ReviewView).clear()
             self._offer([])
             self._loaded.set()
         else:
@@ -206,14 +211,47 @@ class RequestsScreen(BaseScreen):
         for would in details.proposals:
             changed = await app.worker_process.diff(would.before, would.after) if would else None
             changes.append(changed)
-        self._full = details
-        lines = request_lines(details, changes, app.texts)
-        title = f"{app.texts(f'request.kind.{details.request.kind}')} · {sanitize(asked.agent)}"
-        self.query_one("#request", LineView).show_notice(asked.row.path, lines, title=title)
+        await self._reviews.open(details)
+        self._full, self._changes = details, changes
+        self._draw_request(details)
         self._show_deadline()
         self._offer(self._choices(details))
         self._loaded.set()
         self.query_one(Footer).refresh()
+
+    def _draw_request(self, details: RequestDetails) -> None:
+        texts, reviews = self.dashboard.texts, self._reviews.of(details)
+        drawing = RequestDrawing(request_rows(details, self._changes, reviews, texts), reviews, texts)
+        title = f"{texts(f'request.kind.{details.request.kind}')} · {sanitize(details.asked.agent)}"
+        count = sum(len(each.hunks) for each in reviews.values())
+        if count:
+            taken = sum(each.taken for each in reviews.values())
+            title += " · " + texts(
+                "review.taken" if count > 1 else "review.taken_one", taken=taken, count=count
+            )
+        self.query_one("#request", ReviewView).show_request(details.asked.row.path, drawing, title=title)
+
+    def toggle_hunk(self, call: str, hunk: int) -> None:
+        """Decline a hunk, or take it after all; nothing is sent yet."""
+        details = self._full
+        if not self.dashboard.can_act:
+            self.dashboard.explain_read_only()
+        elif details is None:
+            self.dashboard.show_message(self.dashboard.texts("request.look_first"))
+        elif self._reviews.toggle(details, call, hunk):
+            self._draw_request(details)
+
+    def comment_on(self, row: RequestRow) -> None:
+        """Have the person say something of a line; nothing is sent yet."""
+        self.run_worker(self._comment(row), group="comment")
+
+    async def _comment(self, row: RequestRow) -> None:
+        details = await self._open_request("approve")
+        if details is None or not await self._reviews.comment(details, row):
+            return
+        if details is self._full:
+            self._draw_request(details)
+            self.query_one("#request", ReviewView).show_hunk()
 
     def _choices(self, details: RequestDetails) -> list[RequestOption]:
         request = details.request

@@ -1,0 +1,117 @@
+"""Review what calls would write before answering: which hunks are taken, and what is said of lines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from watchroom.projections import Model
+from watchroom.queries.requests import RequestDetails
+from watchroom.rules.reviews import MOST_COMMENT_CHARACTERS, MOST_COMMENTS, Review
+
+from watchroom_tui.context import Dashboard
+from watchroom_tui.dialogs.text_input import TextDraft, enter_text
+from watchroom_tui.readers.request import RequestRow
+from watchroom_tui.sanitize import sanitize
+
+
+class ReviewDraft:
+    """The reviews of the calls of one request (by their ids), which nobody has sent; ``label`` says whose."""
+
+    def __init__(self, request: int, label: str) -> None:
+        self.label = label
+        self.reviews: Mapping[str, Review] = {}
+        self._request = request
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the person has declined anything, or said anything."""
+        return any(each.is_begun for each in self.reviews.values())
+
+    def is_unsaved(self, model: Model) -> bool:
+        """Whether something would be lost that somebody waits for."""
+        return self.is_begun and any(each.id == self._request for each in model.requests)
+
+
+class Reviews:
+    """The reviews of the person at ``app``. They are kept among its drafts until the request is answered."""
+
+    def __init__(self, app: Dashboard) -> None:
+        self._app = app
+        self._opened: int | None = None
+
+    async def open(self, details: RequestDetails) -> None:
+        """Have a review for each call of ``details`` that waits and would change a text, the one that was
+        begun where there is one."""
+        number = details.asked.id
+        # Both texts of a change may be long: what nobody goes on with is not kept.
+        if self._opened not in (None, number) and not self.is_begun(self._opened):
+            self.drop(self._opened)
+        self._opened = number
+        if details.asked.ended is not None or details.request.kind != "approve":
+            self.drop(number)
+            return
+        begun, reviews = self.of(details), {}
+        for call, would in zip(details.request.calls, details.proposals, strict=True):
+            hunks = await self._app.worker_process.changes(would.before, would.after) if would else []
+            if would is None or not hunks:
+                continue
+            earlier = begun.get(call.id) or Review(would.before, would.after, tuple(hunks))
+            reviews[call.id] = await asyncio.to_thread(earlier.carry_over, would.before, would.after, hunks)
+        self._keep(details, reviews)
+
+    def of(self, details: RequestDetails) -> Mapping[str, Review]:
+        """The reviews of the calls of ``details``, by their ids; of none once it has ended."""
+        draft = self._app.drafts.find(ReviewDraft, details.asked.id)
+        return draft.reviews if draft is not None and details.asked.ended is None else {}
+
+    def is_begun(self, request: int) -> bool:
+        """Whether the person has begun to review the ``request`` with this number."""
+        draft = self._app.drafts.find(ReviewDraft, request)
+        return draft is not None and draft.is_begun
+
+    def drop(self, request: int) -> None:
+        """Forget the reviews of the ``request`` with this number: it was answered."""
+        self._app.drafts.drop(ReviewDraft, request)
+
+    def toggle(self, details: RequestDetails, call: str, hunk: int) -> bool:
+        """Decline the ``hunk`` (its index) of the ``call`` (its id), or take it after all; whether there is
+        such a review."""
+        reviews = self.of(details)
+        if call not in reviews:
+            return False
+        self._keep(details, {**reviews, call: reviews[call].toggle(hunk)})
+        return True
+
+    async def comment(self, details: RequestDetails, row: RequestRow) -> bool:
+        """Have the person write what there is to say of the line of ``row``, and keep it; whether something
+        changed. Await it in a worker."""
+        app, key, before = self._app, row.key, self.of(details).get(row.call)
+        if key is None or before is None:
+            return False
+        name = f"comment {details.asked.id} {row.call} {key.line} {key.is_old}"
+        label = app.texts("request.draft", agent=details.asked.agent)
+        draft = app.drafts.find(TextDraft, name) or TextDraft(name, label, before.comment_on(key))
+        title = app.texts("review.comment_old" if key.is_old else "review.comment", line=key.line + 1)
+        hint = sanitize("".join(span.text for span in row.line[1:])) or app.texts("review.empty_line")
+        text = await enter_text(app, draft, title, hint, may_be_empty=True)
+        # It may have been answered meanwhile.
+        reviews = self.of(details)
+        if text is None or row.call not in reviews:
+            return False
+        try:
+            commented = reviews[row.call].comment(key, text)
+        except ValueError:
+            most = {"comments": MOST_COMMENTS, "characters": MOST_COMMENT_CHARACTERS}
+            app.show_message(app.texts("review.too_much", **most), "error")
+            return False
+        app.drafts.drop(TextDraft, name)
+        self._keep(details, {**reviews, row.call: commented})
+        return True
+
+    def _keep(self, details: RequestDetails, reviews: Mapping[str, Review]) -> None:
+        request = details.asked.id
+        label = self._app.texts("request.draft", agent=details.asked.agent)
+        draft = self._app.drafts.find(ReviewDraft, request) or ReviewDraft(request, label)
+        draft.reviews = reviews
+        self._app.drafts.keep(request, draft)
