@@ -167,6 +167,18 @@ async def test_a_question_is_answered_with_a_text(workspace: Workspace) -> None:
         assert told(bob.session) == {"success": True, "answer": "October\n2", "by": "human:dana"}
 
 
+async def test_nothing_is_lost_of_what_is_typed_and_sent_at_once(workspace: Workspace) -> None:
+    async with (
+        dashboard(workspace) as user,
+        running(workspace, "bob", asks("Which month?"), says("Thanks.")) as bob,
+    ):
+        await sees_request(user, "Which month?")
+        await user.press("enter")
+        await user.press_at_once(*"October", "ctrl+j", *"or so", "enter")
+        await bob.ended()
+        assert told(bob.session) == {"success": True, "answer": "October\nor so", "by": "human:dana"}
+
+
 async def test_going_back_before_there_is_anything_to_write_in_does_no_harm(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         answers: list[str | None] = []

@@ -112,12 +112,23 @@ class TextInputDialog(ModalDialog[str | None]):
         return action not in ENTER_SENDS or ENTER_SENDS[action] != self._many_lines
 
     def action_new_line(self) -> None:
-        self._writer.insert("\n")
+        self._once_written(self._begin_line)
 
     def action_send_line(self) -> None:
         self.action_send()
 
     def action_send(self) -> None:
+        self._once_written(self._send)
+
+    def _once_written(self, act: Callable[[], None]) -> None:
+        """``act`` after the keys that were pressed before: a quick hand's still wait for the editor, while a
+        key of the dialog is dealt with at once."""
+        self._writer.call_later(act)
+
+    def _begin_line(self) -> None:
+        self._writer.insert("\n")
+
+    def _send(self) -> None:
         self._draft.text = text = self._writer.source
         if text.strip() or self._may_be_empty:
             self.dismiss(text)
