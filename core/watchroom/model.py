@@ -149,6 +149,11 @@ SETTLING_NOTES: Final = (DISMISS, REVERT)
 SEEN: Final = "mark_as_seen"
 """The tool by which a person says that something needs nobody any more."""
 
+BUDGET_WARNING: Final = "budget_warning"
+"""The tool by which Watchroom says that most of a budget is used."""
+BUDGET_REACHED: Final = "budget_reached"
+"""The tool by which Watchroom says that a budget is used up, and which request asks people about it."""
+
 ASK: Final = "ask_person"
 """The tool of a request's first row: an agent asks."""
 ANSWER: Final = "answer_request"

@@ -111,23 +111,35 @@ class Registry:
         """Register ``agents`` by handing the new config and the version it follows to ``write``, which
         returns its row. Nothing is written where all are registered so already. Raises `ConfigInvalid`,
         `InvalidAgentId`, `InvalidRole`, and what ``write`` raises."""
+        given = list(agents)
+
+        def register(config: Config) -> Config:
+            new = [agent for agent in given if config.agents.get(agent.id) != agent]
+            return add_agents(config, new) if new else config
+
+        self.change(register, write)
+
+    def change(self, change: Callable[[Config], Config], write: Callable[[str, int], Row]) -> Row | None:
+        """Write what ``change`` makes of the config that holds by handing it and the version it follows to
+        ``write``, which returns its row. Returns that row; None where nothing changes and nothing is written.
+        Raises what ``change`` and ``write`` raise."""
         version, config = self._current()
-        new = [agent for agent in agents if config.agents.get(agent.id) != agent]
-        if not new:
-            return
-        changed = add_agents(config, new)
+        changed = change(config)
+        if changed == config:
+            return None
         try:
             row = write(render_config(changed), version)
         except VersionConflict:
             self.apply_head(self._journal.head(*CONFIG_HEAD))
             raise
         if row.version is None:
-            return
+            return row
         if self._looked_through == version:
             self._ever_known, self._looked_through = self._ever_known | changed.agents.keys(), row.version
         if self._newest.number == version:
             self._newest = _Version(row.version, changed)
         self.apply_head(row)
+        return row
 
     def _current(self) -> _Version:
         held = (_held.get() or {}).get(self)

@@ -174,7 +174,7 @@ class Workspace(Zones):
 
         with self._sessions_lock:
             if self._sessions is None:
-                self._sessions = Sessions(self.session_zone, self.requests, self.dispatcher)
+                self._sessions = Sessions(self.session_zone, self.requests, self.budgets, self.dispatcher)
             return self._sessions
 
     def _toolbox(self, actor: str, language: Language | None) -> Toolbox:

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 from watchroom import validation
 from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged
 from watchroom.model import Row
+from watchroom.rules.budgets import Budgets, dump_budgets, parse_budgets
 from watchroom.rules.policy import PolicyRules, parse_policy, policy_as_table
 from watchroom.sandbox.hosts import is_pattern
 from watchroom.texts import LANGUAGES, Language
@@ -50,6 +51,8 @@ class Config(NamedTuple):
     """So many bytes they may take on disk."""
     policy: PolicyRules = PolicyRules()
     """Which calls of agents are allowed, asked about or denied."""
+    budgets: Budgets = Budgets()
+    """How much sessions, agents, tasks and the team may use."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """The config with the ``new`` agents, in place of those with the same ids."""
@@ -144,6 +147,7 @@ def parse_config(text: str) -> Config:
         max_task_files=_bound(table, "max_task_files", MAX_TASK_FILES),
         max_task_bytes=_bound(table, "max_task_bytes", MAX_TASK_BYTES),
         policy=parse_policy(table.get("policy", {})),
+        budgets=parse_budgets(table.get("budgets", {})),
     )
     config = settings.with_agents(_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -236,4 +240,7 @@ def render_config(config: Config) -> str:
             settings[name] = list(value) if isinstance(value, tuple) else value
     if policy := policy_as_table(config.policy):
         settings["policy"] = policy
+    budgets = dump_budgets(config.budgets)
+    if budgets:
+        settings["budgets"] = budgets
     return tomli_w.dumps({**settings, "agents": agents})

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from watchroom.model import Json
 from watchroom.rules.policy import PolicyDecision
-from watchroom.rules.requests import Policy
+from watchroom.rules.requests import Policy, Request
 from watchroom.runtime.instructions import Instruction
 from watchroom.runtime.messages import ToolCall
 from watchroom.runtime.models.protocol import ModelRuntime
@@ -118,6 +118,14 @@ class CallLedger(Protocol):
         ...
 
 
+class BudgetGate(Protocol):
+    """Knows which budgets are used up."""
+
+    async def hold_call(self, state: AgentState) -> Request | None:
+        """What people have to decide before the next call in ``state`` may be made; None where it may."""
+        ...
+
+
 DEFAULT_STEPS: Final = 1000
 """The limit of steps by default."""
 
@@ -166,12 +174,12 @@ class RuntimeConfig:
     ``limits`` hold for every agent that is run with it. ``language`` is that of texts for models.
     ``ask_timeout``: seconds that a person has to answer where the agent sets none; None: no limit.
     ``on_event`` is called with each event: with a model's words as they arrive, with the others when their
-    step ends (an executor of your own reports what it streams itself). ``ledger`` is for steps without a
-    `Session`: a session brings its own. ``inline``: a session writes its rows on the event loop's own thread,
-    for a loop that runs sessions and nothing else. ``decide_policy`` returns what the workspace's policy says
-    of a call of a tool, by its name and arguments, where the tool does not say it itself: a session has that
-    of its workspace. ``clock`` gives nanoseconds since the epoch: a session has
-    that of its journal."""
+    step ends (an executor of your own reports what it streams itself). ``ledger`` and ``gate``, which holds
+    calls over a budget, are for steps without a `Session`: a session brings its own. ``inline``: a session
+    writes its rows on the event loop's own thread, for a loop that runs sessions and nothing else.
+    ``decide_policy`` returns what the workspace's policy says of a call of a tool, by its name and arguments,
+    where the tool does not say it itself: a session has that of its workspace. ``clock`` gives nanoseconds
+    since the epoch: a session has that of its journal."""
 
     executors: Mapping[str, Executor] = field(default_factory=dict)
     model_runtime: ModelRuntime | None = None
@@ -181,6 +189,7 @@ class RuntimeConfig:
     ask_timeout: float | None = None
     on_event: Callable[[Event], None] | None = None
     ledger: CallLedger | None = None
+    gate: BudgetGate | None = None
     inline: bool = False
     decide_policy: Callable[[str, Mapping[str, Json]], PolicyDecision] | None = None
     clock: Callable[[], int] = time.time_ns

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Final, cast
 
 from pydantic import JsonValue, ValidationError
 
@@ -17,12 +17,18 @@ from watchroom.runtime.agent import DEFAULT_STEPS, Agent, Executor, RuntimeConfi
 from watchroom.runtime.errors import LimitReached
 from watchroom.runtime.events import LlmStart, LlmStream
 from watchroom.runtime.executors import built_in_executors
+from watchroom.runtime.executors.request_executor import wait_for_request
 from watchroom.runtime.instructions import CallTool, Instruction, instructions
 from watchroom.runtime.messages import Message, ToolCall
 from watchroom.runtime.models.answer_accumulator import describe_validation_error
 from watchroom.runtime.state import AgentState, Done, StepResult, create_initial_state
 from watchroom.runtime.step_errors import fail_step
 from watchroom.runtime.threads import is_task_cancelled
+
+_WITHOUT_CALL: Final = frozenset(
+    {"finish", "request_human_approve", "request_human_prompt", "request_human_select"}
+)
+"""The instructions that use nothing up."""
 
 
 class AgentRuntime:
@@ -82,6 +88,9 @@ class AgentRuntime:
         try:
             async with left:
                 instruction = await self._next_instruction(state, tool_call)
+                held = None if tool_call is not None else await self._hold_call(instruction, state)
+                if held is not None:
+                    return "limit", held
                 executor = self._find_executor(instruction)
                 kind = instruction.type
                 result: object = await executor(instruction, state)
@@ -95,6 +104,16 @@ class AgentRuntime:
             if left.expired() and seconds is not None:
                 error = LimitReached(limit="seconds", most=seconds)
             return kind, fail_step(state, error, self.config.language)
+
+    async def _hold_call(self, instruction: Instruction, state: AgentState) -> StepResult | None:
+        """The step that asks people instead of making a call over a budget; None where it may be made."""
+        gate = self.config.gate
+        if gate is None or state.granted_step == state.step_count:
+            return None
+        if getattr(instruction, "type", None) in _WITHOUT_CALL:
+            return None
+        asked = await gate.hold_call(state)
+        return None if asked is None else wait_for_request(state, asked)
 
     async def _next_instruction(self, state: AgentState, tool_call: ToolCall | None) -> Instruction:
         if tool_call is not None:

@@ -15,8 +15,9 @@ from dataclasses import replace
 from typing import Final, ParamSpec, TypeVar
 
 from watchroom.model import ANSWER, CANCEL, ENDED, MESSAGE, PAUSE, RESUME, Json, Row, timestamp
+from watchroom.rules.budgets import budget_asked
 from watchroom.rules.policy import PolicyDecision
-from watchroom.rules.requests import parse_arguments
+from watchroom.rules.requests import Request, parse_arguments
 from watchroom.rules.usage import USED, usage_detail
 from watchroom.runtime import transitions
 from watchroom.runtime.agent import Agent, AgentTool, RuntimeConfig, Tool
@@ -27,6 +28,7 @@ from watchroom.runtime.state import AgentState, Event, StepResult, call_key
 from watchroom.runtime.step_encoding import encode_step
 from watchroom.runtime.step_summary import parse_processed_rows, step_detail, summarize_step, used_in_step
 from watchroom.runtime.threads import run_to_completion
+from watchroom.zones.budgets import BudgetZone
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionRecord, SessionZone, session_path
 
@@ -40,9 +42,9 @@ class Session:
     """A session of one agent, made by `Sessions.begin` or `Sessions.resume`. All methods belong to the event
     loop that it runs on.
 
-    ``zone`` and ``requests`` are those of the workspace, ``threads`` is the pool for blocking calls.
-    ``agent_id`` is the registered agent, ``agent`` decides its steps as ``config`` says. ``state`` is the
-    session's state as of its row ``last``.
+    ``zone``, ``requests`` and ``budgets`` are those of the workspace, ``threads`` is the pool for blocking
+    calls. ``agent_id`` is the registered agent, ``agent`` decides its steps as ``config`` says. ``state`` is
+    the session's state as of its row ``last``.
 
         async with workspace.sessions.begin("alice", agent, messages=messages) as session:
             state = await session.run()
@@ -53,6 +55,7 @@ class Session:
         self,
         zone: SessionZone,
         requests: RequestZone,
+        budgets: BudgetZone,
         threads: Executor,
         agent_id: str,
         agent: Agent,
@@ -64,10 +67,16 @@ class Session:
         self.path = session_path(agent_id, state.session_id)
         self._zone = zone
         self._requests = requests
+        self._budgets = budgets
         self._threads = threads
         self._event_listener = config.on_event
         own = replace(
-            config, on_event=self._on_event, ledger=self, decide_policy=self._decide_policy, clock=zone.now
+            config,
+            on_event=self._on_event,
+            ledger=self,
+            gate=self,
+            decide_policy=self._decide_policy,
+            clock=zone.now,
         )
         self._runtime = AgentRuntime(agent, own)
         self._state = state
@@ -84,6 +93,9 @@ class Session:
         self._answers_at_end = 0
         self.on_waiting: Callable[[], None] | None = None
         """Called whenever it begins to wait for a person."""
+        self.watch_request: Callable[[str, Callable[[], None]], Callable[[], None]] | None = None
+        """Has a function called when a request at a path ends, which another session asked; returns the call
+        that ends it."""
         self._signal = asyncio.Event()
         self._in_tool = False
         self._streamed: list[str] = []
@@ -194,6 +206,10 @@ class Session:
         name, arguments = call.function.name, parse_arguments(call.function.arguments)
         self._zone.policy.record_test(self.agent_id, name, arguments, self._decide_policy(name, arguments))
 
+    async def hold_call(self, state: AgentState) -> Request | None:
+        """The runtime's `BudgetGate`: what people have to decide before the next call in ``state``."""
+        return await self._in_pool(self._budgets.hold_call, self.agent_id, self.path, state.granted_from)
+
     def _on_event(self, event: Event) -> None:
         """An event of the step that is being taken."""
         if self._event_listener is not None:
@@ -288,7 +304,7 @@ class Session:
                 )
 
     async def _cancel(self, row: Row, reason: str) -> None:
-        if self._state.asked is not None:
+        if self._state.asked is not None and self._is_own_request():
             await self._in_pool(self._requests.withdraw, await self._open_request(), row.actor)
         language = self._runtime.config.language
         await self._commit_transition(transitions.cancel(self._state, row.actor, reason, language), row)
@@ -301,7 +317,18 @@ class Session:
         asked = self._state.asked
         expires = asked.expires if asked is not None else None
         seconds = None if expires is None else max(0.0, (expires - self._runtime.config.clock()) / 1e9)
-        if not await self._wait_for_signal(seconds):
+        if self._is_own_request() or self.watch_request is None:
+            has_come = await self._wait_for_signal(seconds)
+        else:
+            unwatch = self.watch_request(self._request_path(), self._signal.set)
+            try:
+                # It may have ended just before.
+                if await self._apply_answer():
+                    return
+                has_come = await self._wait_for_signal(seconds)
+            finally:
+                unwatch()
+        if not has_come:
             await self._in_pool(self._requests.expire, self._request_path())
             await self._apply_answer()
 
@@ -313,12 +340,26 @@ class Session:
         return self._request_path()
 
     def _request_path(self) -> str:
-        return f"{self.path}/{self._state.step_count}"
+        budget = budget_asked(self._state.asked) if self._state.asked is not None else None
+        return f"{self.path}/{self._state.step_count}" if budget is None else str(budget["request"])
+
+    def _is_own_request(self) -> bool:
+        """Whether it asked itself: of a budget that many share, one asks for all."""
+        return self._request_path().startswith(f"{self.path}/")
 
     async def _apply_answer(self) -> bool:
         ended = await self._in_pool(self._requests.ended, self._request_path())
-        if ended is None or ended.answer is None:
+        asked = self._state.asked
+        if ended is None or asked is None:
             return False
+        budget = budget_asked(asked)
+        if ended.answer is None:
+            if budget is None:
+                return False
+            await self._commit_transition(transitions.release(self._state, ended.row.actor))
+            return True
+        if budget is not None and "raise" in ended.answer.values:
+            await self._in_pool(self._budgets.raise_budget, ended.row.actor, asked)
         language = self._runtime.config.language
         if ended.answer.expired:
             result = transitions.apply_expiry(self._state, language)

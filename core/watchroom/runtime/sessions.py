@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from watchroom import validation
 from watchroom.model import Row, SessionStatus
 from watchroom.row_dispatcher import RowDispatcher
+from watchroom.rules.requests import ends_request
 from watchroom.runtime.agent import Agent, RuntimeConfig
 from watchroom.runtime.messages import AssistantMessage, Message
 from watchroom.runtime.session import Session
@@ -23,6 +24,7 @@ from watchroom.runtime.state import AgentState, create_initial_state
 from watchroom.runtime.step_encoding import apply_encoded_step, decode_initial_state, encode_initial_state
 from watchroom.runtime.step_summary import parse_processed_rows, step_detail
 from watchroom.runtime.threads import INLINE, call_soon_threadsafe, run_to_completion
+from watchroom.zones.budgets import BudgetZone
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionRecord, SessionZone, session_path, split_session
 
@@ -43,11 +45,14 @@ class Sessions:
     """The sessions of a workspace (`Workspace.sessions`). Reading may be done from any thread; sessions run
     on an event loop.
 
-    ``zone`` and ``requests`` are those of the workspace; ``dispatcher`` delivers new rows."""
+    ``zone``, ``requests`` and ``budgets`` are those of the workspace; ``dispatcher`` delivers new rows."""
 
-    def __init__(self, zone: SessionZone, requests: RequestZone, dispatcher: RowDispatcher) -> None:
+    def __init__(
+        self, zone: SessionZone, requests: RequestZone, budgets: BudgetZone, dispatcher: RowDispatcher
+    ) -> None:
         self._zone = zone
         self._requests = requests
+        self._budgets = budgets
         self._dispatcher = dispatcher
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="watchroom-session")
 
@@ -151,11 +156,13 @@ class Sessions:
         before."""
         path = session_path(agent_id, state.session_id)
         threads = self._threads_of(config)
+        used = config or RuntimeConfig()
         session = Session(
-            self._zone, self._requests, threads, agent_id, agent, config or RuntimeConfig(), state, last
+            *(self._zone, self._requests, self._budgets, threads), agent_id, agent, used, state, last
         )
         session.first_row = first.seq
         loop = asyncio.get_running_loop()
+        session.watch_request = partial(self._watch_request, loop)
 
         def take(row: Row) -> None:
             # The dispatcher may still deliver rows from before this session began.
@@ -173,6 +180,15 @@ class Sessions:
             yield session
         finally:
             end()
+
+    def _watch_request(
+        self, loop: asyncio.AbstractEventLoop, path: str, notify: Callable[[], None]
+    ) -> Callable[[], None]:
+        def take(row: Row) -> None:
+            if row.path == path and ends_request(row):
+                call_soon_threadsafe(loop, notify)
+
+        return self._dispatcher.subscribe((path.rpartition("/")[0],), take)
 
 
 def parse_status(row: Row) -> SessionStatus:

@@ -85,7 +85,8 @@ class AgentState(Frozen):
 
     ``pending_tools_calling`` wait for a person, ``approved_tools_calling`` run next; ``approvals`` are these
     as people were asked about them. ``asked`` is the open request to a person. ``paused_from`` is the status
-    to return to after a pause. ``granted_from`` is the step from which the step limit counts.
+    to return to after a pause. ``granted_from`` is the step from which the step limit and budgets of steps
+    count; ``granted_step`` is the step that a person allows although a budget is used up (-1: none).
     ``errors_in_a_row`` counts turns in which a call failed, and none succeeded since; ``failed_turn`` is the
     message of the last of them (-1: none). ``incomplete_answers`` counts those of its model, in a row, that
     were cut off or empty."""
@@ -101,6 +102,7 @@ class AgentState(Frozen):
     paused_from: SessionStatus | None = None
     step_count: int = 0
     granted_from: int = 0
+    granted_step: int = -1
     errors_in_a_row: int = 0
     failed_turn: int = -1
     incomplete_answers: int = 0

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from watchroom.errors import NotWaiting
 from watchroom.model import ENDED, SYSTEM, Json, actor_kind
+from watchroom.rules.budgets import budget_asked
 from watchroom.rules.requests import (
     Answer,
     CallDecision,
@@ -34,18 +35,38 @@ def apply_answer(state: AgentState, answer: Answer, by: str, language: Language 
         raise NotWaiting(session=state.session_id)
     if not answer.expired:
         check_answer(asked, answer)
+    if budget_asked(asked) is not None:
+        return _apply_budget_choice(state, answer, by, language)
     if asked.kind == "approve":
         after = _apply_decisions(state, answer, by, language)
     else:
         after = state.with_messages(_answer_message(state, asked, answer, by, language))
-    is_paused = state.status == "paused"
-    after = after.with_changes(
-        asked=None,
-        pending_tools_calling=(),
-        status="paused" if is_paused else "running",
-        paused_from="running" if is_paused else None,
-    )
+    after = _without_request(after.with_changes(pending_tools_calling=()))
     return _build_result(state, after, "answer", HumanAnswered(answer=answer, by=by))
+
+
+def _apply_budget_choice(state: AgentState, answer: Answer, by: str, language: Language) -> StepResult:
+    """The held call goes on, or the session ends. A raised budget is another one: it is checked again."""
+    if answer.expired or "stop" in answer.values:
+        reason = catalogue(language)("request.nobody_answered" if answer.expired else "budget.stopped")
+        return cancel(state, by, reason, language)
+    after = _without_request(state)
+    if "once" in answer.values:
+        after = after.with_changes(granted_step=state.step_count)
+    return _build_result(state, after, "answer", HumanAnswered(answer=answer, by=by))
+
+
+def release(state: AgentState, by: str) -> StepResult:
+    """The step in which ``state`` goes on because nobody has to answer its request any more, by what ``by``
+    did."""
+    return _build_result(state, _without_request(state), "resume", Resumed(by=by))
+
+
+def _without_request(state: AgentState) -> AgentState:
+    is_paused = state.status == "paused"
+    return state.with_changes(
+        asked=None, status="paused" if is_paused else "running", paused_from="running" if is_paused else None
+    )
 
 
 def apply_expiry(state: AgentState, language: Language = "en") -> StepResult:

@@ -19,6 +19,7 @@ from watchroom.rules.buffers import CLOSE
 from watchroom.texts import Language, catalogue
 from watchroom.toolbox import (
     agents,
+    budgets,
     buffers,
     collab,
     conflicts,
@@ -34,7 +35,19 @@ from watchroom.toolbox.tool import AnyTool, ToolsetName
 from watchroom.zones.buffers.errors import BufferNotFound
 
 ENTRY_POINT_GROUP: Final = "watchroom.tools"
-_CORE: Final = (private, handoff, collab, realtime, conflicts, requests, sessions, agents, buffers, tasks)
+_CORE: Final = (
+    private,
+    handoff,
+    collab,
+    realtime,
+    conflicts,
+    requests,
+    sessions,
+    agents,
+    buffers,
+    tasks,
+    budgets,
+)
 
 
 @cache

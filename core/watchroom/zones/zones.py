@@ -13,6 +13,7 @@ from watchroom.registry import Registry
 from watchroom.rules.config import Agent
 from watchroom.zones.acknowledgements import Acknowledgements
 from watchroom.zones.boards import BoardZone
+from watchroom.zones.budgets import BudgetZone
 from watchroom.zones.collab import CollabZone
 from watchroom.zones.conflict_settlement import ConflictSettlement
 from watchroom.zones.handoff import HandoffZone
@@ -64,6 +65,7 @@ class Zones:
         self.conflicts = ConflictSettlement(store, self.collab, self.boards, reconciler)
         self.acknowledgements = Acknowledgements(store)
         self.requests = RequestZone(store)
+        self.budgets = BudgetZone(store, self.requests)
         self.session_zone = SessionZone(store, self.policy)
         self.tasks = Tasks(store, root)
         self.members = Members(store, self.tasks, register)

@@ -3,9 +3,11 @@ chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, cast
+
+from pydantic import JsonValue
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated
@@ -121,6 +123,18 @@ class RequestExecutor:
         """When ``timeout`` seconds from now are over, in nanoseconds since the epoch; None: never."""
         seconds = self._config.ask_timeout if timeout is None else timeout
         return None if seconds is None else self._config.clock() + int(seconds * 1e9)
+
+
+def wait_for_request(state: AgentState, asked: Request) -> StepResult:
+    """The step after which ``state`` waits until a person has answered the choice ``asked``."""
+    event = HumanSelectRequired(
+        prompt=asked.prompt,
+        options=asked.options,
+        multi=asked.multi,
+        metadata=cast("Mapping[str, JsonValue]", asked.metadata),
+        session_id=state.session_id,
+    )
+    return StepResult(events=(event,), new_state=_wait_for(state, asked))
 
 
 def _wait_for(state: AgentState, asked: Request) -> AgentState:

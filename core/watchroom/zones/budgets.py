@@ -1,0 +1,191 @@
+"""Budgets of sessions, agents, tasks and the team: what is used of them, and what holds calls over them.
+
+Amounts are part of the config. That one is nearly or wholly used up is said once, by a row.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Final, cast
+
+from watchroom.checkout.layout import CONFIG_PATH
+from watchroom.errors import ConfigInvalid, UnknownAgent, VersionConflict
+from watchroom.model import BUDGET_REACHED, BUDGET_WARNING, SYSTEM, Json, Note, Row, Write, Zone
+from watchroom.rules.budgets import (
+    Budgets,
+    BudgetScope,
+    BudgetUse,
+    Measure,
+    Used,
+    budget_asked,
+    budget_request,
+    check_budgets,
+    describe_use,
+    used_in,
+)
+from watchroom.rules.config import Config
+from watchroom.rules.requests import Request
+from watchroom.texts import Catalogue, catalogue
+from watchroom.zones.requests import RequestZone
+from watchroom.zones.store import Store
+
+SET_BUDGET: Final = "set_budget"
+ZONE: Final[Zone] = "workspace"
+"""That of the rows about budgets; their path is the budget's key."""
+_SESSIONS: Final[Zone] = "session"
+
+
+class BudgetZone:
+    """The budgets in the config of ``store``; ``requests`` ask people about those that are used up."""
+
+    def __init__(self, store: Store, requests: RequestZone) -> None:
+        self._store = store
+        self._requests = requests
+        self._warned: set[str] = set()
+        self._lock = Lock()
+
+    def check(self, agent: str, session: str = "", steps_from: int = 0) -> list[BudgetUse]:
+        """How much is used of those budgets that hold for ``agent`` and its ``session`` (a path, empty for
+        none) and that are nearly or wholly used up, the reached ones first. Steps of the session count from
+        ``steps_from``. Raises `JournalError`."""
+        config = self._store.registry.current()
+        if config.budgets == Budgets():
+            return []
+        return check_budgets(config.budgets, self._used(config, agent, session, steps_from))
+
+    def _used(
+        self, config: Config, agent: str, session: str, steps_from: int
+    ) -> dict[tuple[BudgetScope, str], Used]:
+        """What was used in each scope that has a budget."""
+        journal, budgets = self._store.journal, config.budgets
+        used: dict[tuple[BudgetScope, str], Used] = {}
+        if session and budgets.of("session", session):
+            heads = journal.heads(_SESSIONS, session)
+            own = used_in(row for row in heads if row.path == session or row.path.startswith(f"{session}/"))
+            used["session", session] = own._replace(steps=own.steps - steps_from)
+        if budgets.of("agent", agent):
+            used["agent", agent] = used_in(journal.heads(_SESSIONS, f"{agent}/"))
+        task = config.agents[agent].task if agent in config.agents else ""
+        if task and budgets.of("task", task):
+            members = [each.id for each in config.agents.values() if each.task == task]
+            used["task", task] = used_in(
+                row for member in members for row in journal.heads(_SESSIONS, f"{member}/")
+            )
+        if budgets.of("team", ""):
+            used["team", ""] = used_in(journal.heads(_SESSIONS))
+        return used
+
+    def hold_call(self, agent: str, session: str = "", steps_from: int = 0) -> Request | None:
+        """What people have to decide before ``agent`` makes its next call, in its ``session`` (a path, empty
+        for none) whose steps count from ``steps_from``; None where it may be made. Who is near the end of a
+        budget is warned of, once; of one that is used up people are asked, once for all whom it holds: its
+        request says where. Raises `JournalError`."""
+        uses = self.check(agent, session, steps_from)
+        if not uses:
+            return None
+        texts = catalogue(self._store.registry.current().language)
+        for use in uses:
+            self._warn(use, texts)
+        return self._ask(uses[0], agent, session, texts) if uses[0].is_reached else None
+
+    def _warn(self, use: BudgetUse, texts: Catalogue) -> None:
+        """Say that most of a budget is used, for each amount of it once."""
+        key = f"{use.budget.key} {use.budget.most:g}"
+        with self._lock:
+            if key in self._warned:
+                return
+        detail: dict[str, Json] = {**use.budget._asdict(), "used": round(use.used, 6)}
+        note = Note(
+            *(SYSTEM, BUDGET_WARNING, ZONE, use.budget.key),
+            message=describe_use(use, texts),
+            detail=detail,
+            key=f"{BUDGET_WARNING} {key}",
+        )
+        self._store.commits.commit(note)
+        with self._lock:
+            self._warned.add(key)
+
+    def _ask(self, use: BudgetUse, agent: str, session: str, texts: Catalogue) -> Request:
+        journal, key = self._store.journal, use.budget.key
+        with journal.exclusive(f"budget {key}"):
+            asked = self.find_open_request(key)
+            if asked is not None:
+                return asked
+            path = f"{session or f'{agent}/calls'}/budget-{journal.last_seq() + 1}"
+            request = budget_request(use, path, texts)
+            row = self._requests.ask(agent, path, request)
+            note = Note(SYSTEM, BUDGET_REACHED, ZONE, key, message=row.message, detail={"request": row.seq})
+            self._store.commits.commit(note)
+            return request
+
+    def find_open_request(self, key: str) -> Request | None:
+        """The request that asks people about the budget with this ``key``, None where none is open."""
+        journal = self._store.journal
+        reached = journal.last_note(ZONE, key, SYSTEM, BUDGET_REACHED)
+        number = reached.detail.get("request") if reached is not None else None
+        asked = journal.row(number) if isinstance(number, int) else None
+        if asked is None or journal.version("request", asked.path, 2) is not None:
+            return None
+        return self._requests.read(asked)
+
+    def raise_budget(self, actor: str, request: Request) -> None:
+        """Raise, for ``actor``, the budget that ``request`` asked about to what it offered, unless it is at
+        least that by now. Raises `ConfigInvalid`, `JournalError`."""
+        asked = budget_asked(request) or {}
+        scope, measure = cast("BudgetScope", asked["scope"]), cast("Measure", asked["measure"])
+        name, to = str(asked["name"]), cast("float", asked["to"])
+        known = self._store.registry.current().budgets.of(scope, name)
+        if any(each.measure == measure and each.most < to for each in known):
+            self._write(actor, scope, name, measure, to)
+
+    def set_budget(
+        self, actor: str, scope: BudgetScope, name: str, measure: Measure, most: float | None
+    ) -> Row | None:
+        """Set, for ``actor``, how much (``most``) of ``measure`` the agent, task or session ``name`` may use,
+        or each of ``scope`` where that is empty; None takes the budget away. Calls that it holds are checked
+        again. Returns the row; None where nothing changed. Raises `ConfigInvalid`, `UnknownAgent`,
+        `JournalError`."""
+        config = self._store.registry.current()
+        owner = name.partition("/")[0]
+        if scope in ("agent", "session") and name and owner not in config.agents:
+            raise UnknownAgent(agent=owner, known=", ".join(config.agents) or "-")
+        row = self._write(actor, scope, name, measure, most)
+        if row is None:
+            return None
+        for each in [name] if name else self._names(scope):
+            asked = self.find_open_request(" ".join(part for part in (scope, each, measure) if part))
+            if asked is not None:
+                self._requests.withdraw(str((budget_asked(asked) or {})["request"]))
+        return row
+
+    def _names(self, scope: BudgetScope) -> list[str]:
+        """Who there is in ``scope``."""
+        journal, config = self._store.journal, self._store.registry.current()
+        if scope == "session":
+            return [row.path for row in journal.heads(_SESSIONS)]
+        if scope == "agent":
+            return list(config.agents)
+        return [""] if scope == "team" else list({each.task for each in config.agents.values() if each.task})
+
+    def _write(
+        self, actor: str, scope: BudgetScope, name: str, measure: Measure, most: float | None
+    ) -> Row | None:
+        detail: dict[str, Json] = {"scope": scope, "name": name, "measure": measure, "most": most}
+
+        def change(config: Config) -> Config:
+            return config._replace(budgets=config.budgets.with_budget(scope, name, measure, most))
+
+        def write(text: str, expected: int) -> Row:
+            draft = Write(actor, SET_BUDGET, "config", CONFIG_PATH, text, expected=expected, detail=detail)
+            row, head = self._store.write(draft)
+            if row.outcome == "conflict":
+                raise VersionConflict(row, head, None, text)
+            if row.version is None:
+                raise ConfigInvalid(problem=row.error)
+            return row
+
+        while True:
+            try:
+                return self._store.registry.change(change, write)
+            except VersionConflict:
+                continue
