@@ -149,6 +149,7 @@ SETTLING_NOTES: Final = (DISMISS, REVERT)
 SEEN: Final = "mark_as_seen"
 """The tool by which a person says that something needs nobody any more."""
 
+SET_BUDGET: Final = "set_budget"
 BUDGET_WARNING: Final = "budget_warning"
 """The tool by which Watchroom says that most of a budget is used."""
 BUDGET_REACHED: Final = "budget_reached"

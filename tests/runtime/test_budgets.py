@@ -13,6 +13,7 @@ from runtime.weather import Calls, Model, call, calling
 from runtime.working import HELLO, chat
 from watchroom import Workspace
 from watchroom.model import BUDGET_WARNING
+from watchroom.projections import Fold, Need
 from watchroom.runtime import ChatAgent, Session
 
 Chunk = Mapping[str, object]
@@ -45,6 +46,12 @@ async def asked_about_budget(workspace: Workspace, session: Session) -> tuple[in
 
 def warnings(workspace: Workspace) -> list[str]:
     return [row.message for row in workspace.journal.rows(0, limit=10_000) if row.tool == BUDGET_WARNING]
+
+
+def needs(workspace: Workspace) -> tuple[Need, ...]:
+    fold = Fold(workspace.journal.content)
+    fold.apply(workspace.journal.rows(0, limit=10_000))
+    return fold.model().needs
 
 
 async def test_a_budget_of_five_cents_holds_the_third_call_which_then_goes_on(workspace: Workspace) -> None:
@@ -94,6 +101,11 @@ async def test_people_are_warned_once_at_four_fifths(workspace: Workspace) -> No
     async with workspace.sessions.begin("alice", agent, messages=HELLO) as session:
         await session.run()
     assert warnings(workspace) == ["The team has used $0.04 of its budget of $0.05."]
+    assert [(need.kind, need.key, need.answers) for need in needs(workspace)] == [
+        ("budget", "team cost", ("seen",))
+    ]
+    say(workspace, "set_budget", scope="team", measure="cost", most=1)
+    assert needs(workspace) == ()
 
 
 async def test_who_shares_a_budget_waits_for_one_request(workspace: Workspace) -> None:

@@ -7,10 +7,11 @@ from types import MappingProxyType
 from typing import Final, cast
 
 from watchroom.errors import ConfigInvalid
-from watchroom.model import MESSAGE, SEEN, SHARED, Row
+from watchroom.model import MESSAGE, SEEN, SET_BUDGET, SHARED, Row
 from watchroom.projections.model import Need, order_needs
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView
+from watchroom.rules.budgets import budget_key
 from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.handoffs import acknowledges, delivers, split_handoff
 from watchroom.rules.needs import URGENCY, NeedKind, need_key, need_opened_by
@@ -50,6 +51,8 @@ class NeedProjection:
             author = self._authors.get(need_key(kind, row.actor, row), row.actor)
             if author != row.actor:
                 self._add(kind, row, author)
+        elif kind == "budget":
+            self._add(kind, row)
         elif kind == "handoff":
             self._add(kind, row, split_handoff(row.path)[1])
         elif kind == "message" and row.kind == "agent":
@@ -166,6 +169,8 @@ class NeedProjection:
                 self._close("handoff", row.path)
         elif row.zone == "config" and row.version is not None:
             self._close("outside", need_key("outside", row.actor, row))
+            if row.tool == SET_BUDGET:
+                self._close("budget", budget_key(row.detail))
 
     def _count_refusal(self, row: Row) -> None:
         counts = self._refusals.setdefault(row.actor, {})

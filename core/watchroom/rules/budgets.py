@@ -69,7 +69,12 @@ class Budget(NamedTuple):
     @property
     def key(self) -> str:
         """What tells it from all others, whatever its amount."""
-        return " ".join(each for each in (self.scope, self.name, self.measure) if each)
+        return budget_key(self._asdict())
+
+
+def budget_key(fields: Mapping[str, Json]) -> str:
+    """`Budget.key` of the budget with these ``fields``, as the detail of a row has them."""
+    return " ".join(str(fields[name]) for name in ("scope", "name", "measure") if fields.get(name))
 
 
 class BudgetUse(NamedTuple):

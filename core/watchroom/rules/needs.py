@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
-from watchroom.model import LOST, MESSAGE, OUTSIDE, SHARED, SYSTEM, UNCHECKED, USER, WITHDRAW, Row, Zone
+from watchroom.model import (
+    BUDGET_WARNING,
+    LOST,
+    MESSAGE,
+    OUTSIDE,
+    SHARED,
+    SYSTEM,
+    UNCHECKED,
+    USER,
+    WITHDRAW,
+    Row,
+    Zone,
+)
 
 NeedKind: TypeAlias = Literal[
     "conflict",
@@ -13,6 +25,7 @@ NeedKind: TypeAlias = Literal[
     "lost",
     "failed",
     "expired",
+    "budget",
     "message",
     "outside",
     "unchecked",
@@ -30,6 +43,8 @@ command that resumes, a message to the agent, or that a person has seen it."""
 
 EXPIRED: Final = "expired"
 """The key of the need for all requests that expired."""
+_OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {LOST: "lost", BUDGET_WARNING: "budget"}
+"""By the tool of a row that Watchroom itself makes."""
 _ENDED_BY_TIME: Final = '"outcome": "expired"'
 _FAILED: Final = '"status": "error"'
 """In the detail of a step. Looked for as text: there are many steps, and few fail."""
@@ -39,8 +54,8 @@ def need_opened_by(row: Row) -> NeedKind | None:
     """The kind of need that ``row`` may open, None if it opens none. As far as the row itself tells: a
     refusal is a need only when it was repeated, an unchecked write only over another's version, and a
     conflict only until it is settled, a lost process only if it ran something."""
-    if row.tool == LOST and row.actor == SYSTEM:
-        return "lost"
+    if row.actor == SYSTEM and row.tool in _OPENED_BY_SYSTEM:
+        return _OPENED_BY_SYSTEM[row.tool]
     if row.actor == OUTSIDE:
         return "outside" if row.outcome == "conflict" or row.error == "config_invalid" else None
     if row.kind == "human" and row.version is None:
@@ -105,6 +120,7 @@ _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
     "lost": ("resume", "seen"),
     "failed": ("resume", "message", "seen"),
     "expired": ("seen",),
+    "budget": ("seen",),
     "message": ("message", "seen"),
     "outside": ("merge",),
     "unchecked": ("compare", "seen"),

@@ -10,8 +10,9 @@ from typing import Final, cast
 
 from watchroom.checkout.layout import CONFIG_PATH
 from watchroom.errors import ConfigInvalid, UnknownAgent, VersionConflict
-from watchroom.model import BUDGET_REACHED, BUDGET_WARNING, SYSTEM, Json, Note, Row, Write, Zone
+from watchroom.model import BUDGET_REACHED, BUDGET_WARNING, SET_BUDGET, SYSTEM, Json, Note, Row, Write, Zone
 from watchroom.rules.budgets import (
+    Budget,
     Budgets,
     BudgetScope,
     BudgetUse,
@@ -29,7 +30,6 @@ from watchroom.texts import Catalogue, catalogue
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.store import Store
 
-SET_BUDGET: Final = "set_budget"
 ZONE: Final[Zone] = "workspace"
 """That of the rows about budgets; their path is the budget's key."""
 _SESSIONS: Final[Zone] = "session"
@@ -153,7 +153,7 @@ class BudgetZone:
         if row is None:
             return None
         for each in [name] if name else self._names(scope):
-            asked = self.find_open_request(" ".join(part for part in (scope, each, measure) if part))
+            asked = self.find_open_request(Budget(scope, each, measure, 0).key)
             if asked is not None:
                 self._requests.withdraw(str((budget_asked(asked) or {})["request"]))
         return row

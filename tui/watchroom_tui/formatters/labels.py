@@ -59,6 +59,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "lost": Span("◌", "error"),
     "failed": Span("✖", "error"),
     "expired": Span("⧗", "warning"),
+    "budget": Span("◔", "warning"),
     "message": Span("✎", "accent"),
     "outside": Span("✎", "warning"),
     "unchecked": Span("‼", "warning"),
@@ -221,7 +222,7 @@ def need_text(need: Need, texts: Catalogue) -> str:
         return texts("need.deleted")
     if need.kind == "lost" and need.row.message:
         return texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.row.message))
-    if need.kind == "failed":
+    if need.kind in ("failed", "budget"):
         return sanitize(need.row.message)
     who = sanitize(need.row.actor)
     if need.kind == "conflict" and not need.against:

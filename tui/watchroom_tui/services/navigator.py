@@ -16,6 +16,7 @@ NEED_SCREENS: Final = {
     "conflict": "files",
     "request": "requests",
     "expired": "requests",
+    "budget": "agents",
     "message": "tasks",
     "outside": "files",
     "unchecked": "files",
