@@ -15,6 +15,7 @@ from watchroom.projections.presence import PRESENCE_SECONDS, absent_work, with_p
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView, SessionView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
+from watchroom.projections.usage import UsageView
 from watchroom.rules.conflicts import ConflictKind, ConflictView
 from watchroom.rules.handoffs import Delivery
 from watchroom.rules.members import Member
@@ -44,6 +45,7 @@ __all__ = [
     "SharedFile",
     "Status",
     "TaskView",
+    "UsageView",
     "absent_work",
     "order_agents",
     "with_presences",

@@ -23,6 +23,7 @@ from watchroom.projections.needs import NeedProjection
 from watchroom.projections.processes import ProcessProjection, is_loss
 from watchroom.projections.sessions import RequestProjection, RequestView, SessionProjection
 from watchroom.projections.tasks import TaskProjection
+from watchroom.projections.usage import UsageProjection
 from watchroom.rules.config import Agent, parse_recorded_config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
 from watchroom.rules.handoffs import Delivery, delivers
@@ -65,6 +66,7 @@ class Fold:
         self._tasks = TaskProjection()
         self._buffers = BufferProjection()
         self._processes = ProcessProjection()
+        self._usage = UsageProjection()
         self._invalid_config = 0
         """The newest version of the config that does not count, by its row."""
         self._needs = NeedProjection()
@@ -95,6 +97,7 @@ class Fold:
             self._newest.append(row)
             if is_step(row):
                 self._tasks.apply_step(row)
+                self._usage.apply_step(row)
                 if row.zone == "session" and not is_subagent_step(row):
                     self._processes.apply_step(row)
                     self._apply_to_session(row)
@@ -149,6 +152,7 @@ class Fold:
             if "boards" in self._changed
             else before.boards,
             work=work,
+            usage=self._usage.current(),
             leases=self._leases,
             tasks=self._tasks.tasks(),
             messages=self._tasks.messages(),
@@ -253,6 +257,7 @@ class Fold:
         }
         self._tasks.register(config.agents.values())
         self._processes.register(config.agents.values())
+        self._usage.register(config.agents.values())
 
     def _apply_to_file(self, row: Row) -> None:
         if row.version is not None:

@@ -12,6 +12,7 @@ from watchroom.projections.buffers import BufferView
 from watchroom.projections.processes import OpenWork
 from watchroom.projections.sessions import RequestView
 from watchroom.projections.tasks import CommandView, MessageView, TaskView
+from watchroom.projections.usage import UsageView
 from watchroom.rules.conflicts import ConflictView
 from watchroom.rules.handoffs import Delivery
 from watchroom.rules.needs import URGENCY, NeedAnswer, NeedKind, is_acknowledgeable, need_answers
@@ -155,6 +156,8 @@ class Model(NamedTuple):
     """By name."""
     work: Mapping[str, OpenWork] = MappingProxyType({})
     """What each process has to go on with, by its lease."""
+    usage: UsageView = UsageView()
+    """What agents used."""
     leases: Mapping[str, Row] = MappingProxyType({})
     """The newest lease on each board that was not released, by the board's name. It may have run out."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})

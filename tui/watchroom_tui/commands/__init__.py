@@ -25,6 +25,7 @@ COMMANDS: Final = (
     Command("prompt", "agents"),
     Command("log", "inspect"),
     Command("show", "inspect"),
+    Command("usage", "usage"),
     Command("verify", "verify"),
     Command("export", "inspect"),
     Command("keys", "dashboard"),

@@ -20,6 +20,7 @@ from watchroom.model import (
 from watchroom.projections import AgentView, MessageView, Need, RequestView, Status
 from watchroom.rules import details
 from watchroom.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
+from watchroom.rules.usage import UsageTotal
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.columns import fit_path
@@ -355,5 +356,17 @@ def request_outcome(asked: RequestView, texts: Catalogue) -> str:
 
 
 def format_count(count: int) -> str:
-    """A number, short: ``812``, ``3.4k``."""
-    return str(count) if count < 1000 else f"{count / 1000:.1f}k"
+    """A number, short: ``812``, ``3.4k``, ``1.2M``."""
+    if count < 1000:
+        return str(count)
+    return f"{count / 1000:.1f}k" if count < 999_950 else f"{count / 1_000_000:.1f}M"
+
+
+def cost_text(used: UsageTotal) -> str:
+    """What ``used`` cost in US dollars, short: ``$12.30``, ``$0.0042``; after ``≥`` where part of it has no
+    known price, and ``–`` where nothing of it has."""
+    cost = used.known_cost
+    if cost is None:
+        return "–"
+    shown = f"${cost:.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
+    return f"≥ {shown}" if used.unpriced else shown
