@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tui.driver import dashboard
+from tui.driver import dashboard, past
+from tui.pictures import at_rest
 from tui.team import PLAN
 from watchroom import Workspace
 from watchroom_tui.theme import DARK, LIGHT
@@ -17,6 +18,26 @@ async def test_the_palette_flips_between_dark_and_light(workspace: Workspace) ->
         await user.chooses("theme")
         assert user.app.theme == DARK
         assert user.app.screen.styles.background == dark
+
+
+async def test_a_screen_that_was_left_has_the_theme_that_was_chosen_meanwhile(
+    workspace: Workspace, conflict: int
+) -> None:
+    journal = workspace.journal
+    async with past(journal, journal.last_seq()) as user:
+        await user.goes_to("8", "activity")
+        await user.sees("zoo.md")
+        dark = await at_rest(user)
+        await user.goes_to("1", "overview")
+        await user.chooses("theme")
+        await user.goes_to("8", "activity")
+        again = await at_rest(user)
+    async with past(journal, journal.last_seq()) as user:
+        await user.chooses("theme")
+        await user.goes_to("8", "activity")
+        await user.sees("zoo.md")
+        assert again == await at_rest(user)
+    assert again != dark
 
 
 async def test_y_copies_the_path_under_the_cursor(workspace: Workspace, conflict: int) -> None:

@@ -294,7 +294,16 @@ class WatchroomApp(App[None]):
             await self._leave_screen()
         if self.current_mode != name:
             self._visited.append(self.current_mode)
+            await self._switch_to(name)
+
+    async def _switch_to(self, name: str) -> None:
+        """Show the screen of this name: a new one when it is whole."""
+        with self.batch_update():
             await self.switch_mode(name)
+
+    def delay_update(self, delay: float = 0.05) -> None:
+        """Textual's hides what is half done by painting nothing for so long after each switch; here
+        `_switch_to` knows when it is done."""
 
     async def _leave_screen(self) -> None:
         """Close what lies over everything else."""
@@ -355,7 +364,7 @@ class WatchroomApp(App[None]):
         elif self.base_screen and self.base_screen.return_to_pane():
             return
         elif self._visited:
-            await self.switch_mode(self._visited.pop())
+            await self._switch_to(self._visited.pop())
 
     def action_next_pane(self) -> None:
         if isinstance(self.screen, BaseScreen):

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Protocol, cast
 
 from textual import on
 from textual.app import ComposeResult
+from textual.events import ScreenResume
+from textual.message import Message
 from textual.widget import Widget
 from watchroom.model import Row
 from watchroom.projections import Model, Need, NeedKind
@@ -50,6 +52,12 @@ class BaseScreen(WorkerScreen[None]):
     @property
     def dashboard(self) -> Dashboard:
         return dashboard_of(self)
+
+    def post_message(self, message: Message) -> bool:
+        if isinstance(message, ScreenResume):
+            # What changed meanwhile was styled then; and a new theme styles each screen as it is shown.
+            message.refresh_styles = False
+        return super().post_message(message)
 
     def compose(self) -> ComposeResult:
         yield StyleRegistry()
