@@ -271,7 +271,7 @@ def test_the_commands_of_common_clients_tools_are_found(arguments: dict[str, Any
         ('[[policy.rules]]\nverdict = "no"', "policy.rules 1: verdict = 'no' (allow, ask, deny)"),
         ('[[policy.rules]]\nverdict = "ask"\ntools = "x"', "policy.rules 1: 'tools' (name, tool, agent"),
         ('[[policy.rules]]\nverdict = "ask"\ntool = 3', "policy.rules 1: tool = 3 (1 … 200)"),
-        ('[[policy.rules]]\nverdict = "ask"\ntool = []', "policy.rules 1: tool: 0 (1 … 50)"),
+        ('[[policy.rules]]\nverdict = "ask"\ntool = []', "policy.rules 1: tool: 0 (1 … 20)"),
         ('[[policy.rules]]\nverdict = "ask"\npath = "a/../b"', "policy.rules 1: path = 'a/../b'"),
         ('[[policy.rules]]\nverdict = "ask"\npath = "a"\ncommand = "b"', "policy.rules 1: path, command"),
         ('[[policy.rules]]\nverdict = "ask"\nhours = "9-18"', "policy.rules 1: hours = '9-18'"),

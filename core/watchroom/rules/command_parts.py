@@ -8,7 +8,6 @@ itself it does not know.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from posixpath import basename
 from typing import Final, NamedTuple
@@ -26,6 +25,13 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _REDIRECTION: Final = re.compile(r"[0-9]*(?:&>>?|[<>]+[&|]?)")
 _MAX_RUNNER_WORDS: Final = 8
 """Among so many words after such a program it is looked for the one that it runs."""
+_ORDINARY: Final = re.compile(r"[^\\'\"`$()#<;|&\n{]+")
+"""What neither begins nor ends anything."""
+_WORD_PIECE: Final = re.compile(
+    r"""(?P<gap>\s+)|(?P<plain>[^\s'"\\]+)|'(?P<single>[^']*)'|"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"|\\(?P<escaped>.)""",
+    re.DOTALL,
+)
+_ESCAPED: Final = re.compile(r"\\([\"\\$`\n])")
 _HERE_DOCUMENT: Final = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]*)'|\"([^\"\n]*)\"|([^\s;&|<>()'\"]+))")
 
 
@@ -84,9 +90,8 @@ class _Parts:
             self.is_cut = True
             return
         self.parts.append(part)
-        try:
-            words = shlex.split(part)
-        except ValueError:
+        words = _split_words(part)
+        if words is None:
             self.is_understood = False
             words = part.split()
         for simple in _simple_commands(words):
@@ -124,7 +129,9 @@ class _Scanner:
 
     def scan(self) -> None:
         while self._at < len(self._text) and not self._found.is_cut:
-            if self._text[self._at] == "\\":
+            if found := _ORDINARY.match(self._text, self._at):
+                self._at = found.end()
+            elif self._text[self._at] == "\\":
                 self._at += 2
             elif not self._scan_nesting() and (self._in_quotes or not self._scan_plain()):
                 self._at += 1
@@ -202,6 +209,25 @@ class _Scanner:
             self._found.add_all(self._text[body : last if is_ended else self._at], self._depth + 1)
         self._documents = []
         self._start = self._at
+
+
+def _split_words(part: str) -> list[str] | None:
+    """The words of ``part`` without their quotes, None where a quote has no end."""
+    words: list[str] = []
+    word: list[str] = []
+    at = 0
+    while at < len(part):
+        found = _WORD_PIECE.match(part, at)
+        if found is None:
+            return None
+        at = found.end()
+        if found.lastgroup != "gap":
+            piece = found[str(found.lastgroup)]
+            word.append(_ESCAPED.sub(r"\1", piece) if found.lastgroup == "double" else piece)
+        elif word:
+            words.append("".join(word))
+            word = []
+    return [*words, "".join(word)] if word else words
 
 
 def _simple_commands(words: list[str]) -> Iterator[list[str]]:

@@ -58,8 +58,10 @@ def matches_path(pattern: str, path: str) -> bool:
 
 
 def _matches_name(pattern: str, name: str) -> bool:
+    if "*" not in pattern and "?" not in pattern:
+        return pattern == name
     # What stands before the first slash of an absolute path is no name.
-    return matches_text(pattern, name) if name else not pattern
+    return bool(name) and matches_text(pattern, name)
 
 
 def _find(segment: str, text: str, start: int, end: int) -> int:

@@ -32,7 +32,7 @@ Mismatch: TypeAlias = Literal[
 ``command_part``: a part of the command that an allowing rule does not cover. Empty where it matches."""
 
 MAX_RULES: Final = 100
-MAX_PATTERNS: Final = 50
+MAX_PATTERNS: Final = 20
 """So many patterns may one entry of a rule have."""
 MAX_PATTERN: Final = 200
 MAX_NAME: Final = 100

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from watchroom.model import Json
 from watchroom.rules.command_parts import script_of
 
-MAX_PATHS: Final = 1000
+MAX_PATHS: Final = 200
 _MAX_PATCH_CHARACTERS: Final = 10_000_000
 _PATHS: Final = (
     "filepath",
