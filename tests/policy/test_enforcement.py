@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 from calls import ok, refused
+from mcp import types
 from runtime.scripted import at_work, say, until
 from runtime.weather import Calls, Model, call, calling, offered
 from runtime.working import HELLO, SAYS, asked_in, results
@@ -14,9 +16,13 @@ from serving.clients import called, within
 from serving.clients import refused as refused_client
 from watchroom import Row, Toolbox, Workspace
 from watchroom.journal import RowFilter
+from watchroom.projections import RequestView
+from watchroom.queries.requests import read_request
 from watchroom.rules.requests import POLICY_RULE
 from watchroom.runtime import ChatAgent, Policies
+from watchroom.texts import catalogue
 from watchroom.toolbox.agent_tools import agent_tools
+from watchroom_tui.readers.request import request_lines
 
 PLAN = {"filepath": "plan.md", "content": "x\n", "message": "m"}
 SECRET = {"filepath": "secrets/key.md", "content": "x\n", "message": "m"}
@@ -136,7 +142,11 @@ async def test_the_rules_hold_for_tools_of_an_agents_own(workspace: Workspace, r
     agent = ChatAgent(tools, model_runtime=Model(wants, SAYS))
     async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
         number = await asked_in(workspace, session)
-        assert workspace.requests.find(number).metadata == {POLICY_RULE: "2 (ask first)"}
+        row = workspace.journal.rows(number - 1, until=number)[0]
+        shown = read_request(workspace.journal, RequestView(row, None))
+        assert shown.request.metadata == {POLICY_RULE: "2 (ask first)"}
+        lines = request_lines(shown, [None], catalogue("en", "watchroom_tui.texts"))
+        assert " by rule 2 (ask first) of the policy" in ["".join(s.text for s in line) for line in lines]
         say(workspace, "answer_request", request=number, approved=False, reason="not today")
         state = await ends
     told = results(state)
@@ -145,6 +155,22 @@ async def test_the_rules_hold_for_tools_of_an_agents_own(workspace: Workspace, r
     assert deploy.given == []
     (tested,) = rows_of(workspace, tool="test_policy")
     assert tested.detail["tool"] == "look"
+
+
+async def test_a_client_shows_its_person_which_rule_asks(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    add_rules(root, workspace, ASK_WRITES)
+    asked: list[str] = []
+
+    async def approve(context: Any, params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        asked.append(params.message)
+        return types.ElicitResult(action="accept", content={"approved": True})
+
+    async with within(workspace, alice, client={"elicitation_callback": approve}) as client:
+        assert (await called(client, "collab_write", **PLAN))["version"] == 1
+    (message,) = asked
+    assert "Rule 1 of the policy" in message
 
 
 async def test_a_person_is_asked_about_a_call_of_a_client(
@@ -162,3 +188,27 @@ async def test_a_person_is_asked_about_a_call_of_a_client(
         person = workspace.tools_for_human("dana")
         await asyncio.to_thread(ok, person, "answer_request", request=asked.seq, approved=True)
         assert (await call_of_client)["version"] == 1
+
+
+def test_a_command_is_refused_for_one_of_its_parts(workspace: Workspace, root: Path, alice: Toolbox) -> None:
+    add_rules(root, workspace, '[[policy.rules]]\ncommand = "rm -rf *"\nverdict = "deny"\n')
+    # An agent without a task runs no command: the policy is asked first.
+    assert refused(alice, "run_command", command="ls")["error"] == "workspace_not_bound"
+    assert refused(alice, "run_command", command="ls && rm -rf /")["error"] == "policy_denied"
+    newest, _ = rows_of(workspace, outcome="denied")
+    assert (newest.tool, newest.zone) == ("run_command", "command")
+
+
+async def test_what_a_person_makes_of_the_arguments_is_held_to_the_rules(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    add_rules(root, workspace, DENY_SECRETS + ASK_WRITES)
+    model = Model(calling(call("collab_write", "c1", **PLAN)), SAYS)
+    agent = ChatAgent(agent_tools(alice), model_runtime=model)
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        number = await asked_in(workspace, session)
+        decision = {"call_id": "c1", "approved": True, "arguments": json.dumps(SECRET)}
+        say(workspace, "answer_request", request=number, decisions=[decision])
+        state = await ends
+    assert results(state)["c1"]["result"]["error"] == "policy_denied"
+    assert version_of(workspace, "secrets/key.md") == 0

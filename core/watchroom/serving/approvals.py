@@ -170,7 +170,11 @@ class CallApprovals:
         lines.append(
             texts("elicit.message", agent=toolbox.actor, tool=call.name, arguments=_truncate(call.arguments))
         )
-        change = proposal(self._journal, toolbox.actor, call.name, parse_arguments(call.arguments))
+        arguments = parse_arguments(call.arguments)
+        decision = toolbox.decide_policy(call.name, arguments)
+        if decision.verdict == "ask":
+            lines.append(texts("elicit.by_policy", rule=decision.label))
+        change = proposal(self._journal, toolbox.actor, call.name, arguments)
         if change is not None:
             version = f"v{change.head.version}" if change.head else "-"
             lines.append(_truncate(unified_diff(change.before, change.after, version, change.path)))

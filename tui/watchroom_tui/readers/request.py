@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from watchroom.model import Json
 from watchroom.projections.proposals import Proposal
 from watchroom.queries.requests import RequestDetails
-from watchroom.rules.requests import PendingCall, parse_arguments
+from watchroom.rules.requests import POLICY_RULE, PendingCall, parse_arguments
 from watchroom.rules.reviews import LineKey, Review, can_write_part
 from watchroom.texts import Catalogue
 
@@ -113,6 +113,9 @@ def request_rows(
     if request.prompt:
         lines += [[Span(" "), Span(line, "strong")] for line in sanitize_lines(request.prompt)]
         lines.append([])
+    rule = request.metadata.get(POLICY_RULE)
+    if request.kind == "approve" and isinstance(rule, str):
+        lines += [[Span(" "), Span(texts("request.by_policy", rule=sanitize(rule)), "dim")], []]
     if request.options:
         lines += [[Span("  · ", "dim"), Span(sanitize(option.label))] for option in request.options]
         lines.append([])
