@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from calls import ok
 from runtime.scripted import at_work, say, until
 from runtime.weather import Model, call, calling, offered
-from runtime.working import SAYS, asked_in, results
+from runtime.working import SAYS, asked_in, deliver, results
 from watchroom import Agent, Json, Toolbox, Workspace
 from watchroom.errors import ApprovalOutdated
 from watchroom.journal import SqliteJournal
@@ -348,3 +349,37 @@ async def test_what_was_said_is_told_with_the_failure_of_a_call(workspace: Works
         told = results(await ends)["c1"]
     assert told["notice"] == "human:dana approved this call, and said: but only once"
     assert "no such host" in json.dumps(told["result"])
+
+
+async def test_a_changed_call_that_was_cut_off_after_it_wrote_is_not_asked_about_again(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    (real,) = (each for each in agent_tools(alice) if each.name == "collab_write")
+    written = asyncio.Event()
+
+    async def write_and_wait(arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
+        await asyncio.to_thread(real.run, arguments, origin)
+        written.set()
+        never: asyncio.Future[Json] = asyncio.Future()
+        return await never
+
+    held = replace(real, run=write_and_wait)
+    write: dict[str, Json] = {"filepath": "plan.md", "content": "1\n2\n", "message": "m"}
+    taken = json.dumps({**write, "content": "1\n"})
+    model = Model(calling(call("collab_write", "c1", **write)), SAYS)
+    agent = ChatAgent([held], model_runtime=model, policies=ASK)
+    async with (
+        workspace.sessions.begin("alice", agent, messages=HELLO, session_id="s1") as session,
+        at_work(session),
+    ):
+        decision = {"call_id": "c1", "approved": True, "reason": "Declined: lines 2.", "arguments": taken}
+        say(workspace, "answer_request", request=await asked_in(workspace, session), decisions=[decision])
+        await written.wait()
+    async with workspace.sessions.resume("alice", "s1", writer(alice, SAYS)) as session:
+        say(workspace, "pause_agent", agent_id="alice")
+        say(workspace, "resume_agent", agent_id="alice")
+        deliver(workspace, session)
+        told = results(await asyncio.wait_for(session.run(), 20))["c1"]["result"]
+    assert (told["result"]["success"], told["result"]["version"]) == (True, 1)
+    assert "Declined: lines 2." in told["notice"]
+    assert text_of(workspace) == "1\n"
