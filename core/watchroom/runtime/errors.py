@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchroom.errors import WatchroomError
+from watchroom.errors import DeniedError, WatchroomError
 from watchroom.texts import Language, catalogue
 
 
@@ -16,6 +16,12 @@ class LimitReached(WatchroomError):
         texts = catalogue(language, self.package)
         what = texts(f"limit.{self.values['limit']}", **self.values)
         return texts(f"error.{self.code}.{part}", what=what)
+
+
+class BudgetReached(DeniedError):
+    """A budget is used up, and no person allowed the call. Values: used, a sentence that says how much."""
+
+    code = "budget_reached"
 
 
 class IncompleteAnswer(WatchroomError):

@@ -15,21 +15,28 @@ async def wait_for_outcome(
     """Wait until the request at ``path``, one of ``requests``, is answered or withdrawn, of which
     ``dispatcher`` tells, or until it ``expires`` (nanoseconds since the epoch, None: never). Returns how it
     ended; a wait that is cancelled withdraws it. Raises `RequestNotFound`."""
-    loop, changed = asyncio.get_running_loop(), asyncio.Event()
-    unsubscribe = dispatcher.subscribe(
-        (path.rpartition("/")[0],), lambda _: call_soon_threadsafe(loop, changed.set)
-    )
     seconds = None if expires is None else max(0.0, (expires - requests.now()) / 1e9)
     try:
         async with asyncio.timeout(seconds):
-            while (ended := await run_in_thread(requests.ended, path)) is None:
-                await changed.wait()
-                changed.clear()
-            return ended
+            return await wait_until_ended(requests, dispatcher, path)
     except TimeoutError:
         return await run_in_thread(requests.expire, path)
     except asyncio.CancelledError:
         await run_to_completion(None, requests.withdraw, path)
         raise
+
+
+async def wait_until_ended(requests: RequestZone, dispatcher: RowDispatcher, path: str) -> RequestOutcome:
+    """Wait until the request at ``path``, one of ``requests``, has ended, of which ``dispatcher`` tells.
+    Returns how it ended; a wait that is cancelled changes nothing."""
+    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+    unsubscribe = dispatcher.subscribe(
+        (path.rpartition("/")[0],), lambda _: call_soon_threadsafe(loop, changed.set)
+    )
+    try:
+        while (ended := await run_in_thread(requests.ended, path)) is None:
+            await changed.wait()
+            changed.clear()
+        return ended
     finally:
         unsubscribe()

@@ -21,6 +21,7 @@ from watchroom.merge import unified_diff
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.projections.proposals import proposal
 from watchroom.rules.requests import POLICY_RULE, Answer, CallDecision, PendingCall, Request, parse_arguments
+from watchroom.runtime.budget_waiting import wait_for_budgets
 from watchroom.runtime.request_waiting import wait_for_outcome
 from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.errors import CallRejected, CallUnanswered
@@ -58,6 +59,7 @@ class CallApprovals:
     ) -> None:
         self._journal = workspace.journal
         self._requests = workspace.requests
+        self._budgets = workspace.budgets
         self._dispatcher = workspace.dispatcher
         self._tools = frozenset(approval_tools)
         self._seconds = seconds
@@ -69,6 +71,10 @@ class CallApprovals:
         if verdict != "allow":
             return verdict == "ask"
         return bool(self._tools) and (tool in self._tools or writes_as(toolbox, tool) in self._tools)
+
+    async def wait_for_budgets(self, agent: str) -> None:
+        """Wait until no budget holds the next call of ``agent``. Raises `BudgetReached`."""
+        await wait_for_budgets(self._budgets, self._requests, self._dispatcher, agent, seconds=self._seconds)
 
     async def request(
         self,

@@ -17,6 +17,7 @@ from mcp.server.lowlevel import Server
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated, InvalidArguments
+from watchroom.runtime.errors import BudgetReached
 from watchroom.runtime.threads import run_in_thread
 from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.errors import CallRejected, CallUnanswered
@@ -98,6 +99,12 @@ async def _call_tool(
     if problem is not None:
         error = InvalidArguments(tool=validation.escape_unstorable(params.name, 100), problems=problem)
         return _to_call_tool_result(await run_in_thread(toolbox.refuse, params.name, {}, error))
+    try:
+        await approvals.wait_for_budgets(toolbox.actor)
+    except BudgetReached as reached:
+        return _to_call_tool_result(
+            await run_in_thread(toolbox.refuse, params.name, params.arguments or {}, reached)
+        )
     if not await run_in_thread(approvals.are_required, toolbox, params.name, params.arguments or {}):
         return _to_call_tool_result(
             await run_in_thread(toolbox.dispatch_tool_call, params.name, params.arguments or {})

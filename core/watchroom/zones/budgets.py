@@ -120,13 +120,29 @@ class BudgetZone:
 
     def find_open_request(self, key: str) -> Request | None:
         """The request that asks people about the budget with this ``key``, None where none is open."""
-        journal = self._store.journal
-        reached = journal.last_note(ZONE, key, SYSTEM, BUDGET_REACHED)
-        number = reached.detail.get("request") if reached is not None else None
-        asked = journal.row(number) if isinstance(number, int) else None
-        if asked is None or journal.version("request", asked.path, 2) is not None:
+        asked = self._find_asked(key)
+        if asked is None or self._store.journal.version("request", asked.path, 2) is not None:
             return None
         return self._requests.read(asked)
+
+    def _find_asked(self, key: str) -> Row | None:
+        """The row of the newest request about the budget with this ``key``."""
+        reached = self._store.journal.last_note(ZONE, key, SYSTEM, BUDGET_REACHED)
+        number = reached.detail.get("request") if reached is not None else None
+        return self._store.journal.row(number) if isinstance(number, int) else None
+
+    def find_stop(self, agent: str, session: str = "") -> str | None:
+        """How much is used, in a sentence, of a budget that holds ``agent`` and its ``session`` (a path, or
+        empty) and about which a person said that this is the end; None where there is none. Raises
+        `JournalError`."""
+        for use in self.check(agent, session):
+            asked = self._find_asked(use.budget.key) if use.is_reached else None
+            ended = self._requests.ended(asked.path) if asked is not None else None
+            if asked is None or ended is None or ended.answer is None or "stop" not in ended.answer.values:
+                continue
+            if (budget_asked(self._requests.read(asked)) or {}).get("most") == use.budget.most:
+                return describe_use(use, catalogue(self._store.registry.current().language))
+        return None
 
     def raise_budget(self, actor: str, request: Request) -> None:
         """Raise, for ``actor``, the budget that ``request`` asked about to what it offered, unless it is at
