@@ -158,6 +158,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("seen", "app", "mark_as_seen", ("S",), acts=True, meaning="seen"),
     Action("new_task", "app", "new_task", ("N",), acts=True),
     Action("stop_all", "app", "stop_all", ("ctrl+x",), acts=True),
+    Action("budget", "app", "set_budget", acts=True),
     Action("alerts", "app", "cycle_alerts"),
     Action("theme", "app", "flip_theme"),
     Action("quit", "app", "quit", ("q", "ctrl+c")),

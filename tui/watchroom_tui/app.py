@@ -350,6 +350,11 @@ class WatchroomApp(App[None]):
 
         self.run_worker(begin_task(self), group="new-task", exclusive=True)
 
+    def action_set_budget(self) -> None:
+        from watchroom_tui.services.budget_setting import set_budget
+
+        self.run_worker(set_budget(self), group="budget", exclusive=True)
+
     def action_cycle_alerts(self) -> None:
         self.alert_monitor.cycle()
 
