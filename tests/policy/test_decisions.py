@@ -13,6 +13,7 @@ from watchroom.errors import ConfigInvalid
 from watchroom.rules.command_parts import split_command
 from watchroom.rules.config import Agent, Config, parse_config, render_config
 from watchroom.rules.policy import PolicyDecision, PolicyRules, decide
+from watchroom.rules.policy_subject import policy_subject
 
 MONDAY_NOON = int(datetime(2026, 11, 23, 12, 0, tzinfo=UTC).timestamp()) * 10**9
 HOUR = 3600 * 10**9
@@ -236,13 +237,19 @@ def test_a_rule_that_is_a_test_decides_nothing_and_says_what_it_would_have_done(
     ],
 )
 def test_the_paths_of_common_clients_tools_are_found(arguments: dict[str, Any], path: str) -> None:
-    from watchroom.rules.policy_subject import policy_subject
-
     policy = rules(f'path = "{path}"; verdict = "deny"')
     subject = policy_subject(
         arguments, folder="/work", resolve=lambda given: given.replace("/work/link", "/work/secrets")
     )
     assert decide(policy, "alice", "Edit", subject, MONDAY_NOON).verdict == "deny"
+
+
+def test_a_path_counts_by_the_folder_in_which_a_client_began() -> None:
+    policy = rules('path = "secrets/**"; verdict = "deny"')
+    for path in ("key", "/work/secrets/key"):
+        subject = policy_subject({"file_path": path}, folder="/work", cwd="/work/secrets")
+        assert subject.paths == ("secrets/key",)
+        assert decide(policy, "alice", "Write", subject, MONDAY_NOON).verdict == "deny"
 
 
 @pytest.mark.parametrize(

@@ -59,19 +59,21 @@ def policy_subject(
     arguments: Mapping[str, Json],
     *,
     folder: str = "",
+    cwd: str = "",
     resolve: Callable[[str], str] | None = None,
 ) -> PolicySubject:
     """Return what a tool call with ``arguments`` is about: which tool it is of does not matter, since common
     clients mean the same by the same names.
 
-    ``folder`` is the absolute path of the folder that the caller works in: paths beneath it are relative to
-    it, others stay absolute. Without one, paths are those of a zone. ``resolve`` follows links
+    ``folder`` is the absolute path of the folder that the caller was started in, and ``cwd`` that of the one
+    it is in now (default: the same): what lies beneath ``folder`` is relative to it, wherever the caller has
+    gone, and other paths stay absolute. Without either, paths are those of a zone. ``resolve`` follows links
     (`os.path.realpath`): a path that leads elsewhere counts by both names.
     """
     commands = [text for name in _COMMANDS if (text := _command(arguments.get(name)))]
     found: dict[str, None] = {}
     for path in _paths(arguments):
-        for each in _normalized(path, folder, resolve):
+        for each in _normalized(path, folder, cwd or folder, resolve):
             found[each] = None
         if len(found) > MAX_PATHS:
             return PolicySubject(tuple(found)[:MAX_PATHS], "\n".join(commands), is_cut=True)
@@ -117,11 +119,11 @@ def _texts(value: Json) -> Iterator[str]:
         yield from (each for each in value if isinstance(each, str))
 
 
-def _normalized(path: str, folder: str, resolve: Callable[[str], str] | None) -> Iterator[str]:
+def _normalized(path: str, folder: str, cwd: str, resolve: Callable[[str], str] | None) -> Iterator[str]:
     path = unicodedata.normalize("NFC", path.strip())
     if not path or "\0" in path:
         return
-    whole = join(folder, path) if folder else path
+    whole = join(cwd, path) if cwd else path
     yield _shorten(whole, folder)
     if resolve is not None:
         yield _shorten(resolve(whole), resolve(folder) if folder else folder)
