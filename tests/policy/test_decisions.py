@@ -82,6 +82,7 @@ def test_people_are_not_subject_to_it() -> None:
         ("secrets/**", "./secrets//key", True),
         ("secrets/**", "secrets/../open/key", False),
         ("[a]/x", "a/x", False),
+        ("secrets/**", "Secrets/KEY", True),
     ],
 )
 def test_a_path_is_matched_name_by_name_after_its_dots_are_gone(
@@ -242,6 +243,12 @@ def test_the_paths_of_common_clients_tools_are_found(arguments: dict[str, Any], 
         arguments, folder="/work", resolve=lambda given: given.replace("/work/link", "/work/secrets")
     )
     assert decide(policy, "alice", "Edit", subject, MONDAY_NOON).verdict == "deny"
+
+
+def test_upper_and_lower_case_of_a_path_are_told_apart_only_by_what_allows() -> None:
+    policy = rules('path = "Docs/**"; verdict = "allow"', 'path = "**"; verdict = "ask"')
+    assert verdict(policy, "x", path="Docs/a") == "allow"
+    assert verdict(policy, "x", path="docs/a") == "ask"
 
 
 def test_a_path_counts_by_the_folder_in_which_a_client_began() -> None:

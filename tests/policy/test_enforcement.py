@@ -126,6 +126,26 @@ async def test_a_session_is_refused_or_asked_by_the_rules(
     assert version_of(workspace, "secrets/key.md") == 0
 
 
+async def test_the_calls_of_one_answer_are_asked_about_together(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    add_rules(root, workspace, ASK_WRITES)
+    other = {**PLAN, "filepath": "other.md"}
+    wants = calling(
+        call("collab_write", "c1", **PLAN), call("collab_list", "c2"), call("collab_write", "c3", **other)
+    )
+    agent = ChatAgent(agent_tools(alice), model_runtime=Model(wants, SAYS))
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as ends:
+        number = await asked_in(workspace, session)
+        assert [each.id for each in workspace.requests.find(number).calls] == ["c1", "c3"]
+        say(workspace, "answer_request", request=number, approved=True)
+        state = await ends
+    assert {name: told["success"] for name, told in results(state).items()} == dict.fromkeys(
+        ("c1", "c2", "c3"), True
+    )
+    assert len(rows_of(workspace, zone="request")) == 2
+
+
 async def test_the_rules_hold_for_tools_of_an_agents_own(workspace: Workspace, root: Path) -> None:
     add_rules(
         root,

@@ -200,10 +200,13 @@ def _time_mismatch(rule: PolicyRule, time: datetime) -> Mismatch:
 def _path_mismatch(rule: PolicyRule, subject: PolicySubject) -> Mismatch:
     if not subject.paths:
         return "no_path"
-    matched = [any(matches_path(pattern, path) for pattern in rule.path) for path in subject.paths]
     if rule.verdict == "allow":
+        matched = [any(matches_path(pattern, path) for pattern in rule.path) for path in subject.paths]
         return "" if all(matched) and not subject.is_cut else "path"
-    return "" if any(matched) or subject.is_cut else "path"
+    # Some disks take upper and lower case for one.
+    patterns = [pattern.casefold() for pattern in rule.path]
+    found = any(matches_path(pattern, path.casefold()) for path in subject.paths for pattern in patterns)
+    return "" if found or subject.is_cut else "path"
 
 
 def _command_mismatch(rule: PolicyRule, call: _Call) -> Mismatch:

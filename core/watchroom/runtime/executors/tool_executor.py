@@ -17,6 +17,7 @@ from watchroom.errors import (
     ToolNotFound,
 )
 from watchroom.model import Json
+from watchroom.rules.policy import PolicyDecision
 from watchroom.rules.requests import PendingCall, parse_arguments, parse_json, stricter_policy
 from watchroom.runtime.agent import Agent, AgentTool, CallOrigin, RuntimeConfig, Tool
 from watchroom.runtime.executors.request_executor import RequestExecutor
@@ -53,9 +54,7 @@ class ToolExecutor:
         policy = self._policies.of(name)
         decision = await self._policies.decide(call)
         if stricter_policy(policy, POLICIES[decision.verdict]) == "ask" and not instruction.approved:
-            approve = RequestHumanApprove(pending_tools_calling=(call,))
-            rule = decision.label if decision.verdict == "ask" else ""
-            return await self._people.request_human_approve(approve, state, rule=rule)
+            return await self._request_approval(call, decision, state)
         before, state = state, _remove_call(state, call)
         if policy == "never":
             return forbid_call(state, call, language)
@@ -88,6 +87,24 @@ class ToolExecutor:
             if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
             return fail_call(state, call, wrap_tool_error(name, error), language, self._notice_of(shown))
+
+    async def _request_approval(
+        self, call: ToolCall, decision: PolicyDecision, state: AgentState
+    ) -> StepResult:
+        """Ask people about ``call``, and with it about the others of the same answer of the model that the
+        workspace's policy wants approved."""
+        calls, decisions = [call], [decision]
+        known = {call.id, *(each.id for each in state.approved_tools_calling)}
+        for other in state.open_calls:
+            if other.id in known or self._policies.of(other.function.name) == "never":
+                continue
+            found = await self._policies.decide(other)
+            if found.verdict == "ask":
+                calls.append(other)
+                decisions.append(found)
+        rules = dict.fromkeys(each.label for each in decisions if each.verdict == "ask")
+        approve = RequestHumanApprove(pending_tools_calling=tuple(calls))
+        return await self._people.request_human_approve(approve, state, rule=", ".join(rules))
 
     async def request_human_approve(self, instruction: RequestHumanApprove, state: AgentState) -> StepResult:
         """Carry out ``instruction`` (`RequestHumanApprove`) in ``state`` as `RequestExecutor` does; nobody is
