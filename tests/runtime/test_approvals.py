@@ -315,8 +315,8 @@ async def test_the_model_reads_what_was_said_of_its_approved_call_and_the_file_h
         told = results(await ends)["c1"]
     assert text_of(workspace) == "one\ntwo\n3\n"
     assert told["edited_arguments"]["content"] == "one\ntwo\n3\n"
-    assert told["result"]["notice"] == "human:dana approved this call, and said: Declined: lines 1."
-    assert told["result"]["result"]["version"] == 2
+    assert told["notice"] == "human:dana approved this call, and said: Declined: lines 1."
+    assert told["result"]["version"] == 2
 
 
 @pytest.mark.parametrize("is_approved", [True, False])
@@ -379,7 +379,7 @@ async def test_a_changed_call_that_was_cut_off_after_it_wrote_is_not_asked_about
         say(workspace, "pause_agent", agent_id="alice")
         say(workspace, "resume_agent", agent_id="alice")
         deliver(workspace, session)
-        told = results(await asyncio.wait_for(session.run(), 20))["c1"]["result"]
+        told = results(await asyncio.wait_for(session.run(), 20))["c1"]
     assert (told["result"]["success"], told["result"]["version"]) == (True, 1)
     assert "Declined: lines 2." in told["notice"]
     assert text_of(workspace) == "1\n"

@@ -152,6 +152,8 @@ def test_what_people_changed_in_a_call_is_its_result(tmp_path: Path) -> None:
 
     content = json.dumps({"edited_arguments": {"a": 1}, "result": {"success": True, "version": 3}})
     assert result_of(content) == {"success": True, "version": 3, "edited": {"a": 1}}
+    told = '{"notice": "Well done.", "result": {"success": true, "version": 3}}'
+    assert result_of(told) == {"success": True, "version": 3}
     assert result_of("[1]") == {"success": True, "result": [1]}
 
 

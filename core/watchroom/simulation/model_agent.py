@@ -82,10 +82,12 @@ def result_of(content: str) -> Result:
     given = json.loads(content)
     if not isinstance(given, dict):
         return {"success": True, "result": given}
-    if "edited_arguments" not in given:
+    if "success" in given or "result" not in given:
         return given
+    # What a person changed or said stands around the result.
     result = given["result"]
-    return {**(result if isinstance(result, dict) else {}), "edited": given["edited_arguments"]}
+    edited = {"edited": given["edited_arguments"]} if "edited_arguments" in given else {}
+    return {**(result if isinstance(result, dict) else {}), **edited}
 
 
 def _conversation(messages: Sequence[Message]) -> tuple[str, list[Heard]]:

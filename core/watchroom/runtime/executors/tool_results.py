@@ -64,11 +64,14 @@ def _failure_result(error: WatchroomError, language: Language) -> Json:
 
 def _append_result(state: AgentState, call: ToolCall, content: str, notice: str = "") -> AgentState:
     """The state with what came of a call; where a person changed its arguments, the model is told."""
-    if notice:
-        content = f'{{"notice":{_encode_result(notice)},"result":{content}}}'
     asked = next((each for each in state.open_calls if each.id == call.id), call)
+    told = []
     if asked.function.arguments != call.function.arguments:
-        content = f'{{"edited_arguments":{call.function.arguments.strip()},"result":{content}}}'
+        told.append(f'"edited_arguments":{call.function.arguments.strip()}')
+    if notice:
+        told.append(f'"notice":{_encode_result(notice)}')
+    if told:
+        content = "{" + ",".join((*told, f'"result":{content}')) + "}"
     return state.with_messages(ToolMessage(tool_call_id=call.id, content=content))
 
 
