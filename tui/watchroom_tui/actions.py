@@ -37,6 +37,7 @@ Scope: TypeAlias = Literal[
     "review",
     "writing",
     "activity",
+    "usage",
     "confirm",
     "commit",
     "dialog",
@@ -100,6 +101,7 @@ SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
     "choices": "requests",
     "review": "requests",
     "activity": "activity",
+    "usage": "usage",
 }
 """The screen on which the keys of a scope work; the others work on what is opened from one."""
 
@@ -139,6 +141,7 @@ SCREENS: Final[tuple[tuple[str, str], ...]] = (
     ("7", "requests"),
     ("8", "activity"),
     ("9", "tasks"),
+    ("0", "usage"),
 )
 """The number key of each screen and its name."""
 

@@ -28,6 +28,12 @@ def local_date(time_ns: int) -> str:
     return _local(time_ns).date().isoformat()
 
 
+def start_of_day(time_ns: int) -> int:
+    """When the day of ``time_ns`` began by local time; both are nanoseconds since the epoch."""
+    midnight = _local(time_ns).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    return int(midnight.timestamp()) * 1_000_000_000
+
+
 def zoned_time(time_ns: int, precision: Precision = "seconds") -> str:
     """``time_ns`` (nanoseconds since the epoch) as ``2026-01-31 09:30:00+01:00`` (RFC 3339): local time with
     its offset, for where a time stands by itself."""

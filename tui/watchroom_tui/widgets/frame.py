@@ -14,8 +14,8 @@ from watchroom.projections.model import BUCKET_SECONDS, sparkline_counts
 
 from watchroom_tui.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
 from watchroom_tui.formatters.columns import fit_path, sparkline
-from watchroom_tui.formatters.labels import need_kind
-from watchroom_tui.formatters.local_time import local_clock, local_time, utc_offset, zoned_time
+from watchroom_tui.formatters.labels import cost_text, need_kind
+from watchroom_tui.formatters.local_time import local_clock, local_time, start_of_day, utc_offset, zoned_time
 from watchroom_tui.formatters.needs import is_soon, need_party, time_left
 from watchroom_tui.formatters.styled_text import Line, Span, width_of
 from watchroom_tui.localization import keymap_of, now_of, texts_of
@@ -100,7 +100,21 @@ class Header(LineWidget):
             Span(sparkline(counts, 12), "accent"),
             Span(f" {texts('header.rate', count=per_minute)}  ", "dim"),
         ]
-        return [[*start, clock, agents, *busy], [*start, clock, agents], [*start, agents], start]
+        cost = self._cost(now)
+        return [
+            [*start, clock, agents, *cost, *busy],
+            [*start, clock, agents, *cost],
+            [*start, clock, agents],
+            [*start, agents],
+            start,
+        ]
+
+    def _cost(self, now: int) -> Line:
+        """What the team cost today, where anything did."""
+        used = self._model.usage.since(start_of_day(now))
+        if not used.cost:
+            return []
+        return [Span(f"{texts_of(self)('header.cost', cost=cost_text(used))}  ", "dim")]
 
     def _moment(self, width: int, now: int) -> Span:
         """Which moment of the past is shown: its time as exactly as there is space for."""

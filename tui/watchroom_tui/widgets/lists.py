@@ -8,6 +8,7 @@ from typing import ClassVar
 from watchroom.model import Row
 from watchroom.projections import AgentView, Model, SharedFile, TaskView
 from watchroom.projections.model import bucket_of, sparkline_counts
+from watchroom.rules.usage import UsageTotal
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
@@ -79,12 +80,14 @@ class AgentList(ColumnList[AgentView]):
         Column(least=11, most=28),
         Column(from_width=70),
         Column(least=12, cut="middle", grows=True),
+        Column(least=5, align="right", from_width=90),
         Column(least=4, align="right"),
         Column(least=3),
     )
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
+        self._usage: Mapping[str, UsageTotal] = {}
         self._tasks: Sequence[TaskView] = ()
         self._ended: Mapping[str, Row] = {}
         self._resumes: Mapping[str, str] = {}
@@ -94,6 +97,7 @@ class AgentList(ColumnList[AgentView]):
         if model.tasks is not self._tasks:
             self._tasks, self._ended = model.tasks, ended_agents(model.tasks)
         self._resumes = resume_commands(model)
+        self._usage = model.usage.agents
         self.show(model.agents)
 
     def item_key(self, item: AgentView) -> Hashable:
@@ -103,8 +107,12 @@ class AgentList(ColumnList[AgentView]):
         now = now_of(self)
         status = item.status(now)
         says = self._says(item)
-        ended = self.age_of(self._ended.get(item.agent.id))
-        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, ended)
+        ended, cost = self.age_of(self._ended.get(item.agent.id)), self._cost(item)
+        return (item.agent, item.rows, status, self.age_of(item.last), bucket_of(now), says, ended, cost)
+
+    def _cost(self, item: AgentView) -> str:
+        used = self._usage.get(item.agent.id)
+        return labels.cost_text(used) if used is not None else ""
 
     def _says(self, item: AgentView) -> str:
         resume = self._resumes.get(item.agent.id, "")
@@ -120,6 +128,7 @@ class AgentList(ColumnList[AgentView]):
             [Span(sanitize(item.agent.id), colour)],
             [Span(item.agent.layer, "dim")],
             doing,
+            [Span(self._cost(item), "dim")],
             [Span(age, "dim")],
             [Span(sparkline(sparkline_counts(item.activity, now), spark_width), colour)],
         )

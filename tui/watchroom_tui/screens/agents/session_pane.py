@@ -11,6 +11,7 @@ from watchroom.model import Row, SessionStatus
 from watchroom.projections import AgentView
 from watchroom.queries.sessions import list_sessions
 from watchroom.rules.details import StepDetail
+from watchroom.rules.usage import UsageTotal
 
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.transcript import TranscriptEntry, make_entries
@@ -119,6 +120,8 @@ class SessionPane:
             texts("session.steps", count=detail.steps),
             texts(f"session.tokens{'_estimated' * bool(detail.estimated_tokens)}", count=tokens),
         ]
+        if detail.cost:
+            parts.append(labels.cost_text(UsageTotal(cost=detail.cost, unpriced=detail.unpriced)))
         if self._chosen:
             parts.insert(0, texts("session.earlier", id=sanitize(reading.path[-labels.SESSION_WIDTH :])))
         return " · ".join(parts)

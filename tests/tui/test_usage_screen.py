@@ -1,0 +1,70 @@
+"""What agents use is seen over time, by agent, model and task, and in the header."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from tui.driver import MIDDLE, NARROW, dashboard
+from watchroom import Workspace
+from watchroom.clients.events import ClientInfo, MessageCompleted
+from watchroom.clients.session import ClientSession
+from watchroom.rules.usage import UsageTotal
+from watchroom_tui.formatters.bar_chart import Bar, draw_bars
+
+
+def use(workspace: Workspace, agent: str, model: str, used: UsageTotal) -> None:
+    told = ClientSession(workspace, agent, "s-1", ClientInfo("claude"))
+    told.record(MessageCompleted("Hello", model=model, used=used))
+
+
+async def test_nothing_was_used_yet(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user:
+        await user.goes_to("0", "usage")
+        await user.sees("Nothing was used yet")
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE])
+async def test_it_shows_who_used_what(workspace: Workspace, size: tuple[int, int]) -> None:
+    use(workspace, "alice", "big-model", UsageTotal(1500, 200, 30_000, cost=1.25, priced_by="client"))
+    use(workspace, "bob", "", UsageTotal(70, 30, unpriced=100))
+    async with dashboard(workspace, size=size) as user:
+        await user.goes_to("0", "usage")
+        await user.sees("Cost in each quarter", "$1.25", "1.5k in", "200 out")
+        (unpriced,) = [line for line in user.lines() if "bob" in line]
+        assert "–" in unpriced
+        use(workspace, "alice", "big-model", UsageTotal(cost=2.0, priced_by="client"))
+        await user.sees("$3.25")
+        if size == MIDDLE:
+            await user.sees("≥ $3.25 today", "model not named")
+        else:
+            await user.press("tab")
+            await user.sees("model not named")
+
+
+async def test_enter_leads_to_the_agent(workspace: Workspace) -> None:
+    use(workspace, "bob", "big-model", UsageTotal(1, 1, cost=1.0, priced_by="client"))
+    async with dashboard(workspace) as user:
+        await user.goes_to("0", "usage")
+        await user.sees("$1.00")
+        await user.press("enter")
+        await user.until(lambda: user.place == "agents", "the agents")
+        chosen = user.list("agents").item
+        assert chosen is not None
+        assert chosen.agent.id == "bob"
+
+
+@pytest.mark.parametrize("width", [0, 5, 20, 80])
+def test_bars_never_need_more_than_their_space(width: int) -> None:
+    bars = [Bar(value, f"{value:02.0f}") for value in range(24)]
+    for height in range(6):
+        lines = draw_bars(bars, width, height, "$23.00")
+        assert len(lines) <= height
+        assert all(sum(len(span.text) for span in line) <= max(0, width) for line in lines)
+
+
+def test_the_newest_stay_and_the_highest_is_as_high_as_there_is_space() -> None:
+    lines = ["".join(span.text for span in line) for line in draw_bars([Bar(1, "a"), Bar(4, "b")], 9, 5, "4")]
+    assert [line.count("█") for line in lines] == [*sorted(line.count("█") for line in lines[:-1]), 0]
+    assert "█" in lines[0]
+    assert all(len(one) == len(other) for one, other in pairwise(lines[:-1]))

@@ -1,0 +1,60 @@
+"""Numbers over time as bars that stand on a line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from watchroom_tui.formatters.styled_text import Line, Span
+
+_EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
+_WIDEST: Final = 6
+"""Cells of a bar, where there is plenty of width."""
+
+
+class Bar(NamedTuple):
+    """A bar: how much it stands for, and what stands below it where there is space."""
+
+    value: float
+    label: str
+
+
+def draw_bars(bars: Sequence[Bar], width: int, height: int, scale: str) -> list[Line]:
+    """``bars``, oldest first, as ``height`` lines of at most ``width`` cells: the last line has the labels,
+    the first begins with ``scale``, which says how much the highest bar stands for. Those for which there is
+    no space are left out, the oldest first."""
+    margin = len(scale) + 1
+    rows = height - 1
+    if rows < 1 or width < margin + 2 or not bars:
+        return []
+    step = max(2, min(_WIDEST, (width - margin) // len(bars)))
+    shown = bars[-((width - margin) // step) :]
+    highest = max(bar.value for bar in shown) or 1.0
+    lines: list[Line] = []
+    for row in range(rows):
+        text = "".join(_cell(bar.value / highest, rows - 1 - row, rows) * (step - 1) + " " for bar in shown)
+        head = scale if row == 0 else ""
+        lines.append([Span(head.rjust(margin - 1) + " ", "dim"), Span(text, "accent")])
+    lines.append([Span(" " * margin + _labels(shown, step), "dim")])
+    return lines
+
+
+def _cell(part: float, row: int, rows: int) -> str:
+    """One cell of a bar that is ``part`` of the highest, ``row`` cells above the line."""
+    eighths = round(part * rows * 8)
+    if part > 0 and row == 0:
+        # What there was is seen, however little.
+        eighths = max(1, eighths)
+    return _EIGHTHS[max(0, min(8, eighths - 8 * row))]
+
+
+def _labels(shown: Sequence[Bar], step: int) -> str:
+    """The labels below the bars that have space for them, the newest first."""
+    line = [" "] * (len(shown) * step)
+    free = len(line)
+    for at in range(len(shown) - 1, -1, -1):
+        start, label = at * step, shown[at].label
+        if start + len(label) <= free:
+            line[start : start + len(label)] = label
+            free = start - 1
+    return "".join(line)

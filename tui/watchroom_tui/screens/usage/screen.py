@@ -1,0 +1,47 @@
+"""The usage screen: what agents used over time, and by agent, model and task."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from watchroom.projections import Model
+
+from watchroom_tui.actions import bindings
+from watchroom_tui.base_screen import BaseScreen
+from watchroom_tui.context import AgentTarget
+from watchroom_tui.screens.usage.chart import UsageChart
+from watchroom_tui.screens.usage.usage_list import AgentUsageList, UsageList
+from watchroom_tui.widgets.line_list import LineList
+
+
+class UsageScreen(BaseScreen):
+    SCREEN_NAME: ClassVar = "usage"
+    BINDINGS = bindings("usage")
+
+    def compose_panes(self) -> ComposeResult:
+        yield UsageChart(id="chart")
+        with Horizontal(id="parts", classes="group"):
+            yield AgentUsageList(
+                title="pane.usage_agents", empty="empty.usage", id="by-agent", classes="pane"
+            )
+            yield UsageList(title="pane.usage_models", empty="empty.usage", id="by-model", classes="pane")
+            yield UsageList(title="pane.usage_tasks", empty="empty.usage", id="by-task", classes="pane -away")
+
+    def show_model(self, model: Model) -> None:
+        usage = model.usage
+        self.query_one(UsageChart).show(usage)
+        self.query_one("#by-agent", UsageList).show_usage(usage.agents)
+        self.query_one("#by-model", UsageList).show_usage(usage.models)
+        tasks = self.query_one("#by-task", UsageList)
+        tasks.set_class(not usage.tasks, "-away")
+        titles = {task.id: task.row.message for task in model.tasks}
+        tasks.show_usage({titles.get(task, task): used for task, used in usage.tasks.items()})
+
+    @on(LineList.Opened, "#by-agent")
+    async def open_agent(self) -> None:
+        entry = self.query_one("#by-agent", AgentUsageList).item
+        if entry is not None:
+            await self.dashboard.navigator.go_to("agents", AgentTarget(entry.name))

@@ -1,0 +1,75 @@
+"""A list of what each agent, model or task used."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from watchroom.rules.usage import UsageTotal
+
+from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.labels import cost_text, format_count
+from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.localization import texts_of
+from watchroom_tui.sanitize import sanitize
+from watchroom_tui.theme import agent_class
+from watchroom_tui.widgets.column_list import ColumnList
+
+
+class UsageEntry(NamedTuple):
+    """What ``name`` used."""
+
+    name: str
+    used: UsageTotal
+
+
+class UsageList(ColumnList[UsageEntry]):
+    """Names with their cost and tokens, the dearest first."""
+
+    COLUMNS: ClassVar = (
+        Column(least=1),
+        Column(least=8, cut="middle", grows=True),
+        Column(least=5, align="right"),
+        Column(least=5, align="right"),
+        Column(least=5, align="right"),
+        Column(least=5, align="right", from_width=46),
+    )
+
+    ARE_AGENTS = False
+    """Whether the names are agents' ids."""
+
+    def show_usage(self, parts: Mapping[str, UsageTotal]) -> None:
+        """Show ``parts``, which map a name to what it used."""
+        entries = [UsageEntry(name, used) for name, used in parts.items()]
+        self.show(sorted(entries, key=lambda each: (-each.used.cost, -each.used.tokens, each.name)))
+
+    def item_key(self, item: UsageEntry) -> Hashable:
+        return item.name
+
+    def render_key(self, item: UsageEntry) -> Hashable:
+        return item
+
+    def cells(self, item: UsageEntry) -> Sequence[Line]:
+        texts, used = texts_of(self), item.used
+        name = sanitize(item.name) or texts("usage.unnamed")
+        cached = used.cache_read + used.cache_write
+        return (
+            [Span("")],
+            [Span(name, agent_class(item.name) if self.ARE_AGENTS else "")],
+            [Span(cost_text(used), "ok" if used.cost else "dim")],
+            [Span(texts("usage.input", count=format_count(used.input)), "")],
+            [Span(texts("usage.output", count=format_count(used.output)), "")],
+            [Span(texts("usage.cached", count=format_count(cached)) if cached else "", "dim")],
+        )
+
+    def item_text(self, item: UsageEntry) -> str:
+        return item.name
+
+    def copy_text(self, item: UsageEntry) -> str:
+        return item.name
+
+
+class AgentUsageList(UsageList):
+    """What each agent used."""
+
+    ARE_AGENTS = True
