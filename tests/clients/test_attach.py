@@ -48,17 +48,17 @@ def test_without_write_nothing_is_written(capsys: Captured, team: str, project: 
 def test_claude_gets_a_server_and_hooks(capsys: Captured, team: str, project: Path) -> None:
     attach(capsys, "claude", team, project, "--write")
     server = read(project / ".mcp.json")["mcpServers"]["watchroom"]
-    assert server["args"] == ["mcp", team, "--agent", "alice"]
+    assert server["args"] == ["mcp", team, "--agent", "alice", "--client", "claude"]
     hooks = read(project / ".claude/settings.json")
     for event in ("PreToolUse", "PostToolUse"):
         (command,) = commands_of(hooks, event)
-        assert command.endswith(f"hook {team} --agent alice")
+        assert command.endswith(f"hook {team} --agent alice --client claude")
 
 
 def test_codex_gets_a_server_and_hooks(capsys: Captured, team: str, project: Path) -> None:
     attach(capsys, "codex", team, project, "--write")
     server = read(project / ".codex/config.toml")["mcp_servers"]["watchroom"]
-    assert server["args"] == ["mcp", team, "--agent", "alice"]
+    assert server["args"] == ["mcp", team, "--agent", "alice", "--client", "codex"]
     assert len(commands_of(read(project / ".codex/hooks.json"), "PreToolUse")) == 1
 
 
@@ -66,7 +66,7 @@ def test_what_is_there_stays_and_twice_is_once(capsys: Captured, team: str, proj
     (project / ".claude").mkdir()
     own = {"matcher": "Bash", "hooks": [{"type": "command", "command": "mine"}]}
     (project / ".claude/settings.json").write_text(
-        json.dumps({"model": "own", "hooks": {"PreToolUse": [own], "Stop": []}})
+        json.dumps({"model": "own", "hooks": {"PreToolUse": [own], "Notification": []}})
     )
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"other": {"command": "other"}}}))
     (project / ".codex").mkdir()
@@ -76,7 +76,7 @@ def test_what_is_there_stays_and_twice_is_once(capsys: Captured, team: str, proj
             attach(capsys, client, team, project, "--write")
     settings = read(project / ".claude/settings.json")
     assert settings["model"] == "own"
-    assert settings["hooks"]["Stop"] == []
+    assert settings["hooks"]["Notification"] == []
     first, second = commands_of(settings, "PreToolUse")
     assert (first, "hook" in second) == ("mine", True)
     assert set(read(project / ".mcp.json")["mcpServers"]) == {"other", "watchroom"}
@@ -119,12 +119,12 @@ def test_another_agent_takes_the_place_of_the_first(capsys: Captured, team: str,
     settings["hooks"]["PreToolUse"][0]["hooks"].append({"type": "command", "command": "mine"})
     (project / ".claude/settings.json").write_text(json.dumps(settings))
     printed(capsys, "attach", "claude", team, "--agent", "bob", "--project", str(project), "--write")
-    assert read(project / ".mcp.json")["mcpServers"]["watchroom"]["args"][-1] == "bob"
+    assert read(project / ".mcp.json")["mcpServers"]["watchroom"]["args"][3] == "bob"
     hooks = read(project / ".claude/settings.json")
     first, second = commands_of(hooks, "PreToolUse")
-    assert (first, second.endswith("--agent bob")) == ("mine", True)
+    assert (first, second.endswith("--agent bob --client claude")) == ("mine", True)
     (told,) = commands_of(hooks, "PostToolUse")
-    assert told.endswith("--agent bob")
+    assert told.endswith("--agent bob --client claude")
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calls import ok, refused
 from cli.running import Captured, printed, run, spawned
 from watchroom import Agent, Json, Toolbox, Workspace
-from watchroom.clients.hooks import AFTER, BEFORE, handle_hook
+from watchroom.clients.attachment import Attachment
+from watchroom.clients.hook_answer import AFTER, BEFORE
 from watchroom.model import Row
+
+
+def handle_hook(workspace: Workspace, agent: str, event: dict[str, Json]) -> Any:
+    return asyncio.run(Attachment(workspace, agent, "claude").handle(event)).said
 
 
 def before(workspace: Workspace, tool: str, agent: str = "alice", cwd: str = "", **given: Json) -> str:
     """Why a call of a client's own tool is denied, empty if it is not."""
     event: dict[str, Json] = {"hook_event_name": BEFORE, "tool_name": tool, "tool_input": given}
-    said = handle_hook(workspace, agent, {**event, "cwd": cwd or workspace.root}, "en")
+    said = handle_hook(workspace, agent, {**event, "cwd": cwd or workspace.root})
     if said is None:
         return ""
     decision = said["hookSpecificOutput"]
@@ -30,9 +37,7 @@ def before(workspace: Workspace, tool: str, agent: str = "alice", cwd: str = "",
 
 def after(workspace: Workspace, agent: str) -> str:
     """What the agent is told after a tool, empty if nothing."""
-    said = handle_hook(
-        workspace, agent, {"hook_event_name": AFTER, "tool_name": "Bash", "tool_input": {}}, "en"
-    )
+    said = handle_hook(workspace, agent, {"hook_event_name": AFTER, "tool_name": "Bash", "tool_input": {}})
     if said is None:
         return ""
     told = said["hookSpecificOutput"]

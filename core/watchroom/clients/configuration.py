@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.model import Json
@@ -16,11 +16,39 @@ SERVERS: Final = "mcp_servers"
 """The name of Codex's table of servers."""
 AGENT_VARIABLE: Final = "WATCHROOM_AGENT"
 """The environment variable of a client's commands that names its agent."""
-_OURS: Final = re.compile(r"(?:.*/)?watchroom'? hook .+ --agent [a-z0-9_-]+", re.DOTALL)
+_OURS: Final = re.compile(
+    r"(?:.*[/ ])?watchroom'? hook .+ --agent [a-z0-9_-]+(?: --client [a-z]+(?: --strict)?)?", re.DOTALL
+)
 """The command of a hook as `build_configuration` writes it, for any agent."""
-_WRITING_TOOLS: Final[Mapping[Client, str]] = {
-    "claude": "Write|Edit|MultiEdit|NotebookEdit",
-    "codex": "apply_patch|Edit|Write",
+HOOK_SECONDS: Final = 3600
+"""So long a client waits for a hook that may hold a call."""
+HOLDING: Final = ("PreToolUse", "PermissionRequest")
+"""The events whose hooks may hold a call."""
+_SECONDS: Final = 60
+_DAY: Final = 86_400
+_COMMON_EVENTS: Final[Mapping[str, int]] = {
+    "SessionStart": _SECONDS,
+    "UserPromptSubmit": _SECONDS,
+    "PreToolUse": HOOK_SECONDS,
+    "PermissionRequest": HOOK_SECONDS,
+    "PostToolUse": _SECONDS,
+}
+_CLAUDE_EVENTS: Final[Mapping[str, int]] = {
+    **_COMMON_EVENTS,
+    "PostToolUseFailure": _SECONDS,
+    "MessageDisplay": _SECONDS,
+    "SubagentStart": _SECONDS,
+    "SubagentStop": _SECONDS,
+    "Stop": _DAY,
+    "SessionEnd": _SECONDS,
+}
+"""The events that hooks tell of, and how long the client waits for each, in seconds."""
+_CODEX_EVENTS: Final[Mapping[str, int]] = {
+    **_COMMON_EVENTS,
+    "PostModelRequest": _SECONDS,
+    "Stop": _SECONDS,
+    "Interrupt": 3,
+    "SessionEnd": 3,
 }
 
 
@@ -32,12 +60,20 @@ class ClientConfiguration(NamedTuple):
     toml: Mapping[str, Mapping[str, Json]]
 
 
-def build_configuration(client: Client, command: str, root: str, agent: str) -> ClientConfiguration:
+def build_configuration(
+    client: Client, command: str, root: str, agent: str, hook: Sequence[str] = (), *, is_strict: bool = False
+) -> ClientConfiguration:
     """What ``client`` needs so that ``agent`` works in the workspace at ``root``: the server, and the hooks.
-    ``command`` is how the program ``watchroom`` is called."""
-    server: dict[str, Json] = {"command": command, "args": ["mcp", root, "--agent", agent]}
-    hook = shlex.join([command, "hook", root, "--agent", agent])
-    own = {"PreToolUse": [_hook(hook, _WRITING_TOOLS[client])], "PostToolUse": [_hook(hook)]}
+    ``command`` is how the program ``watchroom`` is called; ``hook`` the words that stand before it in a hook,
+    which answer quicker. ``is_strict``: what nobody could look at is not done."""
+    more = ["--client", client, *(["--strict"] if is_strict else [])]
+    server: dict[str, Json] = {"command": command, "args": ["mcp", root, "--agent", agent, *more]}
+    called = shlex.join([*hook, command, "hook", root, "--agent", agent, *more])
+    events = _CLAUDE_EVENTS if client == "claude" else _CODEX_EVENTS
+    own: dict[str, Json] = {
+        event: [{"hooks": [_hook(called, seconds, event, client, is_strict)]}]
+        for event, seconds in events.items()
+    }
     hooks: dict[str, Json] = {"hooks": own}
     mark: dict[str, Json] = {AGENT_VARIABLE: agent}
     if client == "claude":
@@ -99,6 +135,11 @@ def _is_ours(hook: Json) -> bool:
     return isinstance(command, str) and _OURS.fullmatch(command) is not None
 
 
-def _hook(command: str, matcher: str = "") -> dict[str, Json]:
-    entry: dict[str, Json] = {"hooks": [{"type": "command", "command": command}]}
-    return {"matcher": matcher, **entry} if matcher else entry
+def _hook(command: str, seconds: int, event: str, client: Client, is_strict: bool) -> dict[str, Json]:
+    entry: dict[str, Json] = {"type": "command", "command": command, "timeout": seconds}
+    if client == "claude" and event == "Stop":
+        # It waits beside the idle client, and wakes the agent when something comes for it.
+        entry["asyncRewake"] = True
+    elif client == "claude" and is_strict and event in HOLDING:
+        entry["onFailure"] = "block"
+    return entry

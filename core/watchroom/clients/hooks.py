@@ -21,8 +21,6 @@ from watchroom.texts import Language, catalogue
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
-BEFORE: Final = "PreToolUse"
-AFTER: Final = "PostToolUse"
 _PATH_ARGUMENTS: Final = ("file_path", "notebook_path", "path", "filename")
 """The arguments by which tools that write name a file."""
 _WRITING_TOOL: Final = re.compile(r"write|edit|create|delete|move|patch|insert|replace", re.IGNORECASE)
@@ -35,22 +33,6 @@ _MAX_MESSAGE_CHARACTERS: Final = 500
 _OWN_FOLDERS: Final = frozenset(
     {CONTROL, *(parts[0] for parts in ROOTS.values()), "realtime", "whiteboard-history"}
 )
-
-
-def handle_hook(
-    workspace: Workspace, agent: str, event: Mapping[str, Json], language: Language
-) -> dict[str, Json] | None:
-    """Handle one ``event`` of the client of ``agent`` in ``workspace``. Returns the answer as JSON with texts
-    in ``language``, None where there is nothing to answer. Raises `UnknownAgent`."""
-    name = event.get("hook_event_name")
-    if name == BEFORE:
-        reason = denial_reason(workspace.root, agent, event, language)
-        decision = {"permissionDecision": "deny", "permissionDecisionReason": reason}
-        return _output(BEFORE, decision) if reason else None
-    if name == AFTER:
-        text = fetch_notifications(workspace, agent, language)
-        return _output(AFTER, {"additionalContext": text}) if text else None
-    return None
 
 
 def denial_reason(root: str, agent: str, event: Mapping[str, Json], language: Language) -> str:
@@ -126,7 +108,3 @@ def _describe(row: Row, language: Language) -> str:
     suffix = texts("conflict.saying", message=message) if message else ""
     version = row.version or row.base
     return "- " + texts(f"conflict.{kind}", who=row.actor, path=row.path, version=version, message=suffix)
-
-
-def _output(event: str, more: Mapping[str, Json]) -> dict[str, Json]:
-    return {"hookSpecificOutput": {"hookEventName": event, **more}}

@@ -31,7 +31,7 @@ from watchroom.clients.events import (
 from watchroom.errors import SessionExists, SessionTaken
 from watchroom.model import ENDED, PRESENCE, Json, Row, SessionStatus, timestamp
 from watchroom.rules.details import StepDetail
-from watchroom.rules.presence import presence_of
+from watchroom.rules.presence import UNSUPERVISED, presence_of
 from watchroom.rules.requests import Answer, PendingCall, Request, describe_call
 from watchroom.rules.usage import PARENT, USED, UsageRecord, usage_detail
 from watchroom.runtime.events import (
@@ -93,7 +93,8 @@ class ClientSession:
         self._zone = workspace.session_zone
         self._requests = workspace.requests
         self._journal = workspace.journal
-        self._parent = parent
+        self.parent = parent
+        self.is_supervised = True
         self._is_owner = is_owner
         self._calls: dict[str, ToolCall] = {}
         self._begin(session_id)
@@ -199,7 +200,7 @@ class ClientSession:
     def ask(self, call_id: str, request: Request) -> str:
         """Ask people ``request``, which is about the call ``call_id``, and say that the session waits.
         Returns the path of the request; asked again, it is the same one. Raises `JournalError`."""
-        path = f"{self.path}/{validation.escape_unstorable(call_id, 100).replace('/', '_')}"
+        path = self.request_path(call_id)
         self._requests.ask(self.agent, path, request)
         calls = tuple(_tool_call(each.id, each.name, each.arguments) for each in request.calls)
         asked: Event
@@ -214,10 +215,20 @@ class ClientSession:
         self._write((asked,), (), "waiting_for_human_input", key=f"ask {path}")
         return path
 
+    def request_path(self, call_id: str) -> str:
+        """The path of the request about the call ``call_id``."""
+        return f"{self.path}/{validation.escape_unstorable(call_id, 100).replace('/', '_')}"
+
     def record_answer(self, path: str, answer: Answer, by: str) -> Row:
         """Say that the request at ``path`` was answered with ``answer`` by ``by``, and that the session goes
         on. Raises `JournalError`."""
         return self._write((HumanAnswered(answer=answer, by=by),), (), "running", key=f"answer {path}")
+
+    def record_unsupervised(self) -> None:
+        """Say that the client does something of which no hook tells. Raises `JournalError`."""
+        if self.is_supervised:
+            self.is_supervised = False
+            self._write((), ())
 
     def record_withdrawal(self, path: str) -> Row:
         """Say that nobody needs to answer the request at ``path`` any more. Raises `JournalError`."""
@@ -255,6 +266,8 @@ class ClientSession:
             detail = self._with_parent(step_detail(after))
             if used is not None:
                 detail[USED] = usage_detail(used)
+            if not self.is_supervised:
+                detail[UNSUPERVISED] = True
             if not self._is_owner:
                 detail[PRESENCE] = presence_of(last)
             try:
@@ -272,7 +285,7 @@ class ClientSession:
         raise SessionTaken(session=self.path)
 
     def _with_parent(self, detail: dict[str, Json]) -> dict[str, Json]:
-        return {**detail, PARENT: self._parent} if self._parent else detail
+        return {**detail, PARENT: self.parent} if self.parent else detail
 
 
 def _state_of(path: str, last: Row) -> AgentState:

@@ -6,6 +6,9 @@ from typing import Final
 
 from watchroom.model import CONTINUE, PRESENCE, Row
 
+UNSUPERVISED: Final = "unsupervised"
+"""In the detail of a step: the client does something of which no hook tells."""
+_UNSUPERVISED_MARK: Final = f'"{UNSUPERVISED}": true'
 _MARK: Final = f'"{PRESENCE}": "'
 _OPEN: Final = tuple(
     f'"status": "{each}"' for each in ("idle", "running", "waiting_for_human_input", "paused")
@@ -33,3 +36,9 @@ def is_unfinished(step: Row) -> bool:
     """Whether a process has to go on with the session whose newest step is ``step``: a paused one, too, for
     only a process can resume it."""
     return any(status in step.detail_json for status in _OPEN)
+
+
+def is_unsupervised(step: Row) -> bool:
+    """Whether ``step``, the newest of its session, says that its client does something of which no hook
+    tells. Looked for as text: there are many steps."""
+    return _UNSUPERVISED_MARK in step.detail_json

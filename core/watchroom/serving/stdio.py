@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
@@ -10,8 +10,9 @@ from mcp.server.stdio import stdio_server
 from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.malformed_messages import MalformedMessageFilter
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import make_server
+from watchroom.serving.server import Context, make_server
 from watchroom.serving.tool_list_changes import ToolListNotifier
+from watchroom.toolbox import Toolbox
 from watchroom.workspace import Workspace
 
 
@@ -21,12 +22,19 @@ async def serve_stdio(
     *,
     toolsets: Collection[str] | None = None,
     approval_tools: Collection[str] = (),
+    on_request: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve ``agent`` in ``workspace`` until the client closes its end, with the tools of ``toolsets``
-    (default: all); people approve of the calls of ``approval_tools``. Raises `UnknownAgent`."""
+    (default: all); people approve of the calls of ``approval_tools``. ``on_request`` is called with each
+    request that concerns tools. Raises `UnknownAgent`."""
     toolbox = workspace.tools(agent)
+
+    def toolbox_of(context: Context) -> Toolbox:
+        on_request()
+        return toolbox
+
     server = make_server(
-        lambda context: toolbox,
+        toolbox_of,
         WorkspaceResources(workspace.journal, toolbox.language),
         CallApprovals(workspace, approval_tools),
         toolsets=toolsets,

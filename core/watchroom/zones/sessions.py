@@ -90,13 +90,21 @@ class SessionZone:
             self._store.commits.note(note)
 
     def note(
-        self, actor: str, tool: str, path: str, message: str, detail: Mapping[str, Json], *, key: str = ""
+        self,
+        actor: str,
+        tool: str,
+        path: str,
+        message: str,
+        detail: Mapping[str, Json],
+        *,
+        base: int | None = None,
+        key: str = "",
     ) -> Row:
-        """Note, as ``actor``, what ``tool`` did to the session at ``path``: ``message`` and ``detail``. With
-        a ``key`` that a row of the actor has already, that row is returned. Raises `JournalError`."""
-        return self._store.commits.commit(
-            Note(actor, tool, ZONE, path, message=_line(message), detail=detail, key=key)
-        ).row
+        """Note, as ``actor``, what ``tool`` did to the session at ``path``: ``message``, ``detail``, and the
+        number ``base`` that it is about. With a ``key`` that a row of the actor has already, that row is
+        returned. Raises `JournalError`."""
+        note = Note(actor, tool, ZONE, path, message=_line(message), base=base, detail=detail, key=key)
+        return self._store.commits.commit(note).row
 
     def record_stream(self, path: str, text: str) -> None:
         """Note ``text``, a piece of a model's answer in the session at ``path``, soon: the whole answer comes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -14,6 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import tomli_w
+from watchroom.clients import hook_client
+from watchroom.clients.attachment import Attachment
 from watchroom.clients.configuration import (
     CLIENTS,
     SERVERS,
@@ -22,7 +25,6 @@ from watchroom.clients.configuration import (
     merge_configuration,
     remove_hooks,
 )
-from watchroom.clients.hooks import handle_hook
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -34,6 +36,8 @@ from watchroom_tui.usage import WrongUsage
 def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.hook_agent"))
+    parser.add_argument("--client", choices=CLIENTS, default="claude", help=texts("cli.argument.hook_client"))
+    parser.add_argument("--strict", action="store_true", help=texts("cli.argument.hook_strict"))
 
 
 def run_hook(args: Namespace, texts: Catalogue) -> int:
@@ -44,11 +48,13 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
     if not isinstance(event, dict):
         raise WrongUsage(texts("cli.hook.not_json"))
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        agent = workspace.registry.agent(args.agent).id
-        said = handle_hook(workspace, agent, event, workspace.config.language)
-    if said is not None:
-        print_json(said)
-    return 0
+        attachment = Attachment(workspace, args.agent, args.client, is_strict=args.strict)
+        answer = asyncio.run(attachment.handle(event))
+    if answer.said is not None:
+        print_json(answer.said)
+    if answer.error:
+        print(answer.error, file=sys.stderr)
+    return answer.status
 
 
 def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -56,6 +62,7 @@ def declare_attach(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument("dir", help=texts("cli.argument.dir"))
     parser.add_argument("--agent", metavar="ID", required=True, help=texts("cli.argument.attach_agent"))
     parser.add_argument("--project", metavar="DIR", default=".", help=texts("cli.argument.attach_project"))
+    parser.add_argument("--strict", action="store_true", help=texts("cli.argument.attach_strict"))
     parser.add_argument("--write", action="store_true", help=texts("cli.argument.attach_write"))
 
 
@@ -64,7 +71,9 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
         agent = workspace.registry.agent(args.agent).id
         root = workspace.root
     command = shutil.which("watchroom") or "watchroom"
-    wanted = build_configuration(args.client, command, root, agent)
+    # Isolated, and without the packages of the site: it begins with every call.
+    hook = (sys.executable, "-I", "-S", hook_client.__file__)
+    wanted = build_configuration(args.client, command, root, agent, hook, is_strict=args.strict)
     project = Path(args.project)
     files = _merged_files(project, wanted, texts) if args.write else _new_files(wanted)
     for name, text in files.items():

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
+from watchroom.clients.attendant import Attendant
+from watchroom.clients.configuration import CLIENTS
+from watchroom.clients.processes import parent_process
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
@@ -27,6 +32,8 @@ def declare_mcp(parser: ArgumentParser, texts: Catalogue) -> None:
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("--agent", metavar="ID", help=texts("cli.argument.mcp_agent"))
     who.add_argument("--http", metavar="PORT", type=int, help=texts("cli.argument.mcp_http"))
+    parser.add_argument("--client", choices=CLIENTS, help=texts("cli.argument.mcp_client"))
+    parser.add_argument("--strict", action="store_true", help=texts("cli.argument.hook_strict"))
     parser.add_argument("--toolsets", help=texts("cli.argument.mcp_toolsets"))
     parser.add_argument(
         "--ask", action="append", default=[], metavar="TOOL", help=texts("cli.argument.mcp_ask")
@@ -47,10 +54,8 @@ def run_mcp(args: Namespace, texts: Catalogue) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         if args.http is None:
-            from watchroom.serving.stdio import serve_stdio
-
             workspace.tools(args.agent)
-            asyncio.run(serve_stdio(workspace, args.agent, toolsets=toolsets, approval_tools=args.ask))
+            asyncio.run(_serve_client(workspace, args, toolsets))
         else:
             from watchroom.serving.http import LOOPBACK, PATH, http_app, http_server
 
@@ -60,6 +65,44 @@ def run_mcp(args: Namespace, texts: Catalogue) -> int:
             print(texts("cli.mcp.serving", url=f"http://{LOOPBACK}:{args.http}{PATH}"), file=sys.stderr)
             asyncio.run(http_server(app, args.http).serve([listener]))
     return 0
+
+
+async def _serve_client(workspace: Workspace, args: Namespace, toolsets: Sequence[str]) -> None:
+    """Serve the client that has started this process, and its hooks."""
+    from watchroom.serving.stdio import serve_stdio
+
+    if args.client is None:
+        await serve_stdio(workspace, args.agent, toolsets=toolsets, approval_tools=args.ask)
+        return
+    process = parent_process()
+    attendant = Attendant(workspace, args.agent, args.client, process, is_strict=args.strict)
+    loop = asyncio.get_running_loop()
+    leaving: set[asyncio.Task[None]] = set()
+
+    async def leave() -> None:
+        await attendant.end()
+        workspace.close()
+        # The thread that reads standard input cannot be interrupted.
+        os._exit(0)
+
+    def begin_to_leave() -> None:
+        leaving.add(loop.create_task(leave()))
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, begin_to_leave)
+    async with attendant.serve():
+        gone = loop.create_task(attendant.wait_gone())
+        gone.add_done_callback(lambda task: None if task.cancelled() else begin_to_leave())
+        try:
+            await serve_stdio(
+                workspace,
+                args.agent,
+                toolsets=toolsets,
+                approval_tools=args.ask,
+                on_request=attendant.notice_activity,
+            )
+        finally:
+            gone.cancel()
 
 
 def declare_token(parser: ArgumentParser, texts: Catalogue) -> None:

@@ -1,0 +1,283 @@
+"""The attendant: the part of an agent's MCP server that hooks of its client talk to.
+
+The client starts a server for each of its processes, and ends with it: so the server knows the client, and
+holds the lease of its sessions. Hooks reach it by a socket in the control folder, and need no start of a
+whole Python program of ours. It reads the client's transcripts as they grow, and says by a row if the client
+does something while no hook comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Final
+
+from watchroom.checkout.layout import CONTROL
+from watchroom.clients.attachment import Attachment, Event, session_id_of
+from watchroom.clients.configuration import Client
+from watchroom.clients.events import ClientInfo, SessionEnded
+from watchroom.clients.hook_answer import HookAnswer
+from watchroom.clients.json_fields import text_of
+from watchroom.clients.processes import ClientProcess
+from watchroom.clients.session import ClientSession
+from watchroom.clients.stopping import stop_process
+from watchroom.errors import WatchroomError
+from watchroom.model import CANCEL, ENDED, Json, Row
+from watchroom.runtime.threads import call_soon_threadsafe, run_in_thread
+from watchroom.texts import catalogue
+from watchroom.workspace import Workspace
+
+FOLDER: Final = "attendants"
+UNSUPERVISED_SECONDS: Final = 30.0
+"""So long after the last hook something that the client does is a sign that hooks are left out."""
+_GRACE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.5
+_MOST_EVENT_BYTES: Final = 20_000_000
+_MOST_READ_BYTES: Final = 4_000_000
+"""So much of a transcript is read at a time."""
+_MOST_LINE_BYTES: Final = 1_000_000
+_MOST_TRANSCRIPTS: Final = 100
+_LONGEST_SOCKET: Final = 100
+
+
+class Transcript:
+    """The transcript at ``path`` of ``session``, which grows."""
+
+    def __init__(self, path: str, session: ClientSession) -> None:
+        self.path = path
+        self.session = session
+        self._offset = 0
+
+    def read(self) -> list[Event]:
+        """The lines that are new and whole; nothing where it cannot be read."""
+        try:
+            with open(self.path, "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return []
+                file.seek(self._offset)
+                read = file.read(_MOST_READ_BYTES)
+        except OSError:
+            return []
+        end = read.rfind(b"\n") + 1
+        if not end and len(read) == _MOST_READ_BYTES:
+            # A line that is longer than all that is read is none of ours.
+            end = len(read)
+        self._offset += end
+        return [event for line in read[:end].splitlines() if (event := _parse(line)) is not None]
+
+
+class Attendant:
+    """Serves the hooks of the ``client`` of ``agent``, whose ``process`` has started this one, in
+    ``workspace``; ``is_strict`` as for `Attachment`. Runs on an event loop, within `serve`."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        agent: str,
+        client: Client,
+        process: ClientProcess,
+        *,
+        is_strict: bool = False,
+        unsupervised_seconds: float = UNSUPERVISED_SECONDS,
+    ) -> None:
+        self._workspace = workspace
+        self._process = process
+        self._client: Client = client
+        self._attachment = Attachment(
+            workspace, agent, client, process=process, is_owner=True, is_strict=is_strict
+        )
+        self._agent = self._attachment.agent
+        self._transcripts: dict[str, Transcript] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._heard = asyncio.get_running_loop().time()
+        self._unsupervised_seconds = unsupervised_seconds
+        self._reading = asyncio.Lock()
+        self._is_strict = is_strict
+        self._gone = asyncio.Event()
+        self._unhooked: ClientSession | None = None
+        self._stops: list[asyncio.Task[None]] = []
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[None]:
+        """Answer hooks within the context; at its end, or once the client is gone, its sessions have
+        ended. Raises OSError where the socket cannot be made."""
+        folder = os.path.join(self._workspace.root, CONTROL, FOLDER)
+        await run_in_thread(partial(os.makedirs, folder, mode=0o700, exist_ok=True))
+        name = f"{self._agent}-{self._process.pid}.sock"
+        handle = os.open(folder, os.O_RDONLY)
+        path = os.path.join(folder, name)
+        # A socket's path has to be short.
+        address = path if len(os.fsencode(path)) < _LONGEST_SOCKET else f"/proc/self/fd/{handle}/{name}"
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        server = await asyncio.start_unix_server(self._serve_hook, address)
+        os.chmod(path, 0o600)
+        loop = asyncio.get_running_loop()
+        end = self._workspace.dispatcher.subscribe(
+            (self._agent,), lambda row: call_soon_threadsafe(loop, partial(self._heed, row))
+        )
+        self._begin(self._follow())
+        try:
+            yield
+        finally:
+            end()
+            server.close()
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+            os.close(handle)
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self.end()
+
+    async def wait_gone(self) -> None:
+        """Wait until the client is gone, and its sessions have ended."""
+        await self._gone.wait()
+
+    def notice_activity(self) -> None:
+        """The client has done something of which a hook should have told."""
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._heard > self._unsupervised_seconds:
+            self._begin(self._check_supervision(self._heard))
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve_hook(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one hook; what was asked for one that is gone before its answer is withdrawn."""
+        event = await self._read_event(reader)
+        answering = asyncio.ensure_future(self._answer(event))
+        closing = asyncio.ensure_future(reader.read(1))
+        try:
+            await asyncio.wait((answering, closing), return_when=asyncio.FIRST_COMPLETED)
+            if answering.done():
+                answer = answering.result()
+                told = {"said": answer.dump(), "error": answer.error, "status": answer.status}
+                writer.write(json.dumps(told).encode() + b"\n")
+                with suppress(ConnectionError):
+                    await writer.drain()
+        finally:
+            for each in (answering, closing):
+                each.cancel()
+            await asyncio.gather(answering, closing, return_exceptions=True)
+            writer.close()
+
+    async def _read_event(self, reader: asyncio.StreamReader) -> Event | str:
+        """The event of a hook, or what is wrong with it."""
+        try:
+            head = json.loads(await reader.readline())
+            size = int(head["bytes"])
+            if size > _MOST_EVENT_BYTES:
+                return f"{size} bytes"
+            event = json.loads(await reader.readexactly(size))
+        except (ValueError, KeyError, TypeError, RecursionError, asyncio.IncompleteReadError) as error:
+            return str(error)
+        return event if isinstance(event, dict) else type(event).__name__
+
+    async def _answer(self, event: Event | str) -> HookAnswer:
+        texts = catalogue(self._workspace.config.language)
+        if isinstance(event, str):
+            return HookAnswer(error=texts("hook.no_attendant", reason=event), status=1)
+        self._heard = asyncio.get_running_loop().time()
+        try:
+            await self._note_supervision()
+            await self._watch(event)
+            await self._read_transcripts()
+            return await self._attachment.handle(event)
+        except WatchroomError as error:
+            # Status 2 keeps the call from being made.
+            said = texts("hook.no_attendant", reason=str(error))
+            return HookAnswer(error=said, status=2 if self._is_strict else 1)
+
+    async def _note_supervision(self) -> None:
+        for session in self._attachment.sessions.values():
+            session.is_supervised = True
+        if self._unhooked is not None:
+            ended, self._unhooked = self._unhooked, None
+            await run_in_thread(ended.record, SessionEnded())
+
+    async def _watch(self, event: Event) -> None:
+        """Read the transcripts that ``event`` names from now on."""
+        session = await run_in_thread(self._attachment.find_session, event)
+        path = text_of(event, "agent_transcript_path") or text_of(event, "transcript_path")
+        subagent = text_of(event, "agent_id")
+        if subagent and not text_of(event, "agent_transcript_path") and path.endswith(".jsonl"):
+            path = os.path.join(path.removesuffix(".jsonl"), "subagents", f"agent-{subagent}.jsonl")
+        if session is None or not path or session.path in self._transcripts:
+            return
+        if len(self._transcripts) < _MOST_TRANSCRIPTS:
+            self._transcripts[session.path] = Transcript(path, session)
+
+    async def _follow(self) -> None:
+        """Read transcripts as they grow, until the client is gone."""
+        while self._process.is_alive:
+            if await self._read_transcripts():
+                self.notice_activity()
+            await asyncio.sleep(_LOOK_SECONDS)
+        await self.end()
+        self._gone.set()
+
+    async def _read_transcripts(self) -> bool:
+        """Make rows of what has come. Returns whether the agent did something there."""
+        did = False
+        async with self._reading:
+            for transcript in [*self._transcripts.values()]:
+                for line in await run_in_thread(transcript.read):
+                    did = await self._attachment.record_line(transcript.session, line) or did
+        return did
+
+    async def _check_supervision(self, heard: float) -> None:
+        await asyncio.sleep(_GRACE_SECONDS)
+        if self._heard != heard:
+            return
+        sessions = [each for each in self._attachment.sessions.values() if each.status not in ENDED]
+        if not sessions:
+            info = ClientInfo(self._client, pid=self._process.pid, started=self._process.started)
+            own = session_id_of(f"unhooked-{self._process.pid}-{int(self._process.started)}")
+            self._unhooked = await run_in_thread(ClientSession, self._workspace, self._agent, own, info)
+            sessions = [self._unhooked]
+        for session in sessions:
+            await run_in_thread(session.record_unsupervised)
+
+    def _heed(self, row: Row) -> None:
+        """End the client that a person has stopped, which no hook may do in time."""
+        if row.tool == CANCEL:
+            for session in [*self._attachment.sessions.values()]:
+                if not session.parent:
+                    self._stops.append(asyncio.ensure_future(self._stop(session, row)))
+
+    async def _stop(self, session: ClientSession, row: Row) -> None:
+        if await run_in_thread(lambda: session.status) not in ENDED:
+            await run_in_thread(stop_process, self._workspace, session.path, self._process, row)
+
+    async def end(self) -> None:
+        """The client is gone, or closes its server: so its sessions have ended."""
+        await asyncio.gather(*self._stops)
+        texts = catalogue(self._workspace.config.language)
+        await self._read_transcripts()
+        unhooked = [] if self._unhooked is None else [self._unhooked]
+        for session in [*self._attachment.sessions.values(), *unhooked]:
+            await self._attachment.withdraw_all(session)
+            await run_in_thread(_end_session, session, texts("hook.gone"))
+
+
+def _end_session(session: ClientSession, reason: str) -> None:
+    if session.status not in ENDED:
+        session.record(SessionEnded("cancelled", reason))
+
+
+def _parse(line: bytes) -> Mapping[str, Json] | None:
+    if len(line) > _MOST_LINE_BYTES:
+        return None
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None

@@ -1,0 +1,80 @@
+"""What a hook answers its client, in the words that Claude Code and Codex share. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from watchroom.model import Json
+
+BEFORE: Final = "PreToolUse"
+AFTER: Final = "PostToolUse"
+PERMISSION: Final = "PermissionRequest"
+PROMPT: Final = "UserPromptSubmit"
+STOP: Final = "Stop"
+
+
+class HookAnswer(NamedTuple):
+    """What a hook prints: ``said`` as JSON, None for nothing; ``error`` as text, with the exit ``status``."""
+
+    said: Mapping[str, Json] | None = None
+    error: str = ""
+    status: int = 0
+
+    def dump(self) -> str:
+        """The JSON that the hook prints, empty for nothing."""
+        return "" if self.said is None else json.dumps(self.said, ensure_ascii=False)
+
+
+NOTHING: Final = HookAnswer()
+
+
+def allow(event: str, arguments: Mapping[str, Json] | None = None) -> HookAnswer:
+    """The call that ``event`` asks about may be made, with ``arguments`` in place of its own."""
+    if event == PERMISSION:
+        decision: dict[str, Json] = {"behavior": "allow"}
+        if arguments is not None:
+            decision["updatedInput"] = dict(arguments)
+        return _specific(event, {"decision": decision})
+    said: dict[str, Json] = {"permissionDecision": "allow"}
+    if arguments is not None:
+        said["updatedInput"] = dict(arguments)
+    return _specific(event, said)
+
+
+def deny(event: str, reason: str) -> HookAnswer:
+    """The call that ``event`` asks about may not be made, for ``reason``, which the model reads."""
+    if event == PERMISSION:
+        return _specific(event, {"decision": {"behavior": "deny", "message": reason}})
+    return _specific(event, {"permissionDecision": "deny", "permissionDecisionReason": reason})
+
+
+def stop(event: str, reason: str) -> HookAnswer:
+    """The call that ``event`` asks about may not be made, and the client is to stop."""
+    said = deny(event, reason).said or {}
+    return HookAnswer({**said, "continue": False, "stopReason": reason})
+
+
+def block_prompt(reason: str) -> HookAnswer:
+    """The prompt is not given to the model, for ``reason``, which the person reads."""
+    return HookAnswer({"decision": "block", "reason": reason})
+
+
+def tell(event: str, text: str) -> HookAnswer:
+    """The model reads ``text`` beside what ``event`` brings; nothing where it is empty."""
+    return _specific(event, {"additionalContext": text}) if text else NOTHING
+
+
+def warn(text: str) -> HookAnswer:
+    """The person at the client reads ``text``; the client decides."""
+    return HookAnswer({"systemMessage": text})
+
+
+def wake(text: str) -> HookAnswer:
+    """The model goes on with ``text``."""
+    return HookAnswer(None, text, 2)
+
+
+def _specific(event: str, more: Mapping[str, Json]) -> HookAnswer:
+    return HookAnswer({"hookSpecificOutput": {"hookEventName": event, **more}})

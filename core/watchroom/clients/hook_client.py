@@ -1,0 +1,95 @@
+"""The program that clients call as a hook: hands what happens to the attendant, and prints what it answers.
+
+It is run with ``-I -S`` and imports little of the standard library, since it begins with every call of every
+tool. Its arguments are the command ``watchroom hook DIR --agent ID …``, which it becomes where no attendant
+answers: that does the same, only slower.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import tempfile
+
+FOLDER = os.path.join(".watchroom", "attendants")
+_MOST_ANCESTORS = 8
+_CONNECT_SECONDS = 2.0
+
+
+def main(command: list[str]) -> int:
+    """Handle the event on standard input as ``command`` would, and return the exit status."""
+    event = sys.stdin.buffer.read()
+    root, agent = (command[command.index(each) + 1] for each in ("hook", "--agent"))
+    ancestors = _ancestors(os.getppid())
+    for name in _names(root, agent, ancestors):
+        answer = _ask(root, name, event, ancestors)
+        if answer is not None:
+            sys.stdout.write(answer["said"])
+            sys.stderr.write(answer["error"])
+            return int(answer["status"])
+    return _become(command, event)
+
+
+def _names(root: str, agent: str, ancestors: list[int]) -> list[str]:
+    """The attendants of the agent, that of this client first."""
+    try:
+        names = os.listdir(os.path.join(root, FOLDER))
+    except OSError:
+        return []
+    own = [f"{agent}-{pid}.sock" for pid in ancestors]
+    others = sorted(each for each in names if each.startswith(f"{agent}-") and each not in own)
+    return [each for each in own if each in names] + others
+
+
+def _ask(root: str, name: str, event: bytes, ancestors: list[int]) -> dict[str, str] | None:
+    """What the attendant answers, None where it is not there."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        # A path from the root may be too long for a socket.
+        os.chdir(os.path.join(root, FOLDER))
+        connection.settimeout(_CONNECT_SECONDS)
+        connection.connect(name)
+        connection.settimeout(None)
+        head = json.dumps({"bytes": len(event), "ancestors": ancestors}).encode() + b"\n"
+        connection.sendall(head + event)
+        with connection.makefile("rb") as file:
+            line = file.readline()
+        answer: dict[str, str] | None = json.loads(line) if line else None
+    except (OSError, ValueError):
+        return None
+    else:
+        return answer
+    finally:
+        connection.close()
+
+
+def _ancestors(pid: int) -> list[int]:
+    found: list[int] = []
+    while pid > 1 and len(found) < _MOST_ANCESTORS:
+        found.append(pid)
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                pid = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError):
+            break
+    return found
+
+
+def _become(command: list[str], event: bytes) -> int:
+    """Run the command in place of this program, with the event as its input."""
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(event)
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+            os.execvp(command[0], command)  # noqa: S606  # the command that the hook is given
+    except OSError as error:
+        sys.stderr.write(f"{command[0]}: {error.strerror}\n")
+    # Status 2 keeps the call from being made.
+    return 2 if "--strict" in command else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

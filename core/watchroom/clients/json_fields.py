@@ -1,0 +1,31 @@
+"""Fields of JSON that clients wrote, whatever they contain. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from watchroom.model import Json
+
+
+def text_of(given: Mapping[str, Json], name: str) -> str:
+    """The text under ``name`` in ``given``, empty where there is none."""
+    value = given.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def object_of(given: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+    """The object under ``name`` in ``given``, empty where there is none."""
+    value = given.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def count_of(given: Mapping[str, Json], name: str) -> int:
+    """The number under ``name`` in ``given`` of something that is counted, 0 where there is none."""
+    value = given.get(name)
+    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def dump(given: Json) -> str:
+    """``given`` as the JSON text of an object, empty where it is none."""
+    return json.dumps(given if isinstance(given, Mapping) else {}, ensure_ascii=False)

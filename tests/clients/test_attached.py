@@ -1,0 +1,266 @@
+"""An attached agent is supervised: what its client tells is rows, and people answer, hold and stop it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.running import as_typed
+from clients.attached import HELLO, PATIENCE, SESSION, AttachedClient, attendant, hook_command, told, wait_for
+from watchroom import Workspace
+from watchroom.checkout.layout import CONFIG_PATH, CONTROL
+from watchroom.model import ASK, CANCEL, MESSAGE, PAUSE, RESUME, WITHDRAW, Row
+from watchroom.rules.requests import decide_all
+from watchroom.rules.usage import usage_of
+
+CALL = {"tool_name": "Bash", "tool_input": {"command": "make test"}, "tool_use_id": "toolu_1"}
+PATH = f"alice/{SESSION}"
+
+
+@pytest.fixture
+def workspace(root: Path) -> Iterator[Workspace]:
+    with Workspace.open(root, agents=["alice", "bob"]) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["attendant", "hook alone"])
+def client(root: Path, workspace: Workspace, request: pytest.FixtureRequest) -> Iterator[AttachedClient]:
+    """With the server that the client starts, and without."""
+    if request.param == "hook alone":
+        yield AttachedClient(root)
+        return
+    with attendant(root):
+        yield AttachedClient(root)
+
+
+@pytest.fixture
+def attended(root: Path, workspace: Workspace) -> Iterator[AttachedClient]:
+    with attendant(root):
+        yield AttachedClient(root)
+
+
+def ask(client: AttachedClient, workspace: Workspace) -> tuple[subprocess.Popen[str], Row]:
+    """A hook that waits for a permission, and the row of the request."""
+    assert client.hook("PreToolUse", **CALL) is None
+    given = {key: CALL[key] for key in ("tool_name", "tool_input")}
+    waiting = client.begin("PermissionRequest", **given)
+    wait_for(workspace, lambda row: row.detail.get("status") == "waiting_for_human_input")
+    return waiting, wait_for(workspace, lambda row: row.tool == ASK and row.version == 1)
+
+
+def answer(workspace: Workspace, asked: Row, approved: bool, reason: str = "", **edited: str) -> None:
+    request = workspace.requests.read(asked)
+    changed = {request.calls[0].id: json.dumps(edited)} if edited else None
+    workspace.requests.answer("human:ann", asked.seq, decide_all(request, approved, reason, changed))
+
+
+def decision(said: dict[str, Any] | None) -> dict[str, Any]:
+    assert said is not None
+    found: dict[str, Any] = said["hookSpecificOutput"]["decision"]
+    return found
+
+
+def test_what_the_client_does_is_its_session(client: AttachedClient, workspace: Workspace) -> None:
+    client.hook("SessionStart", source="startup")
+    client.hook("UserPromptSubmit", prompt="Fix it", prompt_id="p1")
+    client.hook("MessageDisplay", message_id="m1", index=0, final=True, delta="I test.")
+    client.hook("PreToolUse", **CALL)
+    client.hook("PostToolUse", **CALL, tool_response={"stdout": "ok"})
+    state = workspace.sessions.state("alice", SESSION)
+    assert [each.role for each in state.messages] == ["user", "assistant", "assistant", "tool"]
+    assert (state.status, state.spent.tool_calls) == ("running", 1)
+    assert state.metadata["client"] == "claude"
+
+
+def test_a_permission_is_answered_in_the_dashboard(client: AttachedClient, workspace: Workspace) -> None:
+    waiting, asked = ask(client, workspace)
+    answer(workspace, asked, True)
+    assert decision(client.answer(waiting)) == {"behavior": "allow"}
+
+
+def test_changed_arguments_are_what_runs(attended: AttachedClient, workspace: Workspace) -> None:
+    waiting, asked = ask(attended, workspace)
+    answer(workspace, asked, True, command="make check")
+    assert decision(attended.answer(waiting)) == {
+        "behavior": "allow",
+        "updatedInput": {"command": "make check"},
+    }
+
+
+def test_the_reason_of_a_refusal_reaches_the_model(attended: AttachedClient, workspace: Workspace) -> None:
+    waiting, asked = ask(attended, workspace)
+    answer(workspace, asked, False, "Not on a Friday.")
+    assert decision(attended.answer(waiting)) == {"behavior": "deny", "message": "Not on a Friday."}
+
+
+def test_what_was_answered_at_the_client_waits_no_more(
+    attended: AttachedClient, workspace: Workspace
+) -> None:
+    waiting, asked = ask(attended, workspace)
+    attended.hook("PostToolUse", **CALL, tool_response="ok")
+    attended.answer(waiting)
+    ended = workspace.requests.ended(asked.path)
+    assert ended is not None
+    assert (ended.row.actor, ended.answer is not None and ended.answer.decisions[0].approved) == (
+        "human:at-alice",
+        True,
+    )
+
+
+def test_a_hook_that_the_client_ends_takes_its_question_back(
+    attended: AttachedClient, workspace: Workspace
+) -> None:
+    waiting, asked = ask(attended, workspace)
+    waiting.terminate()
+    waiting.communicate(timeout=PATIENCE)
+    ended = wait_for(workspace, lambda row: row.path == asked.path and row.version == 2)
+    assert ended.tool == WITHDRAW
+
+
+def test_a_paused_agent_is_held_until_it_is_resumed(client: AttachedClient, workspace: Workspace) -> None:
+    client.hook("UserPromptSubmit", prompt="Go")
+    workspace.session_zone.control("human:ann", PAUSE, "alice", None, "")
+    held = client.begin("PreToolUse", **CALL)
+    wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "paused")
+    said = client.hook("UserPromptSubmit", prompt="And this")
+    assert said is not None
+    assert said["decision"] == "block"
+    workspace.session_zone.control("human:ann", RESUME, "alice", None, "")
+    assert client.answer(held) is None
+    assert workspace.sessions.state("alice", SESSION).status == "running"
+
+
+def test_a_stopped_agent_calls_nothing_until_it_is_asked_anew(root: Path, workspace: Workspace) -> None:
+    client = AttachedClient(root)
+    client.hook("UserPromptSubmit", prompt="Go")
+    workspace.session_zone.control("human:ann", CANCEL, "alice", None, "")
+    for _ in range(2):
+        said = client.hook("PreToolUse", **CALL)
+        assert said is not None
+        assert (said["continue"], said["hookSpecificOutput"]["permissionDecision"]) == (False, "deny")
+    assert workspace.sessions.state("alice", SESSION).status == "cancelled"
+    client.hook("UserPromptSubmit", prompt="Go on")
+    assert client.hook("PreToolUse", **CALL) is None
+
+
+def test_a_message_wakes_an_idle_agent(attended: AttachedClient, workspace: Workspace) -> None:
+    attended.hook("UserPromptSubmit", prompt="Go")
+    idle = attended.begin("Stop", background_tasks=[])
+    wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "idle")
+    workspace.session_zone.control("human:ann", MESSAGE, "alice", None, "Now the docs.")
+    _, err = idle.communicate(timeout=PATIENCE)
+    assert idle.returncode == 2
+    assert "human:ann writes: Now the docs." in err
+    working = attended.hook("PostToolUse", **CALL, tool_response="ok")
+    assert working is None, "it is told once"
+
+
+def test_usage_comes_from_the_transcript_once_for_each_message(
+    attended: AttachedClient, workspace: Workspace, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "transcript.jsonl"
+    usage = {"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 100}
+    blocks: list[dict[str, Any]] = [
+        {"type": "text", "text": "I test."},
+        {"type": "tool_use", "id": "toolu_1"},
+    ]
+    message = {"id": "msg_1", "model": "a-model", "usage": usage}
+    lines = [{"type": "assistant", "message": {**message, "content": [block]}} for block in blocks]
+    refused = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "no", "is_error": True}
+    lines.append({"type": "user", "message": {"content": [refused]}})
+    attended.hook("UserPromptSubmit", prompt="Go", transcript_path=str(transcript))
+    attended.hook("PreToolUse", **CALL)
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in [*lines, *lines]) + '{"cut')
+    wait_for(workspace, lambda row: usage_of(row) is not None)
+    attended.hook("Notification")
+    state = workspace.sessions.state("alice", SESSION)
+    assert (state.spent.input_tokens, state.spent.cache_read_tokens) == (10, 100)
+    assert [each.role for each in state.messages] == ["user", "assistant", "assistant", "tool"]
+
+
+def test_a_subagent_is_a_session_below(attended: AttachedClient, workspace: Workspace) -> None:
+    attended.hook("UserPromptSubmit", prompt="Go")
+    own = {"agent_id": "a1b2c3d4e5f6a7b8c", "agent_type": "Explore"}
+    attended.hook("SubagentStart", **own)
+    attended.hook("PreToolUse", **CALL, **own)
+    attended.hook("SubagentStop", **own)
+    child = workspace.journal.head("session", f"{PATH}.a1b2c3d4e5f6a7b8c")
+    assert child is not None
+    assert (child.detail["parent"], child.detail["status"]) == (PATH, "done")
+
+
+def test_the_policy_decides_before_people(attended: AttachedClient, workspace: Workspace) -> None:
+    config = Path(workspace.root, CONTROL, CONFIG_PATH)
+    rules = [
+        '[[policy.rules]]\nname = "no push"\ntool = ["Bash"]\ncommand = ["git push*"]\nverdict = "deny"\n',
+        '[[policy.rules]]\ntool = ["Read"]\nverdict = "allow"\n',
+        '[[policy.rules]]\ntool = ["Bash"]\nverdict = "ask"\n',
+    ]
+    config.write_text(config.read_text() + "\n" + "\n".join(rules))
+    workspace.scan()
+    push = {"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "toolu_2"}
+    said = attended.hook("PreToolUse", **push)
+    assert said is not None
+    assert "no push" in said["hookSpecificOutput"]["permissionDecisionReason"]
+    said = attended.hook("PreToolUse", tool_name="Read", tool_input={}, tool_use_id="toolu_3")
+    assert said is not None
+    assert said["hookSpecificOutput"]["permissionDecision"] == "allow"
+    waiting = attended.begin("PreToolUse", **CALL)
+    wait_for(workspace, lambda row: row.detail.get("status") == "waiting_for_human_input")
+    asked = wait_for(workspace, lambda row: row.tool == ASK)
+    answer(workspace, asked, False, "later")
+    said = attended.answer(waiting)
+    assert said is not None
+    assert said["hookSpecificOutput"]["permissionDecisionReason"] == "later"
+
+
+CLIENT = """
+import json, subprocess, sys
+server, hook, event = (json.loads(each) for each in sys.argv[1:4])
+with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as serving:
+    serving.stdin.write((json.dumps(json.loads(sys.argv[4])) + "\\n").encode())
+    serving.stdin.flush()
+    serving.stdout.readline()
+    subprocess.run(hook, input=json.dumps(event).encode(), check=True)
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("stopping", [signal.SIGKILL, signal.SIGTERM])
+def test_a_client_that_is_gone_is_seen_to_be(
+    root: Path, workspace: Workspace, stopping: signal.Signals
+) -> None:
+    server = as_typed("mcp", str(root), "--agent", "alice", "--client", "claude")
+    event = told("UserPromptSubmit", prompt="Loop")
+    given = [json.dumps(each) for each in (server, hook_command(root), event, HELLO)]
+    with subprocess.Popen(
+        [sys.executable, "-c", CLIENT, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as client:
+        assert client.stdout is not None
+        assert client.stdout.readline() == "ready\n"
+        first = workspace.journal.version("session", PATH, 1)
+        assert first is not None
+        assert first.detail["pid"] == client.pid
+        os.kill(client.pid, stopping)
+        client.wait(PATIENCE)
+    ended = wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "cancelled")
+    assert ended.version is not None
+
+
+def test_where_watchroom_cannot_be_reached_strict_keeps_the_call_from_being_made(tmp_path: Path) -> None:
+    for more, status in ((("--client", "claude", "--strict"), 2), (("--client", "claude"), 1)):
+        command = hook_command(tmp_path / "nowhere", *more)
+        command[4:7] = [str(tmp_path / "no-program")]
+        event = json.dumps(told("PreToolUse", **CALL))
+        ended = subprocess.run(
+            command, input=event, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        assert (ended.returncode, "no-program" in ended.stderr) == (status, True)
