@@ -123,7 +123,7 @@ def _wait_until_ended(
             last = zone.newest(session.path) or session
             if StepDetail.of(last).status in ENDED:
                 return StopProof(agent, True, texts("stop.ended", row=last.seq))
-            if not _is_held(journal, last):
+            if not is_held(journal, last):
                 return StopProof(agent, True, texts("stop.no_process", row=last.seq))
             left = until - time.monotonic()
             if left <= 0:
@@ -133,7 +133,7 @@ def _wait_until_ended(
         changes.close()
 
 
-def _is_held(journal: Journal, step: Row) -> bool:
+def is_held(journal: Journal, step: Row) -> bool:
     """Whether a process is there that goes on after ``step``."""
     lease = presence_of(step)
     return any(each.id == lease and each.is_alive for each in journal.presences())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from watchroom.errors import ConfigInvalid, JournalDamaged
@@ -28,6 +28,7 @@ from watchroom.rules.config import Agent, parse_recorded_config
 from watchroom.rules.conflicts import ConflictTracker, ConflictView
 from watchroom.rules.handoffs import Delivery, delivers
 from watchroom.rules.readings import is_reading
+from watchroom.rules.stops import stopped_after
 from watchroom.rules.usage import is_subagent_step
 
 RECENT: Final = 400
@@ -67,6 +68,7 @@ class Fold:
         self._buffers = BufferProjection()
         self._processes = ProcessProjection()
         self._usage = UsageProjection()
+        self._stopped: Mapping[str, int] = {}
         self._invalid_config = 0
         """The newest version of the config that does not count, by its row."""
         self._needs = NeedProjection()
@@ -111,6 +113,7 @@ class Fold:
                 self._conflicts.apply(row)
             if row.zone in self._handlers:
                 self._handlers[row.zone](row)
+            self._stopped = stopped_after(self._stopped, row)
             self._buffers.apply(row)
             self._processes.apply(row)
             self._needs.apply(row)
@@ -154,6 +157,7 @@ class Fold:
             work=work,
             usage=self._usage.current(),
             leases=self._leases,
+            stopped=self._stopped,
             tasks=self._tasks.tasks(),
             messages=self._tasks.messages(),
             commands=self._tasks.commands(),

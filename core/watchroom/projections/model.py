@@ -160,6 +160,8 @@ class Model(NamedTuple):
     """What agents used."""
     leases: Mapping[str, Row] = MappingProxyType({})
     """The newest lease on each board that was not released, by the board's name. It may have run out."""
+    stopped: Mapping[str, int] = MappingProxyType({})
+    """The agents that a person paused together and nobody resumed since, each with the row that told it."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 

@@ -23,6 +23,7 @@ from watchroom.zones.policy_guard import PolicyGuard
 from watchroom.zones.private import PrivateZone
 from watchroom.zones.requests import RequestZone
 from watchroom.zones.sessions import SessionZone
+from watchroom.zones.stops import StopZone
 from watchroom.zones.store import Store
 from watchroom.zones.task_files import TaskFiles
 from watchroom.zones.tasks import Tasks
@@ -67,6 +68,7 @@ class Zones:
         self.requests = RequestZone(store)
         self.budgets = BudgetZone(store, self.requests)
         self.session_zone = SessionZone(store, self.policy)
+        self.stops = StopZone(store, self.session_zone)
         self.tasks = Tasks(store, root)
         self.members = Members(store, self.tasks, register)
         self.task_files = TaskFiles(store, self.tasks)

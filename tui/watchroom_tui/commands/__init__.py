@@ -20,6 +20,7 @@ COMMANDS: Final = (
     Command("attach", "attach"),
     Command("hook", "attach"),
     Command("answer", "answer"),
+    Command("stop", "stop"),
     Command("policy", "policy"),
     Command("tools", "agents"),
     Command("prompt", "agents"),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from watchroom.model import PAUSE, RESUME
+from watchroom.model import RELEASE_AGENTS, STOP_AGENTS, Json
 from watchroom.projections import AgentView
 
 from watchroom_tui.context import Dashboard
@@ -18,32 +17,25 @@ _GOES_ON: Final = ("idle", "running", "waiting_for_human_input")
 
 
 class AgentStop:
-    """Stops all agents, or lets those go on that it stopped.
-
-    Which these are is kept while the dashboard runs; after a restart they are all agents that are paused.
-    """
+    """Stops all agents, or lets those go on that were stopped so. Which these are stands in the journal."""
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
-        self._told: dict[str, int] = {}
-        """The row by which each agent was told to stop."""
 
     async def toggle(self) -> None:
-        """Ask whether all agents at work should be paused; where none is, whether the paused ones should go
-        on. Says whom it concerned, and who could not be reached and why. Awaits the answer: run it in a
-        worker."""
+        """Ask whether all agents at work should be paused; where none is, whether those should go on that
+        were stopped together. Says whom it concerned, and who could not be reached and why. Awaits the
+        answer: run it in a worker."""
         app = self._app
         if not app.can_act:
             app.explain_read_only()
             return
         at_work = [view.agent.id for view in app.model.agents if self._is_at_work(view)]
-        stopped = [view.agent.id for view in app.model.agents if self._is_stopped(view)]
-        resumable = [agent for agent in stopped if not self._told or agent in self._told]
+        stopped = [view.agent.id for view in app.model.agents if view.agent.id in app.model.stopped]
         if at_work:
-            self._told |= await self._act(PAUSE, "stop", at_work)
-        elif resumable:
-            for agent in await self._act(RESUME, "resume", resumable):
-                self._told.pop(agent, None)
+            await self._act(STOP_AGENTS, {"agents": at_work}, "stop", at_work)
+        elif stopped:
+            await self._act(RELEASE_AGENTS, {}, "resume", stopped)
         else:
             app.show_message(app.texts("stop.nobody"))
 
@@ -59,27 +51,26 @@ class AgentStop:
         if view.is_ended:
             return False
         last = view.session.last.seq if view.session else 0
-        return last < self._told.get(view.agent.id, 0) or (
+        return last < self._app.model.stopped.get(view.agent.id, 0) or (
             view.session is not None and view.session.status == "paused"
         )
 
-    async def _act(self, tool: str, verb: str, agents: Sequence[str]) -> dict[str, int]:
-        """The agents that took it, after the person confirmed it, each with the row that tells of it."""
+    async def _act(self, tool: str, arguments: Mapping[str, Json], verb: str, agents: Sequence[str]) -> None:
+        """Call ``tool``, after the person confirmed it, and say whom it reached."""
         app, texts = self._app, self._app.texts
         question = texts(f"stop.{verb}_question", count=len(agents), agents=_named(agents))
         if not await app.push_screen_wait(ConfirmDialog(texts(f"stop.{verb}_title"), question)):
-            return {}
-        answers = await asyncio.gather(*(app.act(tool, {"agent_id": agent}) for agent in agents))
-        done: dict[str, int] = {}
-        for agent, answer in zip(agents, answers, strict=True):
-            if answer is not None and answer["success"]:
-                done[agent] = cast(int, answer["row"])
-            elif answer is not None:
-                reason = f"{answer['message']} {answer['suggestion']}"
-                app.show_message(texts(f"stop.{verb}_failed", agent=sanitize(agent), reason=reason), "error")
-        if done:
-            app.show_message(texts(f"stop.{verb}_done", agents=_named(list(done))))
-        return done
+            return
+        answer = await app.act(tool, arguments)
+        if answer is None:
+            return
+        if not answer["success"]:
+            app.show_message(f"{answer['message']} {answer['suggestion']}", "error")
+            return
+        for agent, reason in cast("Mapping[str, str]", answer.get("refused", {})).items():
+            app.show_message(texts("stop.stop_failed", agent=sanitize(agent), reason=reason), "error")
+        told = list(cast("Mapping[str, int]", answer["rows"]))
+        app.show_message(texts(f"stop.{verb}_done", agents=_named(told)))
 
 
 def _named(agents: Sequence[str]) -> str:

@@ -1,0 +1,79 @@
+"""Stopping many agents at once, and what shows for each that it has stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from watchroom.clients.stopping import PATIENCE, StopProof, is_held, stop_client
+from watchroom.rules.details import StepDetail
+from watchroom.rules.presence import is_unfinished
+from watchroom.rules.usage import is_subagent_step
+from watchroom.texts import catalogue
+from watchroom.workspace import Workspace
+
+_THREADS: Final = 16
+_TOOL_SECONDS: Final = 1.0
+"""So long a running tool may take to end, before its call is cut off."""
+
+
+def running_agents(workspace: Workspace) -> list[str]:
+    """The agents of ``workspace`` that have a session which has not ended. Raises `JournalError`."""
+    heads = workspace.session_zone.heads()
+    agents = dict.fromkeys(row.path.partition("/")[0] for row in heads if is_unfinished(row))
+    return [agent for agent in agents if agent in workspace.config.agents]
+
+
+def prove_paused(
+    workspace: Workspace, agents: Iterable[str], *, patience: float = PATIENCE
+) -> list[StopProof]:
+    """Wait, for at most ``patience`` seconds, until all sessions of ``agents`` in ``workspace``, which were
+    told to pause, are paused or have ended. Returns for each agent what shows it. Raises `JournalError`."""
+    until = time.monotonic() + patience
+    return _for_each(agents, lambda agent: _wait_until_paused(workspace, agent, until))
+
+
+def end_agents(
+    workspace: Workspace, agents: Iterable[str], by: str, *, patience: float = PATIENCE
+) -> list[StopProof]:
+    """End the sessions of ``agents`` in ``workspace``, as ``by`` (``human:NAME``). A tool that is still
+    running after a second is cut off. Returns for each agent, after about ``patience`` seconds at most, what
+    shows that it has stopped. Raises `InvalidAgentId`, `UnknownAgent`, `SessionNotFound`, `JournalError`."""
+
+    def end(agent: str) -> StopProof:
+        proof = stop_client(workspace, agent, by, patience=min(_TOOL_SECONDS, patience))
+        return proof if proof.is_proven else stop_client(workspace, agent, by, patience=patience)
+
+    return _for_each(agents, end)
+
+
+def _for_each(agents: Iterable[str], stop: Callable[[str], StopProof]) -> list[StopProof]:
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="watchroom-stop") as threads:
+        return list(threads.map(stop, agents))
+
+
+def _wait_until_paused(workspace: Workspace, agent: str, until: float) -> StopProof:
+    texts = catalogue(workspace.config.language)
+    journal, zone = workspace.journal, workspace.session_zone
+    changes = journal.changes()
+    try:
+        while True:
+            proof = StopProof(agent, True, texts("stop.idle"))
+            for last in zone.heads(agent):
+                if not is_unfinished(last) or is_subagent_step(last):
+                    continue
+                if StepDetail.of(last).status == "paused":
+                    proof = StopProof(agent, True, texts("stop.paused", row=last.seq))
+                elif not is_held(journal, last):
+                    proof = StopProof(agent, True, texts("stop.no_process", row=last.seq))
+                else:
+                    proof = StopProof(agent, False, texts("stop.no_answer", row=last.seq))
+                    break
+            left = until - time.monotonic()
+            if proof.is_proven or left <= 0:
+                return proof
+            changes.wait(left)
+    finally:
+        changes.close()
