@@ -60,6 +60,7 @@ def test_a_denied_call_is_refused_and_a_row_whoever_made_the_rule(
     newest, earlier = rows_of(workspace, outcome="denied")
     assert (earlier.actor, earlier.tool, earlier.path) == ("alice", "collab_write", "secrets/key.md")
     assert {newest.error, earlier.error} == {"policy_denied"}
+    assert earlier.detail == {POLICY_RULE: "1 (secrets)"}
     assert workspace.journal.content(earlier.seq) == "x\n"
     ok(workspace.tools_for_human("dana"), "collab_write", **SECRET)
 

@@ -24,7 +24,8 @@ RequestState: TypeAlias = Literal["open", "answered", "expired", "cancelled", "w
 answer any more."""
 
 POLICY_RULE: Final = "policy_rule"
-"""The name in a request's metadata: the rule of the workspace's policy by which people are asked."""
+"""The name in a request's metadata, and in the detail of a refused call's row: the rule of the workspace's
+policy by which people are asked, or it was refused."""
 MAX_NESTING: Final = 100
 """So many arrays and objects may stand in one another in a call's arguments."""
 _LONGEST_TEXT: Final = 100_000

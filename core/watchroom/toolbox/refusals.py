@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from watchroom import validation
 from watchroom.errors import (
@@ -12,12 +12,15 @@ from watchroom.errors import (
     JournalBusy,
     JournalError,
     NotText,
+    PolicyApprovalRequired,
+    PolicyDenied,
     TooLarge,
     VersionConflict,
     WatchroomError,
     WorkspaceLocked,
 )
 from watchroom.model import MAX_TEXT_BYTES, Json, Note
+from watchroom.rules.requests import POLICY_RULE
 from watchroom.toolbox.conflict_diff import conflict_diff
 from watchroom.toolbox.context import ToolContext
 from watchroom.toolbox.models import ConflictFailure, Failure
@@ -26,6 +29,8 @@ from watchroom.toolbox.tool_registry import ToolRegistry
 from watchroom.zones import Store
 
 ToolResult: TypeAlias = dict[str, Json]
+_BY_POLICY: Final = (PolicyDenied, PolicyApprovalRequired)
+"""Errors whose rows name a rule."""
 
 
 class Refusals:
@@ -103,6 +108,7 @@ class Refusals:
             message=validation.escape_unstorable(message, 2000) if isinstance(message, str) else "",
             content=content if isinstance(content, str) else None,
             size=size,
+            detail={POLICY_RULE: str(error.values["number"])} if isinstance(error, _BY_POLICY) else None,
         )
 
 
