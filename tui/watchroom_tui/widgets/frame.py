@@ -217,6 +217,10 @@ class Footer(LineWidget):
         self._is_main_screen = any(name == screen_name for _, name in SCREENS)
         self._targets: list[tuple[int, int, str]] = []
 
+    def _is_as_painted(self) -> bool:
+        # What can be done changes with much that this does not hear of.
+        return False
+
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         here = self._here()

@@ -52,6 +52,7 @@ class LineWidget(Widget):
         self._mixed: dict[tuple[str, str], Style] = {}
         self._sides: tuple[Segment, Segment] | None = None
         self._drawing_in: Size | None = None
+        self._painted: tuple[tuple[Region, Size], list[Strip]] | None = None
 
     def strip(self, line: Line, width: int, under: str = "") -> Strip:
         """``line`` in exactly ``width`` cells, on the background of the style ``under``."""
@@ -77,9 +78,27 @@ class LineWidget(Widget):
 
         While rows come in by the hundred, that is half the cost of showing them.
         """
+        part = (crop, self.outer_size)
+        if self.get_line_filters():
+            # A dialog that lies above it dims it.
+            self._painted = None
+            return super().render_lines(crop)
+        if self._painted is not None and self._painted[0] == part and self._is_as_painted():
+            return self._painted[1]
+        self._dirty_regions.clear()
+        strips = self._render_anew(crop)
+        self._painted = (part, strips)
+        return strips
+
+    def _is_as_painted(self) -> bool:
+        """Whether nothing that is drawn here has changed. Whatever is painted anywhere, Textual asks every
+        widget of the screen for all of its lines."""
+        return not self._dirty_regions
+
+    def _render_anew(self, crop: Region) -> list[Strip]:
         top, right, bottom, left = self.styles.gutter
         width, height = self.outer_size
-        if self.get_line_filters() or max(left, right) > 1:
+        if max(left, right) > 1:
             return super().render_lines(crop)
         strips: list[Strip] = []
         self._drawing_in = self.content_area
@@ -115,7 +134,7 @@ class LineWidget(Widget):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._mixed.clear()
-        self._sides = None
+        self._sides = self._painted = None
 
     def _style(self, name: str, under: str) -> Style:
         style = self._mixed.get((name, under))
