@@ -7,6 +7,7 @@ replaces lines of its own of the text before.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -93,11 +94,13 @@ class Review:
 
     def hunk_of(self, key: LineKey) -> int | None:
         """The index of the hunk that adds the line ``key``, or removes it; None if none does."""
-        for index, hunk in enumerate(self.hunks):
-            start, end = (hunk.old_start, hunk.old_end) if key.is_old else (hunk.new_start, hunk.new_end)
-            if start <= key.line < end:
-                return index
-        return None
+        if key.is_old:
+            index = bisect_right(self.hunks, key.line, key=lambda hunk: hunk.old_end)
+            begins = index < len(self.hunks) and self.hunks[index].old_start <= key.line
+        else:
+            index = bisect_right(self.hunks, key.line, key=lambda hunk: hunk.new_end)
+            begins = index < len(self.hunks) and self.hunks[index].new_start <= key.line
+        return index if begins else None
 
     def carry_over(self, before: str, after: str, hunks: Sequence[LineChange]) -> Review:
         """The review of the change from ``before`` to ``after``, with its ``hunks``, that says the same: the
@@ -158,17 +161,17 @@ def decide_call(call: PendingCall, review: Review, texts: Catalogue) -> CallDeci
     return CallDecision(call.id, is_approved, reason, arguments)
 
 
-def can_write_part(call: PendingCall, review: Review) -> bool:
-    """Whether ``call``, whose change ``review`` is about, can be made with some of its hunks alone."""
+def can_write_part(call: PendingCall, after: str) -> bool:
+    """Whether ``call``, which would write the text ``after``, can be made with some of its hunks alone."""
     arguments = parse_arguments(call.arguments)
     replaced = replace_content(call.name, arguments, "")
-    return replaced is not None and arguments.get("content") == review.after
+    return replaced is not None and arguments.get("content") == after
 
 
 def write_taken(call: PendingCall, review: Review) -> str | None:
     """The arguments (JSON) with which ``call`` writes only the hunks that are taken in ``review``; None where
     these are all or none, or where its arguments cannot say it."""
-    if not review.is_partial or not can_write_part(call, review):
+    if not review.is_partial or not can_write_part(call, review.after):
         return None
     taken = replace_content(call.name, parse_arguments(call.arguments), review.text())
     return json.dumps(taken, ensure_ascii=False)

@@ -85,21 +85,60 @@ class RequestDrawing(TextDrawing):
         return self._catalogue(key, number=row.hunk + 1, count=len(review.hunks))
 
 
+class _CallHead(NamedTuple):
+    """What stands above the changes of a call; ``divisible``: it can be made with some of them alone."""
+
+    lines: Sequence[Line]
+    divisible: bool
+
+
+class RequestPage:
+    """The request ``details`` as people read it; ``changes`` are those that each call would make.
+
+    Made once: the arguments of calls may have megabytes. What a review changes is drawn anew from it."""
+
+    def __init__(
+        self, details: RequestDetails, changes: Sequence[Sequence[DiffLine] | None], texts: Catalogue
+    ) -> None:
+        self._details = details
+        self._changes = changes
+        self._texts = texts
+        calls = zip(details.request.calls, details.proposals, strict=True)
+        self._heads = [
+            _call_head(call, would, texts, is_outdated=call.id in details.outdated) for call, would in calls
+        ]
+
+    def rows(self, reviews: Mapping[str, Review]) -> list[RequestRow]:
+        """All of it, row by row; ``reviews`` says by the calls' ids which hunks are taken, and what is said
+        of lines."""
+        details, texts = self._details, self._texts
+        rows = [RequestRow(line) for line in _request_head(details, texts)]
+        calls = zip(details.request.calls, details.proposals, self._changes, self._heads, strict=True)
+        for call, would, changed, head in calls:
+            review = reviews.get(call.id)
+            rows += [RequestRow(line) for line in head.lines]
+            if review is not None and review.is_partial and not head.divisible:
+                rows.append(RequestRow([Span("   "), Span(texts("review.not_in_part"), "warning")]))
+            if would is not None:
+                rows += _change_rows(call, changed or (), review, texts)
+            rows.append(RequestRow([]))
+        if details.asked.ended is not None:
+            rows += [RequestRow(line) for line in _answer_lines(details, texts)]
+        return rows
+
+    def draw(self, reviews: Mapping[str, Review]) -> RequestDrawing:
+        """The drawing of all of it, with ``reviews`` as above."""
+        return RequestDrawing(self.rows(reviews), reviews, self._texts)
+
+
 def request_lines(
     details: RequestDetails, changes: Sequence[Sequence[DiffLine] | None], texts: Catalogue
 ) -> list[Line]:
     """The request as people read it; ``changes`` are those that each call would make."""
-    return [row.line for row in request_rows(details, changes, {}, texts)]
+    return [row.line for row in RequestPage(details, changes, texts).rows({})]
 
 
-def request_rows(
-    details: RequestDetails,
-    changes: Sequence[Sequence[DiffLine] | None],
-    reviews: Mapping[str, Review],
-    texts: Catalogue,
-) -> list[RequestRow]:
-    """The request as people read it; ``changes`` are those that each call would make, ``reviews`` says by the
-    calls' ids which of their hunks are taken, and what is said of their lines."""
+def _request_head(details: RequestDetails, texts: Catalogue) -> list[Line]:
     asked, request = details.asked, details.request
     lines: list[Line] = [
         [
@@ -119,24 +158,12 @@ def request_rows(
     if request.options:
         lines += [[Span("  · ", "dim"), Span(sanitize(option.label))] for option in request.options]
         lines.append([])
-    rows = [RequestRow(line) for line in lines]
-    for call, would, changed in zip(request.calls, details.proposals, changes, strict=True):
-        is_outdated = call.id in details.outdated
-        rows += _call_rows(call, would, changed, reviews.get(call.id), texts, is_outdated=is_outdated)
-    if details.asked.ended is not None:
-        rows += [RequestRow(line) for line in _answer_lines(details, texts)]
-    return rows
+    return lines
 
 
-def _call_rows(
-    call: PendingCall,
-    would: Proposal | None,
-    changed: Sequence[DiffLine] | None,
-    review: Review | None,
-    texts: Catalogue,
-    *,
-    is_outdated: bool,
-) -> list[RequestRow]:
+def _call_head(
+    call: PendingCall, would: Proposal | None, texts: Catalogue, *, is_outdated: bool
+) -> _CallHead:
     lines: list[Line] = [
         [
             Span(" "),
@@ -147,16 +174,11 @@ def _call_rows(
     given = _without_text(call, would)
     lines += [[Span("   "), Span(sanitize(line))] for line in pretty_lines(given)]
     lines += [[Span("   "), Span(line, "dim")] for line in sanitize_lines(call.notice) if line]
-    rows = [RequestRow(line) for line in lines]
-    if would is not None:
-        if is_outdated and not would.is_stale:
-            rows.append(RequestRow([Span("   "), Span(texts("request.outdated"), "warning")]))
-        rows += [RequestRow(line) for line in _proposal_head(would, texts)]
-        if review is not None and review.is_partial and not can_write_part(call, review):
-            rows.append(RequestRow([Span("   "), Span(texts("review.not_in_part"), "warning")]))
-        rows += _change_rows(call, changed or (), review, texts)
-    rows.append(RequestRow([]))
-    return rows
+    if would is None:
+        return _CallHead(lines, divisible=False)
+    if is_outdated and not would.is_stale:
+        lines.append([Span("   "), Span(texts("request.outdated"), "warning")])
+    return _CallHead([*lines, *_proposal_head(would, texts)], can_write_part(call, would.after))
 
 
 def _proposal_head(would: Proposal, texts: Catalogue) -> list[Line]:

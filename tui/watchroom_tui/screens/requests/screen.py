@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -19,7 +18,7 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import SessionTarget
 from watchroom_tui.formatters.columns import format_age
 from watchroom_tui.formatters.labels import tool_name
-from watchroom_tui.readers.request import RequestDrawing, RequestRow, request_rows
+from watchroom_tui.readers.request import RequestPage, RequestRow
 from watchroom_tui.sanitize import sanitize
 from watchroom_tui.screens.requests.lists import ChoiceList, RequestList, RequestOption
 from watchroom_tui.screens.requests.review_view import ReviewView
@@ -47,7 +46,7 @@ class RequestsScreen(BaseScreen):
         super().__init__()
         self._shown: RequestView | None = None
         self._full: RequestDetails | None = None
-        self._changes: Sequence[Sequence[DiffLine] | None] = ()
+        self._page: RequestPage | None = None
         self._loaded = asyncio.Event()
         self._loaded.set()
         self._answering = RequestActions(self.dashboard)
@@ -212,7 +211,8 @@ class RequestsScreen(BaseScreen):
             changed = await app.worker_process.diff(would.before, would.after) if would else None
             changes.append(changed)
         await self._reviews.open(details)
-        self._full, self._changes = details, changes
+        self._page = await asyncio.to_thread(RequestPage, details, changes, app.texts)
+        self._full = details
         self._draw_request(details)
         self._show_deadline()
         self._offer(self._choices(details))
@@ -221,7 +221,6 @@ class RequestsScreen(BaseScreen):
 
     def _draw_request(self, details: RequestDetails) -> None:
         texts, reviews = self.dashboard.texts, self._reviews.of(details)
-        drawing = RequestDrawing(request_rows(details, self._changes, reviews, texts), reviews, texts)
         title = f"{texts(f'request.kind.{details.request.kind}')} · {sanitize(details.asked.agent)}"
         count = sum(len(each.hunks) for each in reviews.values())
         if count:
@@ -229,7 +228,9 @@ class RequestsScreen(BaseScreen):
             title += " · " + texts(
                 "review.taken" if count > 1 else "review.taken_one", taken=taken, count=count
             )
-        self.query_one("#request", ReviewView).show_request(details.asked.row.path, drawing, title=title)
+        if self._page is not None:
+            view = self.query_one("#request", ReviewView)
+            view.show_request(details.asked.row.path, self._page.draw(reviews), title=title)
 
     def toggle_hunk(self, call: str, hunk: int) -> None:
         """Decline a hunk, or take it after all; nothing is sent yet."""
